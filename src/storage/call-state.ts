@@ -3,15 +3,16 @@ import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
 /**
- * The stored state of API calls, for all tenants. It is stored in this process, in a folder, or in a store that several
- * replicas share.
+ * The stored state of all API calls: spending, cached responses, reached usage limits, accepted keys and cursors. A
+ * tenant is the owner of an API key, and each method works on the data of one tenant. The state is kept in this
+ * process, in a folder, or in a store that several replicas share.
  */
 export interface CallState {
   ledger: CreditLedger;
   answers: AnswerCache;
   windows: FullWindows;
   cursorsOf(tenantId: string): CursorMemory;
-  /** Makes a token usable once. */
+  /** Marks a token as used, so that nobody can use it a second time. */
   useOnce: UseOnce;
 }
 
@@ -19,9 +20,9 @@ export interface CallState {
 export interface StateOptions {
   /** How long API responses stay cached, in milliseconds. */
   ttlMs: number;
-  /** The time of this process, in milliseconds since 1970. */
+  /** The wall clock of this process, in milliseconds since 1970. */
   now: () => number;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back. Used to measure durations. */
   monotonicNow: () => number;
 }
 
@@ -33,45 +34,47 @@ export interface CachedAnswer {
 }
 
 /**
- * Caches paid API responses per tenant, within limits of time and memory. Ensures that only one process at a time sends
- * a given call. No method rejects, except `claim` if the signal of its call aborts.
+ * Caches paid API responses per tenant, with a time limit and a memory limit. It also ensures that only one process at
+ * a time sends a given call, so that identical calls are charged once. No method rejects, except `claim` when the call
+ * is aborted.
  */
 export interface AnswerCache {
   /**
-   * Returns the name under which the cache stores a response. The name changes each time the group of the response is
-   * forgotten. Returns undefined if the cache does not know at the moment whether the group was forgotten. The caller
-   * must then not use the cache for this call.
+   * Returns the name under which the cache stores a response. Each call of `forgetGroup` changes the names in that
+   * group, so that older responses are no longer found. Returns undefined while the cache cannot tell whether the group
+   * was forgotten. The call must then bypass the cache.
    */
   resolveName(tenantId: string, answer: AnswerName): Promise<string | undefined>;
-  /** Returns the cached response. Returns undefined if there is none or if it has expired. */
+  /** Returns the cached response, or undefined if there is none or it has expired. */
   get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
   /**
-   * Waits while another process sends the same call. Resolves to the cached response, or to the right to send the call.
+   * Waits while another process sends the same call. Resolves to that process's response if there is one, and otherwise
+   * to the right to send the call.
    */
   claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim>;
   /**
-   * Removes all responses of a group from the cache. Responses to calls that are still in progress will not be cached
-   * either.
+   * Removes all responses of a group from the cache, e.g. the lists of a collection after an item was added. Responses
+   * to calls that are still in progress are not cached either, because they may be outdated.
    */
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** The parts of a call that the cache needs in order to claim the call. */
+/** The properties of a call that `AnswerCache.claim` needs. */
 export type ClaimedCall = Pick<Call, 'request' | 'owner' | 'signal'>;
 
 /** Options for `AnswerCache.claim`. */
 export interface ClaimRequest {
   /**
-   * Accept a cached response only if it arrived after this time, in milliseconds since 1970. By default, every cached
+   * Accept only cached responses that arrived after this time, in milliseconds since 1970. By default, every cached
    * response is accepted.
    */
   after?: number | undefined;
-  /** Called with the id of a claim whose process died while sending the call. */
+  /** Called if the process that was sending the same call has died. `id` identifies the claim of that process. */
   onLost(id: string): Promise<void>;
 }
 
 /**
- * The right of this process to send a call. Afterwards the process calls one of three methods, which ends the claim:
+ * The right of this process to send a call. After sending it, the process ends the claim with one of three methods:
  *
  * - `put` caches the response.
  * - `forget` removes the cached response.
@@ -84,17 +87,17 @@ export interface GrantedClaim {
   end(): Promise<void>;
 }
 
-/** The result of a claim. */
+/** What `AnswerCache.claim` resolves to. */
 export type Claim =
   | GrantedClaim
-  /** The response was in the cache. */
+  /** The response was already in the cache, so the call must not be sent. */
   | { kind: 'cached'; cachedAnswer: CachedAnswer }
   /** The process that sent the call died, so the service may have charged for a response that was never received. */
   | { kind: 'lost' };
 
 /**
- * The API keys that the service accepted recently. Data that is stored for a key is served only while the key counts as
- * accepted.
+ * The API keys that the service accepted recently. Stored data is returned only to a key that counts as accepted, so
+ * that a revoked key loses access to it.
  */
 export interface AcceptedKeys {
   has(tenantId: string): Promise<boolean>;
@@ -102,13 +105,13 @@ export interface AcceptedKeys {
   remove(tenantId: string): Promise<void>;
 }
 
-/** Stores the search that each cursor of a tenant belongs to. */
+/** Remembers which search each page cursor of a tenant belongs to. */
 export interface CursorMemory {
   remember(cursor: string, state: CursorState): Promise<void>;
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** The search that a cursor belongs to. It lets callers pass a cursor without repeating the filters. */
+/** The search that a page cursor belongs to. A tool call can then pass the cursor without repeating the filters. */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
   /** The service's cursor. Present only if it is too long to be part of this server's cursor. */

@@ -3,10 +3,12 @@ import type { CursorMemory, CursorState } from './call-state.ts';
 import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** For a day, callers can pass a cursor without repeating the filters of its search. */
+/**
+ * A page cursor is remembered for a day. Until then, a tool call can pass the cursor without repeating its filters.
+ */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
-/** Returns a function that opens the cursor memory of a tenant. */
+/** Returns a function that opens the remembered cursors of a tenant in `access`. */
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {

@@ -15,37 +15,40 @@ import { type ContentRecords, emptyContentRecords, type UserRecords } from './us
 
 /**
  * The dataset of one account: all ads and advertiser pages from paid API responses, and the account's gatherings. A
- * gathering is a stored list of the ads that answer one question. The methods are asynchronous, because the dataset may
+ * gathering is the stored list of all ads that match one search. The methods are asynchronous, because the dataset may
  * be stored outside this process.
  */
 export interface Dataset {
   /**
-   * True if the service could not confirm which account the API key belongs to. The dataset of the account that was
-   * last confirmed for the key is used.
+   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. This is
+   * then the dataset of the account that was last confirmed for the key.
    */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
   /** Adds the ads or advertiser pages of one API response. */
   addItems(batch: ItemBatch): Promise<void>;
-  /** Returns an ad or an advertiser page. Returns undefined if it is not in the dataset. */
+  /** Returns an ad or an advertiser page, or undefined if it is not in the dataset. */
   findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
-  /** Returns the whole dataset. */
+  /** Returns a snapshot of the whole dataset. Reading a large dataset takes long, so call this once per tool call. */
   readContents(): Promise<DatasetContents>;
   /**
    * Returns the sequence number for the next API response. Each number is higher than all earlier ones, even if clocks
    * differ.
    */
   nextSequenceNumber(): Promise<number>;
-  /** Stores the result of one step of a gathering. Storing the same step again changes nothing. */
+  /**
+   * Stores the result of one step of a gathering, i.e. the ads of the result pages that `gather_ads` has just read.
+   * Storing the same step again changes nothing.
+   */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** Estimates how many ads of average size fit into the dataset. A gathering may not have more ads than this. */
+  /** Estimates how many ads of average size fit into the dataset. One gathering may not contain more ads than this. */
   estimateMaxAds(): Promise<number>;
 }
 
 /** Opens the datasets of all accounts. */
 export interface Datasets {
   /**
-   * Opens the dataset of a caller. Other processes may add items to the same dataset.
+   * Opens the dataset that belongs to an API key. Other processes may add items to the same dataset.
    * @param purpose with `toAdd`, the dataset accepts paid responses even while stored data cannot be read
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
@@ -55,12 +58,14 @@ export interface Datasets {
 /** The tenant and the API key whose dataset is opened. */
 export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
-/** The items of one API response. */
+/** The ads or advertiser pages of one API response. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
-  /** Parses and returns the items. Called only when somebody reads the dataset. */
+  /**
+   * Parses and returns the items. Called only when the dataset is read, so that paid calls do not wait for parsing.
+   */
   items(): readonly unknown[];
-  /** The text of the response, for responses that are held in memory as text until their items are parsed. */
+  /** The text of the response, for responses that wait in memory as text until their items are parsed. */
   text?: string | undefined;
   at: number;
   /** The sequence number of the response. */
@@ -69,38 +74,44 @@ interface ItemBatch extends ItemSource {
 
 /** A snapshot of a dataset. Later changes of the dataset do not affect it. */
 export interface DatasetContents extends ContentRecords {
-  /** Changes whenever ads, advertiser pages or gatherings change. Labels and picture hashes have separate versions. */
+  /**
+   * Changes whenever ads, advertiser pages or gatherings change, so that readers can cache by it. Labels and picture
+   * hashes have versions of their own.
+   */
   version: string;
   /** All ads, ordered by the latest API response that contained each ad. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
-  /** All gatherings, the oldest first. */
+  /** All gatherings (the stored ad lists of searches), the oldest first. */
   gatherings: readonly Gathering[];
-  /** How many ads, pages and gatherings were evicted. */
+  /** How many ads, pages and gatherings were evicted because the dataset reached its size limit. */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
-/** The question and the progress of a gathering. This is a stored format, so its field names must not change. */
+/**
+ * The search and the progress of a gathering. A gathering is the stored list of all ads that match a search, which
+ * `gather_ads` reads page by page. This is a stored format, so its field names must not change.
+ */
 export interface GatheringState {
   id: string;
-  /** Equal for all gatherings of the same question. */
+  /** Identifies the search: its filters or its collection. It is the same for all gatherings of one search. */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with `fresh` started this gathering, and another call with `fresh` may continue it. A gathering
-   * cannot be continued if it is stuck, or if a caller has already received its end.
+   * True if a call with `fresh` started this gathering and another call with `fresh` may continue it. A gathering that
+   * is stuck, or whose complete result was already returned, cannot be continued.
    */
   fresh: boolean;
-  /** For a question with `split`: the ids of the gatherings of its parts. The parts contain the ads. */
+  /** For a search with the argument `split`: the ids of the gatherings of its parts. Only the parts contain ads. */
   parts: readonly string[];
-  /** The total number of matching ads, as stated by the service; null if unknown. */
+  /** The total number of matching ads according to the service; null if unknown. */
   found: number | null;
   /** The number of distinct ads that the service has listed. */
   listed: number;
   /**
-   * The credits charged for the result pages of the gathering; null if the service did not state every charge. Result
-   * pages of a split part are charged to the gathering of the whole question.
+   * The credits charged for the result pages of the gathering; null if the service did not report every charge. Result
+   * pages of a split part count toward the gathering of the whole search.
    */
   charged: number | null;
   /** True if the service repeats result pages, so that the gathering cannot continue. */
@@ -109,48 +120,54 @@ export interface GatheringState {
   ended: boolean;
   /** The service's cursor for the next result page. */
   cursor: string | null;
-  /** The sequence number of the gathering. Later gatherings have higher numbers. */
+  /** The sequence number of the gathering. Gatherings that started later have higher numbers. */
   order: number;
   /** The number of the latest step within the gathering. */
   step: number;
-  /** The sequence number of the latest API response that the gathering read. */
+  /** The sequence number of the latest API response whose ads are in the gathering. */
   answerOrder: number;
   startedAt: number;
   gatheredAt: number;
 }
 
-/** One step of a gathering: its state after the step, and the ads that the step read. */
+/**
+ * One step of a gathering, i.e. of the stored ad list of a search: the state after the step, and the ads that the step
+ * added.
+ */
 export interface GatheringStep extends GatheringState {
-  /** The ids of the ads that this step has read. */
+  /** The ids of the ads that this step added. */
   adIds: readonly string[];
 }
 
 /**
- * A gathering with computed fields, for readers. For a question with `split`, the fields combine all parts: counts are
- * added up, and the time is that of the oldest part.
+ * A gathering (the stored ads of one search) with computed fields for readers. If the search has several parts, the
+ * fields combine all parts: counts are added up, and the time is the time of the oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The stored state. Reading continues from this state. */
+  /** The stored state, from which the next `gather_ads` call continues. */
   state: GatheringState;
-  /** The gatherings of the parts, unless they were evicted. */
+  /** The gatherings of the search's parts, except those that were evicted. */
   storedParts: readonly Gathering[];
-  /** The total stated by the service. Null if unknown, or if the service has listed more ads than it stated. */
+  /**
+   * The total according to the service. Null if unknown, or if the service has listed more ads than its total says.
+   */
   found: number | null;
-  /** The ids of all ads that the gathering read, in the form that `normalizeAdId` returns. */
+  /** The ids of all ads in the gathering, normalized by `normalizeAdId`. */
   adIds: ReadonlySet<string>;
-  /** The number of ads that the gathering read but that were evicted later. */
+  /** The number of ads in the gathering that the dataset has since evicted. */
   missing: number;
   /** True if the last result page was reached and every listed ad is in the dataset. */
   complete: boolean;
 }
 
-/** A change of a dataset. Records may be applied more than once and in any order. */
+/**
+ * A change to a dataset. Records may be applied more than once and in any order, because several processes write them.
+ */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
 /** Returns an ad id in lower case. Ad ids are UUIDs, which are case-insensitive. Page ids are case-sensitive. */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
-/** Adds up numbers. */
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /** Returns the ads whose normalized ids are in `ids`, as a map from normalized id to ad. */
@@ -160,17 +177,20 @@ export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: Readonly
 /** The memory limit for one dataset, in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
 /**
- * A dataset that exceeds its limit shrinks to 95 % of the limit. Otherwise each new ad would cause another eviction.
+ * The share of the limit that an eviction frees. A dataset over its limit shrinks to 95 % of it, because otherwise each
+ * new ad would cause another eviction.
  */
 const extraFreedShare = 0.05;
 /**
- * The fraction of the memory that the ads of one gathering may fill. The rest is for gatherings, pages and larger ads.
- * Without this reserve, a gathering could evict its own first ads.
+ * The fraction of the memory that the ads of one search may fill. The rest is for lists, pages and larger ads. Without
+ * this reserve, a large search could evict the first ads that it has stored.
  */
 const usableShare = 0.8;
 /** Memory used by an empty dataset, in bytes. */
 const datasetOverheadBytes = 4096;
-/** The size of an ad, in bytes, that is assumed until the dataset has `minAdsForAverage` ads. */
+/**
+ * The assumed size of an ad in bytes. Used until the dataset has `minAdsForAverage` ads, which give a real average.
+ */
 const typicalAdBytes = 10_000;
 const minAdsForAverage = 50;
 
@@ -190,7 +210,7 @@ export class MemoryDataset {
   /** The highest sequence number of any API response in the dataset. */
   highestSequenceNumber = 0;
   #changeCount = 0;
-  /** How many items were evicted by the store. Evictions by this object are counted separately. */
+  /** How many items the shared store has evicted. Evictions by this object are counted separately. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
@@ -214,7 +234,7 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
-  /** Applies a change. Returns true if the dataset changed. */
+  /** Applies a change. Returns false if the dataset already contained it. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
     const isChange =
@@ -232,7 +252,7 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  /** Returns a snapshot of the dataset, including `records` (labels and picture hashes). */
+  /** Returns a snapshot of the dataset. `records` are the labels and picture hashes to include. */
   getContents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
     return {
@@ -362,7 +382,7 @@ class ItemTable extends Table<StoredItem> {
     this.entries = new Map(this.all().map((item) => [this.getKey(item.id), item]));
   }
 
-  /** Adds a version of an item. Returns true if the table changed. */
+  /** Adds a version of an item. Returns false if the table already contained it or the id is invalid. */
   add(record: ItemRecord): boolean {
     const storedItem = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
@@ -401,7 +421,10 @@ const maxGatheringBytes = 16 * 1024 * 1024;
 const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
-/** The gatherings of a dataset. If there are too many, the one whose last step is oldest is evicted first. */
+/**
+ * The gatherings of a dataset, i.e. its stored ad lists. If there are too many, the one that was updated least recently
+ * is evicted first.
+ */
 class GatheringTable extends Table<Entry> {
   constructor() {
     super(
@@ -426,7 +449,10 @@ class GatheringTable extends Table<Entry> {
     );
   }
 
-  /** Adds a step of a gathering. Steps may arrive in any order. Returns true if the table changed. */
+  /**
+   * Adds a step of a gathering, i.e. more ads of one search. Steps may arrive in any order. Returns false if nothing
+   * changed.
+   */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);
     const ids = new Set(storedEntry?.adIds);
@@ -441,8 +467,8 @@ class GatheringTable extends Table<Entry> {
   }
 
   /**
-   * Moves a gathering to the end of the table, so that it is evicted last. For a question with `split`, moves the
-   * gathering of the whole question and the gatherings of all its parts.
+   * Moves a gathering to the end of the table, so that it is evicted last. If its search has several parts, moves the
+   * gathering of the whole search and the gatherings of all its parts.
    */
   #evictLast({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
@@ -456,7 +482,9 @@ class GatheringTable extends Table<Entry> {
   }
 }
 
-/** Adds up the parts of a gathering whose question has `split`. */
+/**
+ * Combines the gatherings of a split search: the ads of all parts, the sums of their counts, and their oldest time.
+ */
 function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
@@ -468,7 +496,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
     storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // Collect the ids on first access, because there may be very many.
+    // Collect the ids on first access, because a gathering may have thousands and most readers need none.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;
@@ -480,7 +508,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
 
 /**
  * Returns true if `state` should replace the stored state. If two processes have stored the same step at the same time,
- * the state that has ended wins. Otherwise the gathering could continue after its end.
+ * the state with `ended` wins. Otherwise `gather_ads` could continue a search that it has already read to the end.
  */
 function isNewerState(state: GatheringState, stored: GatheringState): boolean {
   if (state.step !== stored.step) return state.step > stored.step;

@@ -10,7 +10,7 @@ import { openMemoryStore } from './in-memory.ts';
 import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** An exported file or report. */
+/** An exported file or report, as tools and resource lists show it. */
 export interface ExportedFile {
   /** The resource URI under which an MCP client can read the file. */
   uri: string;
@@ -22,37 +22,37 @@ export interface ExportedFile {
   at: number;
   /** The path of the file, if the file was written to a folder. */
   path?: string | undefined;
-  /** How long the file exists, as a phrase for people, e.g. `for 7 days`. */
+  /** How long the file exists, in words for the tool result, e.g. `for 7 days`. */
   lifetimeText?: string;
   /** How long the file can be read as a resource and through its link, in milliseconds. */
   ttlMs: number;
   /** The path of the download link, without the origin. */
   linkPath?: string;
-  /** If writing to every folder failed: the error message. */
+  /** The error message if no folder accepted the file and it is stored in memory instead. */
   problem?: string | undefined;
   /**
    * Reads the file.
    * @throws AdLibraryError `not_found` if the file no longer exists or was changed
    */
   content(): Promise<Uint8Array>;
-  /** Deletes the file. Called if the companion file could not be written. */
+  /** Deletes the file. Called if its companion file (the note on the methods) could not be written. */
   discard?(): Promise<void>;
 }
 
-/** A file that is to be created. */
+/** What to write and under which name. */
 interface NewFile {
   name: string;
   /**
-   * The end of the companion file's name. The companion file describes the exported file. If either name is taken, both
-   * get the same number.
+   * The ending of the companion file's name, e.g. `-methods.md`. The companion file describes the exported file. If
+   * either name is taken, both files get the same number.
    */
   companionEnding?: string;
   mimeType: string;
   /** How long the resource and the link are valid, in milliseconds. Default: one hour. */
   ttlMs?: number;
   /**
-   * Writes the content in chunks. Must await each `append` before calling it again. If a folder does not accept the
-   * file, `write` is called again for the next folder.
+   * Writes the content in chunks and awaits each `append` before the next one. If a folder does not accept the file,
+   * `write` is called again for the next folder.
    * @param maxBytes the maximum size; `write` must throw if the file would be larger
    */
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
@@ -70,15 +70,15 @@ export interface Exports {
 export interface ExportStore {
   /**
    * Opens the files of one tenant.
-   * @param since start of the tool call, in milliseconds since 1970; default: now. If the service rejects the API key
-   *   after this time, new files of the call get no link.
+   * @param since the start of the tool call, in milliseconds since 1970; default: now. If the service has rejected the
+   * API key since then, files that the call creates get no link.
    */
   forTenant(tenantId: string, since?: number): Exports;
-  /** The download links. Undefined if files are written to a folder, because such files have no links. */
+  /** The download links. Undefined if files are written to a folder, where the user opens them directly. */
   links?: FileLinks;
 }
 
-/** Reads files through their download links, which work without an API key. */
+/** Finds files by their download links, which work without an API key. */
 export interface FileLinks {
   /**
    * Finds a file by its link. Returns `ended` if the link is no longer valid, and undefined if the link or the name is
@@ -88,20 +88,24 @@ export interface FileLinks {
   /**
    * Disables the links of a tenant after the service has rejected the tenant's API key.
    * @param hasCalls true if calls with this key may be in progress. The time of the rejection is then stored, so that
-   *   files of these calls get no links. Pass false for made-up keys, so that nothing is stored for them.
+   * files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot fill
+   * the store.
    */
   end(tenantId: string, hasCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
-/** The maximum size of one file in a store, and in a folder. */
+/** The maximum size of one file in a store, and in a folder, in bytes. */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
-/** How long an export can be read (an hour) and how long a report can be read (a day), in milliseconds. */
+/** How long an exported file can be read, in milliseconds. */
 export const exportTtlMs = 3_600_000;
-/** @see exportTtlMs */
+/** How long a report can be read, in milliseconds. Reports are read by people, so they stay longer than exports. */
 export const reportTtlMs = 24 * exportTtlMs;
-/** How long the store remembers that a link has expired, in milliseconds. */
+/**
+ * How long the store remembers an expired link, in milliseconds. Until then, the link gets an explanation instead of a
+ * 404.
+ */
 const linkTtlMs = 2 * reportTtlMs;
 /** The maximum number of files with the same base name: `ads.csv`, `ads-2.csv` and so on. */
 const maxSameName = 10_000;
@@ -110,7 +114,8 @@ const maxSameName = 10_000;
 export const getExportsFolder = (files: string): string => join(files, 'exports');
 
 /**
- * Where files are written: to a folder that the user has chosen, or else to the downloads folder or a temporary folder.
+ * Where files are written: to the folder that the user has chosen, or else to the downloads folder in `home`, or to the
+ * temporary folder if there is no downloads folder.
  */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
@@ -131,8 +136,8 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
     open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
-  // Missing parent folders are not created. A home directory without a downloads folder probably belongs to a service
-  // account rather than a person.
+  // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
+  // rather than a person.
   const downloads =
     target.home === undefined
       ? []
@@ -141,7 +146,7 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
 }
 
 /**
- * Describes the temporary folder. Every user can create files in the system's temporary directory, so a folder of the
+ * Returns the temporary folder for exports. All users can write to the system's temporary directory, so a folder of the
  * same name is refused if another user owns it.
  */
 function createTemporaryFolder(temporary: string): ExportFolder {
@@ -164,7 +169,7 @@ const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${pr
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
-/** Lists the files of a folder. Ignores files that another process deletes at the same time. */
+/** Lists the files in a folder. Ignores files that another process deletes in the meantime. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const entries = await Promise.all(
@@ -175,7 +180,7 @@ async function listFiles(folder: string) {
   );
 }
 
-/** Deletes exports older than `temporaryDays` from the temporary folder. */
+/** Deletes exports older than `temporaryDays` from the temporary folder, because nothing else cleans it up. */
 export async function removeOldExports(temporary: string, now: number): Promise<void> {
   const folder = getTemporaryPath(temporary);
   await securePrivateFolder(folder);
@@ -189,7 +194,7 @@ export async function removeOldExports(temporary: string, now: number): Promise<
  * - Only the owner can read the files.
  * - Existing files are never overwritten. Only incomplete files are deleted.
  * - The most recent files can also be read as resources.
- * - If no folder accepts a file, it is stored in memory. If the user has chosen the folder, the export fails instead.
+ * - If no folder accepts a file, it is stored in memory. If the user has chosen a folder, the export fails instead.
  */
 export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
   const folders = listExportFolders(target);
@@ -243,7 +248,10 @@ const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${en
 
 type FileNames = Pick<NewFile, 'name' | 'companionEnding'>;
 
-/** Writes a file to a folder. The file gets its final name only after it is complete. */
+/**
+ * Writes a file to a folder. Renames it to its final name only after it is complete, so that no program reads half a
+ * file.
+ */
 async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, maxBytes: number) {
   const tempFile = join(folder, `${fileNames.name}.${randomUUID()}.part`);
   let path: string | undefined;
@@ -313,22 +321,22 @@ const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** Records when the service last rejected an API key, in milliseconds since 1970. */
+/** When the service last rejected an API key, in milliseconds since 1970. */
 interface Rejection {
   at: number;
 }
 
-/** An entry in a tenant's list of files. The content of the file is stored separately, in chunks. */
+/** An entry in the list of an API key's files. The content of the file is stored separately, in chunks. */
 interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
-  /** When the file expires, by the store's clock. 0 if newer files have pushed the file out of the list. */
+  /** When the file expires, by the store's clock. 0 if the list was full and newer files have replaced this one. */
   expiresAt: number;
   link: string;
   isLinkEnded?: true;
 }
 
-/** Opens an export store in the memory of this process. One tenant may use half of the memory. */
+/** Opens an export store in the memory of this process. One API key may use at most half of the memory. */
 export function openMemoryExports(now: () => number): ExportStore {
   let count = 0;
   const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
@@ -341,7 +349,9 @@ export function openMemoryExports(now: () => number): ExportStore {
 
 const randomId = () => randomBytes(9).toString('base64url');
 
-/** Opens an export store that keeps files in a `Store`, encrypted. */
+/**
+ * Opens an export store that keeps encrypted files in a `Store`, e.g. in Redis, so that all replicas can serve them.
+ */
 export function openStoredExports(
   source: StoreAccess,
   clock: () => number,
@@ -434,8 +444,8 @@ export function openStoredExports(
       openLink: async (link: string) =>
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
       /**
-       * Disables all links of the tenant. A call that is still writing a file reads the stored rejection after storing
-       * its link, so its link is disabled as well.
+       * Disables all links of an API key that the service has rejected. A call that is still writing a file checks the
+       * stored rejection after it has stored its link, so this link is disabled as well.
        */
       reject: async (at: number | undefined) => {
         if (at !== undefined) await documents.write<Rejection>(rejectionKey, () => ({ at }), linkTtlMs);
@@ -460,7 +470,7 @@ export function openStoredExports(
   };
 }
 
-/** The target of a download link. */
+/** The file that a download link leads to. */
 interface LinkDocument {
   tenantId: string;
   name: string;

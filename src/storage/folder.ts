@@ -26,22 +26,26 @@ export interface FolderOptions extends StateOptions {
   baseUrl: string;
   apiKey: string;
   /**
-   * Requests the user id of an API key's account from the service. Resolves to undefined if the response has no user
-   * id.
+   * Asks the service for the user id of the account that an API key belongs to. Resolves to undefined if the response
+   * has no user id.
    */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 const MB = 1024 * 1024;
-/** The size limits for cached API responses of one key and for pending writes to one file, in bytes. */
+/** The size limits for the cached API responses of one key and for the writes that wait for one file, in bytes. */
 const maxAnswerBytes = 64 * MB;
 const maxQueueBytes = 96 * MB;
-/** How often the service is asked again which account an API key belongs to, in milliseconds. */
+/**
+ * How long to wait after a failed request before asking the service again which account an API key belongs to, in
+ * milliseconds.
+ */
 const askIntervalMs = 30_000;
 /**
- * The maximum lifetime of a lease, in milliseconds. No call takes this long. An older lease counts as abandoned, even
- * if a process with the same pid is running, because pids are reused.
+ * The maximum lifetime of a lease, i.e. of the mark that a call is in progress, in milliseconds. No call takes this
+ * long. An older lease counts as abandoned even if a process with its pid is running, because the operating system
+ * reuses pids.
  */
 const maxLeaseMs = 15 * 60_000;
 
@@ -62,8 +66,8 @@ export function openFolderState(options: FolderOptions) {
   const keyAccess = createAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // If a process was killed during a call and the user repeats the call, the user wants a result, even if the service
-    // charges again.
+    // If a process was killed during a call and the user repeats the call, send it again, even though the service may
+    // charge twice. The user wants a result and has seen the failure.
     answers: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
     windows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
     cursorsOf: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
@@ -81,9 +85,10 @@ export function openFolderState(options: FolderOptions) {
 }
 
 /**
- * Creates access to the file of one API key or account. Several processes may use the file. A write that fails
- * temporarily is retried when the file is next used.
- * @param findStore returns the store of the file; called for each operation
+ * Creates access to the file of one API key or account, which several processes may use. A write that fails temporarily
+ * is retried when the file is used next.
+ * @param findStore returns the store of the file; called for each operation, because the account and thus the file may
+ * still be unknown
  */
 function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
@@ -114,9 +119,9 @@ function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<Folde
 /**
  * The datasets of accounts in a folder.
  *
- * The service is asked which account an API key belongs to, so that a new key of the same account finds the same
- * dataset. While the service is unreachable, the account that was last stored for the key is used. If no account was
- * stored, reads fail, and paid responses wait in memory.
+ * This class asks the service which account an API key belongs to, so that a new key of the same account finds the same
+ * dataset. While the service is unreachable, it uses the account that it last stored for the key. If it has stored
+ * none, reads fail, and paid responses wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -143,8 +148,8 @@ class FolderDatasets implements Datasets {
   }
 
   /**
-   * Opens the dataset. After a failure, each read asks the service again which account the key belongs to. An open with
-   * `toAdd` asks again only after `askIntervalMs`, because the request delays a paid response.
+   * Opens the dataset. While the account of the key is unknown, each read asks the service for it again. With `toAdd`,
+   * it asks only every `askIntervalMs`, because the request would delay a paid response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
@@ -212,7 +217,7 @@ const createUnknownAccountError = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
-/** A file of the folder, as the command `files` lists it. */
+/** A file in the data folder, as the command `files` lists it. */
 export interface StoredFile {
   path: string;
   bytes: number;
@@ -222,7 +227,7 @@ export interface StoredFile {
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 
-/** Lists the files of the folder, and counts the objects in each account file. */
+/** Lists the files in the data folder and counts the objects in each account file, for the command `files`. */
 export async function listStoredFiles(folder: string): Promise<{ accounts: StoredFile[]; keys: StoredFile[] }> {
   const accounts = await listFiles(getAccountsFolder(folder));
   for (const file of accounts) file.contents = await countContents(file).catch(() => undefined);

@@ -11,23 +11,28 @@ import { noQueue } from './store/write-queue.ts';
 const MB = 1024 * 1024;
 const maxSlotBytes = 16 * MB;
 
-/** Opens slots that only calls of this process use. */
+/** Opens slots for the calls of this process only, when it shares no store with other processes. */
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** Time of this process, in milliseconds. */
+  /** The clock of this process, in milliseconds. */
   now: () => number;
   /**
-   * The memory limit for accounts without spending. Without a limit, callers with made-up keys could fill the memory.
+   * The memory limit for accounts without spending, in bytes. Without it, requests with made-up API keys could fill the
+   * memory.
    */
   maxBytes?: number;
-  /** The memory limit for accounts with spending. An account gets here only after its owner has paid the service. */
+  /**
+   * The memory limit for accounts with spending, in bytes. Made-up keys cannot fill it, because the service charges
+   * only real ones.
+   */
   maxLastingBytes?: number;
 }
 
 /**
  * Creates a ledger in the memory of this process. Accounts that have spent credits or have a call in progress are never
- * evicted. When the memory for such accounts is full, the ledger refuses paid calls of new keys before they are sent.
+ * evicted. When the memory for such accounts is full, the ledger rejects paid calls with new API keys before they are
+ * sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
@@ -35,8 +40,8 @@ export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
 }
 
 /**
- * The memory limit for parsed documents. Parsed documents are cached so that an SQL statement does not have to parse
- * all labels again.
+ * The memory limit for cached parsed documents, in bytes. Without this cache, each SQL statement would parse all labels
+ * again.
  */
 const maxParsedBytes = 32 * MB;
 

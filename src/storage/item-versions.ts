@@ -11,7 +11,7 @@ export interface ItemSource {
 }
 
 /**
- * A stored ad or advertiser page. If the newest API response lacks a field, the earlier value of the field is retained.
+ * A stored ad or advertiser page. If the newest API response lacks a field, the stored item keeps the earlier value.
  */
 export interface StoredItem extends ItemSource, ItemVersion {
   /** The id as the service spells it. */
@@ -20,11 +20,11 @@ export interface StoredItem extends ItemSource, ItemVersion {
   firstAt: number;
   /** The sequence number of the API response that contained the first version. */
   firstOrder: number;
-  /** Earlier versions with different field values, the oldest first. Some versions differ only in counters. */
+  /** Earlier versions with other field values, the oldest first. Some differ only in counters such as reach. */
   versions: readonly ItemVersion[];
 }
 
-/** One version of an item. One API response, or several consecutive ones, contained this version. */
+/** One version of an ad or advertiser page, as one API response or several consecutive ones contained it. */
 export interface ItemVersion {
   /**
    * When the first and the last API response with this version arrived, in milliseconds since 1970. These times are
@@ -41,11 +41,11 @@ export interface ItemVersion {
   json: Uint8Array;
 }
 
-/** A version of an item that is to be added to a dataset. */
+/** A version of an ad or advertiser page that will be added to a dataset. */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
-  /** Time and sequence number of the item's first version. Present only if the first version is another one. */
+  /** The time and sequence number of the item's first version. Missing if this is the first version. */
   firstAt?: number | undefined;
   firstOrder?: number | undefined;
 }
@@ -122,17 +122,14 @@ export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/**
- * Returns true if the record arrived while the service was still sending `version`, i.e. between the first and the last
- * response with that version.
- */
+/** Returns true if the record comes from between the first and the last API response that contained `version`. */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
 /**
  * Removes versions beyond `maxEarlierVersions`. Versions that differ from the next one only in counters are removed
- * first, and the next version takes over their start. Otherwise counters that change every day would displace earlier
- * content.
+ * first, and the next version takes over their start time. Otherwise counters that change every day would push out
+ * versions with other texts.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
@@ -165,8 +162,8 @@ export const listContentVersions = (item: StoredItem): ItemVersion[] =>
 type JsonHolder = Pick<ItemVersion, 'json'>;
 
 /**
- * Returns true if two versions of an ad have the same content. Counters and URL signatures, for example, do not count
- * as content.
+ * Returns true if two versions of an ad have the same content. Content excludes values that change by themselves, such
+ * as counters and URL signatures.
  */
 export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
   left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
@@ -175,7 +172,7 @@ export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
 export const readCounts = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
 
 /**
- * Caches values that are computed from the JSON of a version. Without this cache, every read of a large dataset would
+ * Caches values that are computed from the JSON of a version. Without this cache, each read of a large dataset would
  * parse all versions again.
  */
 const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
@@ -190,7 +187,7 @@ function computeFromVersion({ json }: JsonHolder) {
   return computed;
 }
 
-/** Returns true if each field of the new object has the same value in the stored object. */
+/** Returns true if the stored object already has all fields of the new object with the same values. */
 const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeItems(newObject, storedObject), storedObject);
 

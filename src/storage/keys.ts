@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './call-state.ts';
 import { markTtlMs, type StoreAccess } from './store/access.ts';
 
-/** How long an API key counts as accepted, in milliseconds, and how many keys one process remembers. */
+/**
+ * How long an API key counts as accepted after the service accepted it, in milliseconds, and how many keys one process
+ * remembers.
+ */
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
@@ -21,7 +24,10 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   };
 }
 
-/** Tracks keys in a process that serves a single user. Every key counts as accepted until the service rejects it. */
+/**
+ * Tracks the API keys in a process for a single user. Every key counts as accepted until the service rejects it,
+ * because the user's own stored data needs no further protection.
+ */
 export function createSingleUserKeys(): AcceptedKeys {
   const rejected = new Set<string>();
   return {
@@ -36,11 +42,11 @@ interface AcceptedKeyDocument {
   at: number;
 }
 
-/** Opens the accepted API keys and the sign-in connections that all replicas share. */
+/** Opens the list of accepted API keys and of sign-in connections that all replicas share. */
 export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
   const getDocumentKey = (tenantId: string) => keyOf(tenantId, 'accepted');
-  /** While the store is unreachable, each replica falls back to the state that it last read. */
+  /** The accepted keys. While the store is unreachable, each replica uses the state that it last read. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
       const document = await documents.read<AcceptedKeyDocument>(getDocumentKey(tenantId)).catch(() => undefined);
@@ -62,10 +68,13 @@ export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAcc
     },
   };
   return {
-    /** A secret that the server uses to derive tenant ids from API keys. */
+    /** A secret for deriving tenant ids from API keys, so that the ids do not reveal the keys. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
-    /** Returns true if the key was accepted recently. Reads the store only if this replica does not know the key. */
+    /**
+     * Returns true if the service accepted the key recently. Reads the store only if this replica does not know the
+     * key.
+     */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
     /** The sign-in connections of an API key. The sign-in code defines the format of the document. */
     connections: {

@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import type { AnswerCache, CachedAnswer, Claim } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
-/** Memory overhead of a cached response in bytes: its receipt and the value parsed with the schema. */
+/** The memory overhead of a cached response in bytes, for its receipt (charge and balance) and its parsed value. */
 const answerBytes = 3 * 1024;
 
 /**
- * The maximum number of tombstones. A tombstone marks a group of responses that was forgotten. It prevents that the
- * response to an earlier call is served later.
+ * The maximum number of groups that are remembered as forgotten. The mark prevents the cache from storing the response
+ * to a call that was sent before its group was forgotten.
  */
 const maxForgottenGroups = 10_000;
 
@@ -42,13 +42,13 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
 }
 
 /**
- * Returns true if a response arrived after `time`. A response with a time in the future counts as older, because it
- * arrived before the clock was set back.
+ * Returns true if a response arrived after `time`. A response dated in the future counts as older, because it arrived
+ * before the clock was set back.
  */
 export const isNewerThan = ({ at }: CachedAnswer, time: number, now: number): boolean =>
   at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
-/** The claim for a call that does not use the cache. */
+/** The right to send a call that does not use the cache. Ending it has no effect. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

@@ -16,11 +16,11 @@ const shrinkFactor = 0.75;
 /** The maximum total size of unparsed API responses of all tenants, in characters. */
 const maxUnparsedChars = 16 * MB;
 /**
- * How long to wait before parsing the oldest responses, in milliseconds. Without this delay, the next call would have
- * to wait until the last response is parsed.
+ * The delay before the oldest responses are parsed, in milliseconds. Without it, the next call would have to wait until
+ * the last response is parsed.
  */
 const parseDelayMs = 10;
-/** The assumed size of a response without text, and the overhead per response, in characters. */
+/** The assumed size of a response whose text is not stored, and the overhead per response, in characters. */
 const typicalAnswerChars = 100_000;
 const answerOverheadChars = 1000;
 
@@ -32,7 +32,7 @@ interface UnparsedAnswer {
 /** The memory limit for labels, watches and reports of all tenants. When it is reached, new records are refused. */
 const maxRecordBytes = 64 * MB;
 
-/** Returns true if a response has the same text as the previous response and arrived later. */
+/** Returns true if a response has the same text as the previous one and arrived later. It is then not parsed again. */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -45,9 +45,9 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
  * The datasets of all tenants in the memory of this process. If all datasets together exceed the memory limit, the
  * oldest items of the largest dataset are evicted.
  *
- * API responses are parsed only when somebody reads the tenant's dataset, so that paid calls do not wait for parsing.
- * If too many responses are waiting, they are parsed in the background. The tenant whose last read is longest ago comes
- * first.
+ * API responses are parsed only when a tool reads the dataset of their API key, so that paid calls do not wait for
+ * parsing. If too many responses are waiting, they are parsed in the background, first those of the tenant whose
+ * dataset was not read for the longest time.
  */
 export class MemoryDatasets implements Datasets {
   readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
@@ -68,7 +68,10 @@ export class MemoryDatasets implements Datasets {
     this.#emptyDataset = new MemoryDataset(maxBytesEach);
   }
 
-  /** The memory used by all datasets, in bytes. Parses all waiting responses first. */
+  /**
+   * The memory used by all datasets, in bytes. Parses all waiting responses first, because their size is known only
+   * then.
+   */
   get bytes(): number {
     for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId);
     return this.#bytes;
@@ -115,8 +118,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. Parsing only one response per run would
-   * not be enough on a busy server.
+   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. On a busy server, parsing one response
+   * per run would not keep up.
    */
   #parseOldAnswers(): void {
     this.#parseTimer = undefined;
@@ -161,8 +164,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Returns how much memory a tenant may use without shrinking other datasets, but at least an equal share of the
-   * limit.
+   * Returns how much memory the dataset of one tenant may use without shrinking those of others. This is at least an
+   * equal share of the limit.
    */
   #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;

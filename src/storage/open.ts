@@ -11,7 +11,7 @@ import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All state that outlives a tool call. */
+/** All state that outlives a tool call: cached responses, spending, datasets and exported files. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -25,9 +25,9 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
   folder: string | undefined;
   /** Where exported files are written. If undefined, they are stored in memory. */
   exportTarget: ExportTarget | undefined;
-  /** The API key whose responses the folder stores. */
+  /** The API key whose responses are stored in the folder. Required if `folder` is set. */
   apiKey: string | undefined;
-  /** True if the budget is per day. The folder then adds up the spending of all processes that use it. */
+  /** True if the credit budget is per day. The folder then adds up the spending of all processes that use it. */
   countsDays: boolean | undefined;
   /** The state that this process shares with other replicas. Undefined for a single process. */
   shared: ReplicaState | undefined;
@@ -46,8 +46,8 @@ export function openState(options: OpenStateOptions): State {
 
 const MB = 1024 * 1024;
 /**
- * Memory limits over all tenants, in bytes: for cached API responses, and for cursors, used tokens and full usage
- * windows.
+ * Memory limits for all tenants together, in bytes: for cached API responses, and for small data (cursors, used tokens
+ * and reached usage limits).
  */
 const maxAnswerBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;

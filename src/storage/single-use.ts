@@ -1,9 +1,12 @@
 import type { StoreAccess } from './store/access.ts';
 
-/** Returns true on the first use of an id by a tenant. Later uses return false until `ttlMs` have passed. */
+/**
+ * Marks an id as used by a tenant, so that e.g. a spending confirmation is valid only once. Returns true for the first
+ * use, and false for later ones until `ttlMs` have passed.
+ */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 
-/** Opens the record of used ids, which all processes of a store share. */
+/** Opens the record of used ids, which all processes with the same store share. */
 export const openSingleUse =
   ({ documents, keyOf }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>

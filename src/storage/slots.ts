@@ -3,7 +3,10 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { StoreAccess } from './store/access.ts';
 import type { LeaseHolder } from './store/leases.ts';
 
-/** Named slots. Only one call at a time holds a slot, so calls that read the same ads run one after the other. */
+/**
+ * Named locks for tool calls. Only one call at a time holds a slot, so two calls that read the same ads run one after
+ * the other and do not pay twice.
+ */
 export interface Slots {
   /**
    * Waits until a slot is free and takes it. Resolves to a function that releases the slot.
@@ -19,7 +22,7 @@ interface StoredSlot extends LeaseHolder {
 /** How long the store remembers a taken slot, in milliseconds. No call takes this long. */
 const slotTtlMs = 3_600_000;
 
-/** Opens the slots that all processes of a store share. If a process dies, its slots are released. */
+/** Opens the slots that all processes with the same store share. If a process dies, its slots become free. */
 export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
   return {
     acquire: async (name, signal) => {

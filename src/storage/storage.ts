@@ -1,12 +1,12 @@
 /**
  * The interface of a storage backend. A store contains documents, which are replaced by compare-and-swap, and
- * collections of items, which are ordered by their last change. Names and bodies are opaque to the store. All data
+ * collections of items, which are ordered by their last change. The store does not interpret names and bodies. All data
  * expires. All times are by the store's clock. A call that fails may still have changed the store.
  */
 export interface Store {
   /**
    * Reads a document.
-   * @param cachedVersion the version that the caller already has; if it is current, the result has no body
+   * @param cachedVersion the version that the caller has cached; if it is current, the result has no body
    */
   readDocument(key: string, cachedVersion?: string): Promise<ReadResult>;
   /**
@@ -15,11 +15,11 @@ export interface Store {
    * @param expected the expected version; `''` if the document must not exist
    */
   swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
-  /** Reads items of a collection by id. Ids without an item are missing in the result. */
+  /** Reads items of a collection by id. The result has no entry for ids without an item. */
   readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
-   * Writes each item whose sequence number is still the expected one, then evicts items that exceed the limits. Returns
-   * the ids of the items that were not written because they had changed.
+   * Writes each item whose sequence number is still the expected one, then evicts the oldest items above the limits.
+   * Returns the ids of the items that were not written because another process had changed them.
    */
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /**
@@ -37,7 +37,7 @@ export interface RemoteStore extends Store {
    * @throws Error if the server cannot be reached
    */
   connect(): Promise<void>;
-  /** Returns true if the store is nearly full. Callers should then write only essential data. */
+  /** Returns true if the store is nearly full. Callers should then write only essential data, such as spending. */
   isNearlyFull(): boolean;
   /**
    * Returns true if the store itself rejected a single call. Unlike a lost connection, such an error says nothing about
@@ -55,7 +55,7 @@ export interface ReadResult {
   document?: { version: string; body?: Buffer | undefined } | undefined;
 }
 
-/** The result of a compare-and-swap. If the swap was not done, `document` is the current document. */
+/** The result of a compare-and-swap. If `isDone` is false, `document` is the current document. */
 export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
@@ -69,7 +69,7 @@ interface NextDocument {
   ttlMs: number;
 }
 
-/** An item of a collection. */
+/** An item of a collection, e.g. one ad of a dataset. */
 export interface Item {
   /**
    * The sequence number of the item's last change. It is higher than the number of every earlier change in the
@@ -83,12 +83,12 @@ export interface Item {
 /** A new body for an item of a collection. */
 export interface ItemChange {
   id: string;
-  /** The sequence number that the caller has read, or 0 if there was no item. */
+  /** The sequence number that the item had when it was read, or 0 if there was no item. */
   expectedSequenceNumber: number;
   body: Buffer;
 }
 
-/** Limits of a collection, which apply from this write on. */
+/** The limits of a collection, which replace those of the previous write. */
 export interface ItemLimits {
   /** The lifetime of the whole collection after this write, in milliseconds. */
   ttlMs: number;
@@ -109,10 +109,10 @@ export interface ItemsChunk {
   isLast: boolean;
 }
 
-/** A chunk ends with the item that reaches either limit. */
+/** The maximum number of items and bytes per chunk. The item that reaches one of them is the last one in its chunk. */
 export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
 
-/** Opens stores on a server of one kind, e.g. Redis. */
+/** Opens stores on one kind of server, e.g. Redis. */
 export interface StoreDriver {
   /** Host and port of the server, for log messages. */
   hostAndPort: string;

@@ -16,7 +16,7 @@ interface Entry<Value> {
   storedAt: number;
 }
 
-/** The memory overhead of an entry, including its name, and of one tenant's cache, in bytes. */
+/** The estimated memory overhead of an entry with its name, and of one tenant's cache, in bytes. */
 const entryOverheadBytes = 1024;
 const tenantOverheadBytes = 4096;
 
@@ -41,7 +41,7 @@ export class TenantCache<Value> {
     return this.#tenants.calculatedSize;
   }
 
-  /** Returns a value. Returns undefined if there is none or if it has expired. */
+  /** Returns a cached value, or undefined if there is none or it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isAlive(entry)) return entry?.value;

@@ -5,22 +5,21 @@ import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * The kinds of records that are stored with a dataset, and the maximum number of each kind. These are labels, watches
- * and reports of the user, and perceptual hashes of pictures. Records are retained when ads are evicted.
+ * The kinds of records that are stored with a dataset, and the maximum number of each kind: the user's labels, watches
+ * (saved searches that are checked again) and reports, and perceptual hashes of pictures. Records stay when ads are
+ * evicted.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
 /** A kind of record, e.g. `label`. */
 export type RecordKind = keyof typeof maxRecords;
 
-/**
- * JSON values by id, in the order in which the ids were first stored. Replacing a value does not change its position.
- */
+/** JSON values by id, in the order in which the ids were first stored. A replaced value keeps its position. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** The records of one account. */
+/** The labels, watches, reports and picture hashes of one account. */
 export interface UserRecords {
-  /** False if the records are lost when this process ends. */
+  /** False if the records are only in memory and are lost when this process ends. */
   isLasting: boolean;
   /** Reads all records of a kind. Later changes do not affect the returned map. */
   read(kind: RecordKind): Promise<RecordsById>;
@@ -41,13 +40,13 @@ interface RecordChange<Result> {
 
 /** The maximum size of a record, in characters of JSON. */
 const maxRecordChars = 64 * 1024;
-/** How long records live after their last use, and how often that use is written to the store, in milliseconds. */
+/** How long records live after their last use, and how often their use is recorded in the store, in milliseconds. */
 const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /**
- * All records of one kind. They form a single document, so that the number of records can be checked in the same atomic
- * update.
+ * All records of one kind, in a single document. Their number can thereby be checked in the same atomic update that
+ * adds one.
  */
 interface StoredRecords {
   usedAt: number;
@@ -85,7 +84,7 @@ export async function readContentRecords(source: StoreAccess, tenantId: string):
   };
 }
 
-/** The records that are part of a dataset snapshot. */
+/** The records that are part of a dataset snapshot, because SQL statements can read them. */
 export interface ContentRecords {
   labels: RecordsById;
   /** Changes whenever a label changes. */
@@ -96,7 +95,7 @@ export interface ContentRecords {
   picturesVersion: string;
 }
 
-/** The records of an account that has not stored any. */
+/** The records of an account without labels and picture hashes. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -104,7 +103,7 @@ export const emptyContentRecords: ContentRecords = {
   picturesVersion: '',
 };
 
-/** Opens the records of a tenant in a store. */
+/** Opens the labels, watches, reports and picture hashes of a tenant in a store. */
 export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
   read: async (kind) => (await readRecords(source, tenantId, kind)).records,
@@ -138,7 +137,8 @@ export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsBy
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 /**
- * Checks the maximum number of records of a kind. A change that does not add records is always allowed.
+ * Checks that a change does not exceed the maximum number of records of a kind. A change that adds none is always
+ * allowed, even above the maximum.
  * @throws AdLibraryError `invalid_request` if the change adds records beyond the limit
  */
 export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {

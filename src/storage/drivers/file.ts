@@ -11,7 +11,7 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The base URL of the service whose data the file contains. */
+  /** The base URL of the API whose data the file contains. The `files` command shows it for each file. */
   baseUrl: string;
   /** Time of this process, in milliseconds since 1970. */
   now: () => number;
@@ -20,8 +20,8 @@ interface FileStoreOptions {
 }
 
 /**
- * The first line of a file, as JSON. The id is unique per file. If a file is replaced by another one at the same path,
- * the id changes.
+ * The first line of a file, as JSON. The id is different for each file, so a process can tell when the file at its path
+ * was replaced by another one.
  */
 interface Header {
   format: number;
@@ -32,13 +32,13 @@ const format = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
-/** The maximum length of a line, in bytes. API responses have at most 8 MB. */
+/** The maximum length of a line, in bytes. This is enough, because an API response has at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
-/** A file is compacted once its superseded lines take at least this many bytes. */
+/** A file is compacted only when outdated lines, which later lines replace, take at least this many bytes. */
 const minSupersededBytes = 1024 * 1024;
 /**
- * Data with a longer lifetime than this never expires in a file, because the clock may be wrong. The user can delete
- * the file.
+ * Data with a longer lifetime than this (a day) never expires in a file, because a wrong clock could otherwise delete
+ * the user's data. The user can delete the file instead.
  */
 const maxTtlMs = 86_400_000;
 // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe. Windows
@@ -64,12 +64,12 @@ export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read last, and the position behind the last complete line. */
+  /** The id of the file that was read last, and the byte position after its last complete line. */
   #fileId = '';
   #endPosition = 0;
   /**
-   * The inode, size and modification time of the file when it was last read. If they are the same, the file is
-   * unchanged.
+   * The inode, size and modification time of the file at the last read. If they have not changed, reading the file
+   * again is unnecessary.
    */
   #fileStamp = '';
   #compactAboveBytes = 0;
@@ -107,8 +107,8 @@ export class FileStore implements Store {
   }
 
   /**
-   * Runs all jobs in order. Consecutive writes are combined into one append, and consecutive reads into one read of the
-   * file.
+   * Runs all jobs in order. Combines consecutive writes into one append, which syncs the file only once, and
+   * consecutive reads into one read.
    */
   async #runJobs(): Promise<void> {
     this.#isRunning = true;
@@ -175,7 +175,8 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // The memory may contain changes that are missing in the file, so read the file again from the beginning.
+        // The copy in memory may contain changes that never reached the file, so read the file again from the
+        // beginning.
         this.#reset('');
         throw error;
       });
@@ -189,7 +190,7 @@ export class FileStore implements Store {
     this.#endPosition += bytes.length;
   }
 
-  /** Replaces the file with a shorter one if most of its lines are superseded. */
+  /** Replaces the file with a shorter one if later lines have replaced most of its content. */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(minSupersededBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
@@ -246,7 +247,7 @@ export class FileStore implements Store {
       if (record) this.#memory.apply(record);
       else if (!isHeader) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to keep the rest of the data`);
-        // Somebody may have replaced the file with an older copy, so read the file again from the beginning.
+        // The line is damaged, or the file was replaced by an older copy. Read the file again from the beginning.
         this.#reset(id);
         return this.#readAppended(file);
       }
@@ -275,7 +276,7 @@ const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeN
 const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
 /**
- * Returns the id of a file. Returns an empty string if the file has no complete first line.
+ * Returns the id from the first line of a file, or an empty string if the file has no complete first line.
  * @throws Error if the first line is damaged, or if another version of this server wrote the file in a different format
  */
 async function readFileId(file: FileHandle): Promise<string> {
@@ -302,7 +303,7 @@ export async function readBaseUrl(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes the file of a store. A process that is using the file continues with an empty one. */
+/** Deletes the file of a store. A running process that uses the file notices this and continues with an empty one. */
 export async function deleteStoreFile(path: string): Promise<void> {
   await withLock(getLockPath(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
@@ -342,10 +343,10 @@ function serializeRecord(record: StoreRecord): string {
   return `${computeChecksum(text)} ${text}\n`;
 }
 
-/** Returns the metadata of a document. Its field names are part of the file format. */
+/** Returns the metadata of a document. The field names are part of the file format, so they must not change. */
 const getDocumentMetadata = ({ body: _, ...head }: DocumentRecord) => head;
 
-/** Returns the metadata of a collection. Its field names are part of the file format. */
+/** Returns the metadata of a collection. The field names are part of the file format, so they must not change. */
 const getCollectionMetadata = (record: CollectionRecord) => ({
   ...record,
   items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
@@ -353,7 +354,9 @@ const getCollectionMetadata = (record: CollectionRecord) => ({
 
 const computeChecksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0');
 
-/** Parses a line. Returns undefined if the line is damaged. */
+/**
+ * Parses a line that `serializeRecord` wrote. Returns undefined if its checksum is wrong, i.e. if the line is damaged.
+ */
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tab = line.indexOf(9);
@@ -370,7 +373,7 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 
-/** Runs `work`, then closes the file. */
+/** Runs `work`, then closes the file even if `work` throws. */
 async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -434,7 +437,7 @@ const reasonsByCode: Record<string, string> = {
 
 /** Explains a file system error in words, e.g. `the disk is full`. */
 export const explainFileError = (error: unknown): string => {
-  // Errors of a lock file have the original file system error as their `cause`.
+  // A failure of the lock file wraps the original file system error as its `cause`.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasonsByCode[code] ?? (message || code);
 };

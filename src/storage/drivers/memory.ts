@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
-/** A change of a store. Applying all recorded changes, in order, to an empty store produces an equal store. */
+/**
+ * A change to a store. Applying all changes in order to an empty store produces an equal store, e.g. when a file is
+ * read.
+ */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-/** A document after a change. */
+/** The state of a document after a change. */
 export interface DocumentRecord {
   key: string;
   /** The version of the document; `''` if the document was removed. */
@@ -15,7 +18,7 @@ export interface DocumentRecord {
   body: Buffer;
 }
 
-/** A collection after a change. `items` contains only the changed items. */
+/** The state of a collection after a change. `items` contains only the items that changed. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
   /** The highest sequence number in the collection. */
@@ -24,7 +27,7 @@ export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
 }
 
 interface Collection extends Omit<CollectionRecord, 'items'> {
-  /** The items by id, in the order of their last change. */
+  /** The items by id, in the order of their last change, so that the first one is evicted first. */
   items: Map<string, Item>;
   bytes: number;
 }
@@ -38,14 +41,14 @@ export interface MemoryStoreOptions {
   maxBytes?: number;
   /**
    * The memory limit for entries with a longer lifetime, in bytes. At the limit, the store counts as nearly full and
-   * refuses new documents with a longer lifetime. Default: no limit.
+   * refuses new documents that live longer than a day. Default: no limit.
    */
   maxLastingBytes?: number;
-  /** Called with each change of the store. */
+  /** Called with each change, e.g. to write the change to a file. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** Memory overhead of a document or a collection, in bytes. */
+/** The estimated memory overhead of a document or a collection, in bytes. */
 const entryOverheadBytes = 1000;
 /**
  * The maximum lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and
@@ -66,7 +69,9 @@ export class MemoryStore implements Store {
   readonly #options: Required<MemoryStoreOptions>;
   /** Documents and collections, ordered by their last write. The first entry is evicted first. */
   readonly #entries = new Map<string, Entry>();
-  /** The memory of temporary entries, and of entries with a longer lifetime, in bytes. */
+  /**
+   * The bytes used by entries that expire within a day, and by entries with a longer lifetime. Each has its own limit.
+   */
   #temporaryBytes = 0;
   #lastingBytes = 0;
   #lastSequenceNumber = 0;
@@ -176,7 +181,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Yields records from which an equal store can be created. Large collections are split into several records. */
+  /** Yields records from which `apply` can rebuild this store. A large collection is split into several records. */
   *records(): Generator<StoreRecord> {
     for (const { record } of this.#entries.values()) {
       if (record.expiresAt <= this.now()) continue;

@@ -4,12 +4,16 @@ import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
- * The time limit for connecting and for a statement, in milliseconds. A statement that exceeds it loses its connection.
- * Callers give up earlier. The extra time allows for replies that arrive while this process is busy.
+ * The time limit for connecting and for each statement, in milliseconds. A statement that exceeds it is aborted by
+ * closing its connection. `GuardedStore` stops waiting earlier. The extra time allows for replies that arrive while
+ * this process is busy.
  */
 const timeoutMs = 5000;
 const maxConnections = 10;
-/** How often expired rows are deleted, in milliseconds, and how many rows one statement deletes. */
+/**
+ * How often expired rows are deleted, in milliseconds, and how many rows one statement may delete. Small batches keep
+ * the locks short.
+ */
 const sweepIntervalMs = 60_000;
 const sweepBatchRows = 1000;
 /** The maximum number of documents that one statement reads. */
@@ -18,8 +22,8 @@ const maxBatchReads = 100;
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /**
- * The version of the table format, and the statements that create the tables. The storage mode EXTERNAL turns off
- * compression, because encrypted values cannot be compressed.
+ * The version of the table format, and the statements that create the tables. The storage mode EXTERNAL turns
+ * compression off, which is useless for encrypted values.
  */
 const format = 1;
 const tables = `
@@ -101,7 +105,9 @@ export const createPostgresDriver = (address: PostgresConnection): StoreDriver =
   open: (onError) => openPostgresStore(address, onError),
 });
 
-/** Reads of documents that were requested in the same event-loop turn. One statement reads all of them. */
+/**
+ * Documents that were requested in the same event-loop turn. One statement reads all of them, which saves round trips.
+ */
 interface ReadBatch {
   requests: { key: string; version: string }[];
   replies: Promise<ReadResult[]>;
@@ -267,12 +273,14 @@ export function openPostgresStore(
   };
 }
 
-/** Creates the tables unless they exist. If they exist, the database user does not need permission to create tables. */
+/**
+ * Creates the tables if they do not exist. Checks this first, so that a database user without the permission to create
+ * tables can use existing ones.
+ */
 async function createTables(pool: pg.Pool): Promise<void> {
   const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
   const existing = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
-  // Take a lock in the transaction, so that only one of several replicas that start at the same time creates the
-  // tables.
+  // Several replicas may start at the same time. The lock ensures that only one of them creates the tables.
   if (!existing.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));

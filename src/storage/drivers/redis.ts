@@ -141,7 +141,10 @@ const readScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
-/** ARGV: the expected version; the next version; the next body, empty to remove the document; the lifetime in ms. */
+/**
+ * Replaces a document if it still has the expected version. ARGV: the expected version; the next version; the next
+ * body, empty to remove the document; the lifetime in ms.
+ */
 const swapScript = createScript(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
@@ -153,8 +156,9 @@ end
 return { now, 1 }`);
 
 /**
- * KEYS: the metadata, the bodies and the order of the collection. ARGV: an id for a new collection, the lifetime in ms
- * and the maximum size in bytes; then for each item its id, expected sequence number and body.
+ * Writes items of a collection. KEYS: the metadata, the bodies and the order of the collection. ARGV: an id for a new
+ * collection, the lifetime in ms and the maximum size in bytes; then for each item its id, expected sequence number and
+ * body.
  */
 const putScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
@@ -187,16 +191,16 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
 /**
- * Reads bodies and sequence numbers in one script, so that they are consistent. KEYS: the bodies and the order of the
- * collection. ARGV: the ids of the items.
+ * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. KEYS: the bodies
+ * and the order of the collection. ARGV: the ids of the items.
  */
 const itemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
 /**
- * KEYS: the metadata, the bodies and the order of the collection. ARGV: the sequence number to start after, the maximum
- * number of items and the maximum number of bytes.
+ * Reads the next chunk of changed items. KEYS: the metadata, the bodies and the order of the collection. ARGV: the
+ * sequence number to start after, the maximum number of items and the maximum number of bytes.
  */
 const itemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -213,7 +217,9 @@ return reply`);
 
 const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
-/** Returns true if the error reply means that Redis currently refuses all commands. */
+/**
+ * Returns true if the error reply means that Redis currently refuses all commands, e.g. because it is still loading.
+ */
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
@@ -226,7 +232,10 @@ const maxInfoAgeMs = 2000;
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
 
-/** Checks regularly whether Redis is nearly full. Logs a warning, once each, for configurations that can lose data. */
+/**
+ * Checks regularly whether Redis is nearly full. Logs one warning for each configuration problem that can lose data,
+ * such as an eviction policy.
+ */
 function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   const loggedWarnings = new Set<string>();
   const warnOnce = (message: string, fields?: Record<string, unknown>) => {

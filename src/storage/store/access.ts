@@ -7,13 +7,14 @@ import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /**
- * How long the store remembers forgotten response groups and sign-in connections, in milliseconds. Longer than the
- * lifetime of any cached data.
+ * How long the store remembers sign-in connections and which groups of cached responses were removed, in milliseconds.
+ * This is longer than the lifetime of any cached response.
  */
 export const markTtlMs = 30 * dayMs;
 
 /**
- * A store, and what its users need in addition: encryption, documents, leases, and a queue that retries failed writes.
+ * A store together with the helpers for using it: encryption, cached documents, leases, and a queue that retries failed
+ * writes.
  */
 export interface StoreAccess {
   store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
@@ -29,6 +30,9 @@ export interface StoreAccess {
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Divides `maxBytes` by eight while the store is nearly full. Otherwise returns the limits unchanged. */
+/**
+ * Divides `maxBytes` by eight while the store is nearly full, so that it evicts old items. Otherwise returns the limits
+ * unchanged.
+ */
 export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

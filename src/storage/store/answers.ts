@@ -9,10 +9,10 @@ import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
-/** The document of one API call: its cached response and its claim. */
+/** The stored document of one API call: the cached response, and the claim of the replica that is sending the call. */
 interface StoredCall {
   cached?: { operation: OperationName; answer: StoredAnswer; at: number } | undefined;
-  /** The claim of the process that is sending the call. */
+  /** The claim of the process that is sending the call now. */
   running?: StoredClaim;
   /** The id of the latest claim whose process died while sending the call. */
   lost?: string | undefined;
@@ -22,11 +22,11 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An API response without its parsed value, which can be parsed again from `raw`. */
+/** An API response without `value`, which can be parsed again from `raw` and need not be stored. */
 type StoredAnswer = Omit<Answer, 'value'>;
 
 /**
- * How long the store remembers a claim, and how long it remembers that the process of a claim died, in milliseconds.
+ * How long the store remembers that a process is sending a call, or that it died while sending it, in milliseconds.
  */
 const claimMs = 3_600_000;
 /**
@@ -38,7 +38,10 @@ const maxAnswerDepth = 500;
 const maxLocalBytes = 64 * 1024 * 1024;
 
 interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
-  /** True if a call is sent again after its process has died, although the service may already have charged for it. */
+  /**
+   * True to send a call again if the process that sent it has died, although the service may already have charged for
+   * it.
+   */
   sendsAgain?: boolean;
 }
 
@@ -59,8 +62,8 @@ export function openStoredAnswers(
   const getAnswerKey = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
   const getGroupKey = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /**
-   * Groups that this replica has forgotten but could not yet mark as forgotten in the store. Until then, their
-   * responses are not cached.
+   * Groups of responses that this replica must remove from the cache but could not yet mark in the store. Until then,
+   * it does not cache responses of these groups.
    */
   const unmarkedGroups = new Set<string>();
   /**
@@ -127,7 +130,7 @@ export function openStoredAnswers(
       await end();
     };
     /**
-     * Returns true if a claim belongs to another call. A claim of this process that has already ended does not count,
+     * Returns true if another call holds the claim. A claim of this process that has already ended does not count,
      * although the store may still contain it.
      */
     const isOtherClaim = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
@@ -166,8 +169,8 @@ export function openStoredAnswers(
         await documents.waitForChange(key, step.version, signal);
       }
     } catch {
-      // Access to the store failed, although the claim may have been written. Send the request without waiting for
-      // other replicas.
+      // The store failed, so it is unknown whether the claim was written. Send the request without waiting for other
+      // replicas.
       if (!signal.aborted) return granted;
       void end();
       throw abortedError(signal, false);

@@ -18,19 +18,19 @@ import { reduceIfNearlyFull, type StoreAccess } from './access.ts';
 import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
-/** The lifetime of a dataset after its last addition, and its maximum size in the store. */
+/** The lifetime of a dataset after the last ad was added to it, and its maximum size in the store. */
 const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** Memory limits for the local copies in this process: in total and per dataset. */
+/** Memory limits for this replica's copies of datasets: in total and per dataset. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
 /** The maximum size of a decompressed item, in bytes. API responses have at most 8 MB. */
 const maxItemBytes = 64 * MB;
 
 /**
  * The datasets of all tenants, in a store that replicas share. Each ad, each advertiser page and each step of a
- * gathering is an item of a collection.
+ * `gather_ads` run is an item of a collection.
  *
  * To add to an item, a replica reads the item, merges the versions, and writes the result unless the item has changed
- * in the meantime. To read a dataset, a replica keeps a local copy and requests only later changes from the store.
+ * in the meantime. To read a dataset, a replica keeps a local copy and requests only the changes since its last read.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
@@ -75,8 +75,8 @@ export class StoreDatasets implements Datasets {
   }
 
   /**
-   * Returns the next sequence number. If the store is unreachable, continues from the highest number that this process
-   * knows.
+   * Returns the sequence number for the next API response. If the store is unreachable, continues from the highest
+   * number that this process knows.
    */
   async #nextSequenceNumber(key: string): Promise<number> {
     const { documents, store } = this.#access;
@@ -160,35 +160,36 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, record) => sum + 1000 + (record.kind === 'gathering' ? 0 : record.json.length), 0);
 
 /**
- * Returns the id of an item in the store. Its first letter states the kind of item: `a` for an ad, `p` for an
- * advertiser page, `g` for the first step of a gathering, `s` for later steps. The store counts evicted items by first
- * letter. The number of evicted gatherings is therefore the count for `g`.
+ * Returns the id of an item in the store. Its first letter is the kind of item: `a` for an ad, `p` for an advertiser
+ * page, `g` for the first step of a gathering (a stored search), and `s` for later steps. The store counts evicted
+ * items by their first letter, so the count for `g` is the number of evicted gatherings.
  */
 function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may make different steps with the same number, so the id includes a hash of the content.
+  // Two processes may store different steps under the same number, so the id includes a hash of the content.
   const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, content)}`;
 }
 
 /**
- * Options for zlib. For ads, this level takes two thirds of the time of the default level and produces 3 % more bytes.
+ * Options for zlib. For ads, level 3 takes only two thirds of the default level's time and produces just 3 % more
+ * bytes.
  */
 const deflate = { level: 3, chunkSize: 4096 };
 
-/** The memory limit for items that this process has written but not yet read into its local copy. */
+/** The memory limit for items that this process has written but not yet copied into its local dataset, in bytes. */
 const maxWrittenBytes = 16 * MB;
 
 /**
- * Encodes and decodes dataset items, which are compressed and encrypted. An item contains all versions of an ad or
- * advertiser page, or one step of a gathering.
+ * Compresses and encrypts the items of a dataset for the store, and decodes them. An item contains all versions of an
+ * ad or advertiser page, or one step of a `gather_ads` run.
  */
 class RecordCodec {
   readonly #encryption: Encryption;
   /**
-   * Items that this process has written, until its local copy reads them. This saves decoding, which takes as long as
-   * encoding.
+   * Items that this process has written, kept until its local copy reads them. It then need not decode them, which
+   * takes as long as encoding.
    */
   readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
@@ -210,7 +211,7 @@ class RecordCodec {
     return body;
   }
 
-  /** Decodes an item. Returns an empty list if the item is damaged. */
+  /** Decrypts and parses an item. Returns an empty list if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
     const writtenItem = this.#written.get(key);
@@ -242,8 +243,8 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   );
 
 /**
- * Parses the records of an item. Does not validate them, because only this program can have encrypted the item. A new
- * record format requires a new version in the key names.
+ * Parses the records of an item. Does not validate them, because only a server with the same secret can have encrypted
+ * the item. If you change the record format, use a new version in the key names.
  */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
@@ -252,19 +253,19 @@ function parseRecords(bytes: Buffer): DatasetRecord[] {
     const line = bytes.subarray(start, end);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
-    // Copy the bytes: a view would keep the memory of the whole item alive.
+    // Copy the bytes, because a view would keep the memory of the whole item alive.
     records.push(tabIndex === -1 ? record : { ...record, json: new Uint8Array(line.subarray(tabIndex + 1)) });
   }
   return records;
 }
 
-/** An item in the local copy. `record` is undefined if the item was damaged. */
+/** An item in this replica's copy of a dataset. `record` is undefined if the item was damaged. */
 interface CopiedItem {
   sequenceNumber: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
 }
 
-/** The local copy of a dataset. */
+/** This replica's copy of a dataset in the shared store. */
 class DatasetCopy {
   readonly #name: string;
   readonly #store: Pick<Store, 'readItemsSince'>;
@@ -291,8 +292,8 @@ class DatasetCopy {
   }
 
   /**
-   * Reads the changes since the last call, then returns the dataset. The dataset includes everything that replicas
-   * added before this call. Calls that arrive while a read is in progress share the next read.
+   * Reads the changes since the last call, then returns the dataset. It includes everything that any replica added
+   * before this call. Calls that arrive during a read share the next read.
    */
   sync(): Promise<MemoryDataset> {
     this.#nextSync ??= this.#lastSync.then(async () => {

@@ -5,7 +5,7 @@ import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
-/** The result of a function that changes a document. */
+/** What a function that changes a document returns. */
 interface Change<Doc, Result> {
   /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
@@ -15,8 +15,8 @@ interface Change<Doc, Result> {
 }
 
 /**
- * Computes a change from the current document, the store's time and the current version. May be called several times;
- * the last result is used.
+ * Computes the new document from the current one, the store's time and the current version. If another process changes
+ * the document in the meantime, the function is called again, and only its last result is used.
  */
 type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
@@ -50,11 +50,11 @@ interface DocumentsOptions {
   maxCachedBytes?: number;
 }
 
-/** How often a document is read while a caller waits for it to change, in milliseconds. */
+/** How often a document is read while a call waits for another process to change it, in milliseconds. */
 const pollIntervalMs = 100;
 /**
- * The maximum time to wait for a change, in milliseconds. After that, callers check whether the process that should
- * make the change is still alive.
+ * The maximum time to wait for a change, in milliseconds. Callers then check whether the process that should make the
+ * change is still alive.
  */
 const maxWaitMs = 1000;
 const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
@@ -101,8 +101,8 @@ export class Documents {
         const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
         if (next === undefined) {
-          // Without a write, the store cannot detect an outdated document. Read the document again if it was requested
-          // before this call.
+          // A change that writes nothing gives the store no chance to reject an outdated document. If the document was
+          // read before this call, read it again.
           if (currentEntry.requestNumber > firstRequestNumber) return result;
           currentEntry = undefined;
           continue;
@@ -115,7 +115,7 @@ export class Documents {
   }
 
   /**
-   * Replaces a document, whatever its current content.
+   * Replaces a document regardless of its current content.
    * @param next returns the new document; `null` removes the document
    */
   write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
@@ -138,7 +138,7 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : encryption.encrypt(key, text);
-    // Until the store replies, the current version is unknown.
+    // The current version is unknown until the store replies, so remove the document from the cache.
     this.#entries.delete(key);
     const request = ++this.#requestCount;
     const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
@@ -168,7 +168,7 @@ export class Documents {
   }
 
   /**
-   * Caches a reply of the store.
+   * Puts a document from a reply of the store into the cache.
    * @param previousEntry the cached document at the time of the request; used if the reply omits the body
    */
   #cacheReply<Doc>(

@@ -2,11 +2,11 @@ import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomByt
 import type { ItemLimits, Store } from '../storage.ts';
 
 /**
- * Authenticated encryption for the shared state and for sign-in tokens. Without the secret, values can be neither read
- * nor modified unnoticed.
+ * Authenticated encryption for the shared state and for sign-in tokens. Nobody without the secret can read a value or
+ * modify it unnoticed.
  */
 export interface Encryption {
-  /** Returns a keyed hash of `parts`. The hash can be used as a name and reveals nothing about the parts. */
+  /** Returns a keyed hash of `parts`, for names in the store that must reveal nothing, e.g. about an API key. */
   hashName(...parts: readonly string[]): string;
   /**
    * Encrypts a value. It can be decrypted only with the same `key`.
@@ -38,7 +38,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + idBytes + nonceBytes + tagBytes;
 
-/** The length of a hashed name, in base64url characters. A name has 132 bits. */
+/** The length of a hashed name in base64url characters. 22 characters have 132 bits. */
 const nameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
@@ -54,8 +54,8 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
     loggedProblems.add(problem);
     return undefined;
   };
-  // Use a separate key for each name. Random nonces are then safe for far more values than all replicas will ever
-  // encrypt.
+  // Use a separate encryption key for each name. Random nonces are then safe for far more values than all replicas will
+  // ever encrypt.
   const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
@@ -92,8 +92,8 @@ export const noEncryption: Encryption = {
 };
 
 /**
- * Decodes a token from base64url. Returns an empty buffer unless `text` is exactly what this server would write, so
- * that each token has only one valid spelling.
+ * Decodes a token from base64url. Returns an empty buffer if encoding the result does not give `text` again, so that
+ * each token has only one valid spelling.
  */
 export function decodeToken(text: string): Buffer {
   const encrypted = Buffer.from(text, 'base64url');
@@ -110,7 +110,7 @@ export const openEncryptedItems = (
   name: string,
 ) => ({
   encrypt: (id: string, content: string | Buffer) => encryption.encrypt(`${name} ${id}`, content),
-  /** Writes an encrypted item. Replaces the item if it exists. */
+  /** Writes an encrypted item, whether or not it already exists. */
   async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
     for (
       let sequenceNumber = 0;
@@ -118,7 +118,7 @@ export const openEncryptedItems = (
     )
       sequenceNumber = (await store.readItems(name, [id])).get(id)?.sequenceNumber ?? 0;
   },
-  /** Reads and decrypts an item. Returns undefined if it does not exist or cannot be decrypted. */
+  /** Reads and decrypts an item. Returns undefined if the item does not exist or was encrypted with another secret. */
   async get(id: string): Promise<Buffer | undefined> {
     const item = (await store.readItems(name, [id])).get(id);
     return item && encryption.decrypt(`${name} ${id}`, item.body);

@@ -9,12 +9,12 @@ import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts'
 const maxSilenceMs = 900;
 const maxBusyMs = 5000;
 /**
- * The delay between attempts to reach the store, in milliseconds, and the number of attempts before opening a new
- * connection.
+ * The delay between two attempts to reach the store, in milliseconds, and the number of attempts before a new
+ * connection is opened.
  */
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
-/** The maximum number of distinct problems that are logged while the store is unreachable. */
+/** The maximum number of distinct problems that are logged during one outage of the store. */
 const maxProblems = 20;
 /** How often the store's clock is compared with the local clock, in milliseconds. */
 const clockComparisonMs = 60_000;
@@ -31,7 +31,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   readonly #log: StorageLog;
   readonly #problems = new Set<string>();
   #store: RemoteStore | undefined;
-  /** Called each time the store becomes reachable. */
+  /** Called each time the store becomes reachable, e.g. to retry failed writes. */
   onUp = () => {};
   #isUp = false;
   #isClosed = false;
@@ -149,7 +149,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting ??= this.#connectRepeatedly();
   }
 
-  /** Logs a problem, unless the same problem was already logged since the store was last up. */
+  /** Logs a problem, but only once per outage of the store. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
@@ -194,7 +194,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 }
 
-/** Creates the error for a call that needs the shared state while the state is unreachable. */
+/** Creates the error for a tool call that needs the shared state while the store is unreachable. */
 export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   new AdLibraryError(
     {

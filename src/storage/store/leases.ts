@@ -10,7 +10,7 @@ interface LeasesOptions {
   /** Identifies this process among all processes that use the store. Default: a random id. */
   owner?: string;
   /**
-   * Returns true if another process, or the call that it took a lease for, has ended.
+   * Returns true if a process, or the call for which it took a lease, has ended.
    * @param ageMs the age of the lease
    */
   hasEnded?(owner: string, ageMs: number): boolean;
@@ -31,12 +31,15 @@ export class Leases {
     this.#hasEnded = hasEnded;
   }
 
-  /** Registers a lease of this process. Call this before writing the lease to the store. */
+  /**
+   * Registers a lease of this process. Call this before writing the lease to the store, because the write may succeed
+   * although it reports a failure.
+   */
   open(id: string): void {
     this.#open.add(id);
   }
 
-  /** Ends a lease of this process. */
+  /** Ends a lease of this process, even if the store still contains it. */
   close(id: string): void {
     this.#open.delete(id);
   }

@@ -14,8 +14,8 @@ import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
 /**
- * The maximum age of a cached account that is used for estimates, in milliseconds. One tool call may make several
- * estimates.
+ * The maximum age of the cached credit account that estimates use, in milliseconds. This saves reads, because one tool
+ * call may make several estimates.
  */
 const maxEstimateAgeMs = 200;
 
@@ -26,9 +26,9 @@ interface LedgerOptions {
    * lost reply is counted only once.
    */
   isShared?: boolean;
-  /** Updates an account to the current time before any other change, e.g. to a new day. */
+  /** Applies the current time to an account before any other change, e.g. resets the spending on a new day. */
   updateToTime?(account: Account, now: number): Account;
-  /** Called with the error if charged credits could not be recorded. */
+  /** Called with the error if charged credits could not be recorded, so that the operator can be warned. */
   onLost?(error: unknown): void;
 }
 
@@ -39,7 +39,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, extend
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
-/** Opens the ledger of all tenants in a store. */
+/** Opens the ledger, which contains the credit account of each tenant, in a store. */
 export function openLedger(
   { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
   options: LedgerOptions = {},
@@ -49,7 +49,7 @@ export function openLedger(
 
   /**
    * Changes an account.
-   * @param change changes the account, and returns its result and whether the account must be written
+   * @param change changes `account` in place; returns its result and true if the account must be written
    */
   const changeAccount = <Result>(
     tenantId: string,
@@ -73,8 +73,8 @@ export function openLedger(
     summarizeAccount(documents.getCached<Account>(getAccountKey(tenantId))?.doc);
 
   /**
-   * Settles a call. Writes the account even if the lease is missing. The write gives the account a new version, so that
-   * the compare-and-swap of a reservation still in progress fails.
+   * Settles a call, i.e. replaces its reserved credits with its charge. Writes the account even if the reservation is
+   * missing. The write changes the account's version, so a reservation that is still being written fails.
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -108,8 +108,8 @@ export function openLedger(
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reservation.catch((error) => {
-        // The lease may have been written although the call to the store failed. Settle it here, because nobody else
-        // will.
+        // The lease (the reservation) may have been written although the store reported a failure. End it here, because
+        // nobody else will.
         void settleOnce(tenantId, id, emptySettlement, true);
         throw error;
       });
@@ -126,7 +126,7 @@ export function openLedger(
     changed: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
-      // Do not write empty settlements. Otherwise made-up keys could fill the store with accounts.
+      // Do not write a settlement without any charge. Otherwise made-up API keys could fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
         return;
       await settleOnce(tenantId, id, settlement, lease !== undefined);
@@ -138,11 +138,11 @@ export function openLedger(
 export interface Account {
   /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;
-  /** Charged credits. */
+  /** The sum of the charges that the service reported, in credits. */
   spent: number;
   /** Credits that the service may have charged, for calls whose charge is unknown. */
   uncertain: number;
-  /** The number of paid responses. */
+  /** The number of responses that the service charged for. */
   calls: number;
   /** The time of the last paid call; 0 if there was none. */
   paidAt: number;
@@ -151,25 +151,25 @@ export interface Account {
   /** The known prices, in the format of `serializePrices`. */
   prices: string;
   /**
-   * The leases of calls in progress. If the process of a call dies, its lease is retained for a day, because the call
-   * may still be settled.
+   * The reservations of calls in progress. If the process of a call dies, its reservation is kept for a day, because
+   * the charge may still be reported.
    */
   leases: Record<string, StoredLease>;
-  /** The ids of recent settlements without a lease, so that a repeated settlement is counted once. */
+  /** The ids of recently settled calls that had no reservation, so that a repeated settlement is counted only once. */
   settled: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** Set if the process of the call has died: the credits that were then counted as uncertain, and the time. */
+  /** Set if the process of the call has died: the credits that were counted as possibly charged, and when. */
   booked?: { credits: number; at: number };
 }
 
 /** How long spending is remembered after the last paid call of a tenant, in milliseconds. */
 const spendingTtlMs = 30 * dayMs;
 const maxSettled = 300;
-/** The upper limit for sums of charges, which keeps them finite. */
+/** The upper limit for sums of charges. It keeps them finite even if the service reports absurd charges. */
 const maxCredits = 1e300;
 
 const createEmptyAccount = (): Account => ({
@@ -198,7 +198,7 @@ function getAccountTtlMs(account: Account): number {
 
 const listOpenLeases = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
-/** Returns the account in the form that the budget rules use. */
+/** Converts a stored account to the form that the budget rules use. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = listOpenLeases(account);
@@ -216,9 +216,8 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
 }
 
 /**
- * Applies the time that has passed since the last change. Spending expires 30 days after the last paid call. If the
- * process of a call has died, the possible cost of the call is counted as uncertain. Returns true if the account
- * changed.
+ * Applies the effects of time since the last change. Spending expires 30 days after the last paid call. If the process
+ * of a call has died, the credits reserved for it count as possibly charged. Returns true if the account changed.
  */
 function applyElapsedTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
   let isChanged = false;
@@ -254,9 +253,10 @@ function reserve(
 }
 
 /**
- * Settles a call at most once. A call with a lease is settled already if the lease is missing. A call without a lease
- * is settled already if `settled` contains its id. If the process of the call was counted as dead, the credits counted
- * for it are subtracted again. Returns true if the account changed.
+ * Adds the charge of a call to the account, but only once per call. A call with a lease (a reservation) was already
+ * settled if the lease is missing, and a call without one if `settled` contains its id. If the call was counted as
+ * possibly charged because its process seemed dead, those credits are subtracted again. Returns true if the account
+ * changed.
  */
 function settle(
   account: Account,
@@ -286,7 +286,7 @@ function settle(
 const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** Caches parsed prices by their text, because many accounts have the same prices. */
+/** Caches parsed prices by their serialized text, because many accounts have the same prices. */
 const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
 const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
 
@@ -298,8 +298,8 @@ const parsePrices = (text: string): Prices =>
   );
 
 /**
- * Opens the full usage windows that replicas share. If a window cannot be read, the only consequence is one call that
- * the service refuses.
+ * Opens the record of reached usage limits (hourly or daily), which replicas share. If it cannot be read, the only
+ * consequence is one call that the service rejects.
  */
 export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
   type StoredWindow = { window: FullWindow; at: number };
@@ -307,8 +307,8 @@ export function openWindows({ documents, keyOf }: StoreAccess, clock: () => numb
     get: async (tenantId) => {
       const pendingRead = documents.read<StoredWindow>(keyOf(tenantId, 'window'));
       const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
-      // JSON cannot represent infinity: a missing number means that the service states no limit. The age of the window
-      // is measured by the store's clock.
+      // JSON cannot represent infinity, so a missing number means that there is no limit. Measure the age of the record
+      // by the store's clock.
       return (
         doc && {
           ...doc.window,

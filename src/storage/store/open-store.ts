@@ -19,11 +19,11 @@ import { WriteQueue } from './write-queue.ts';
 const MB = 1024 * 1024;
 /** How long the server waits for the store at startup, in milliseconds. */
 const startTimeoutMs = 1000;
-/** The memory limit for pending writes, and the maximum delay between two attempts. */
+/** The memory limit for pending writes in bytes, and the maximum delay between two attempts in milliseconds. */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /**
- * How long a lease is valid after the deadline of its call, in milliseconds. The process needs this time to record the
- * result.
+ * How long the lease of a call stays valid after the call's deadline, in milliseconds. The process needs this time to
+ * record the result.
  */
 const leaseMarginMs = 10_000;
 

@@ -9,13 +9,13 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Called with the error if the write cannot succeed on a retry, or if the queue is full. */
+  /** Called with the error if a retry cannot help or the queue is full. The write is then lost. */
   onGiveUp?(error: unknown): void;
 }
 
 /**
- * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. Most
- * writes are small, e.g. settlements and ends of leases.
+ * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. Small
+ * writes matter most, because they record charges.
  */
 const smallBytes = 1000;
 const smallWriteShare = 0.25;
@@ -37,7 +37,7 @@ const runInBackground = (delayMs: number, run: () => void): void => void setTime
 /**
  * A queue of writes that have failed temporarily. They wait in memory, up to a limit, and are retried until they
  * succeed. The queue runs after a delay and whenever its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore`
- * make it run at further times.
+ * also run it when the store is used.
  */
 export class WriteQueue {
   readonly #waiting = new Set<QueuedWrite>();
@@ -48,7 +48,7 @@ export class WriteQueue {
   #running: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /** When the pause after a run that waited for a lock ends, by `performance.now()`. */
+  /** When the queue may run again after it has waited for a lock, by `performance.now()`. */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -94,7 +94,9 @@ export class WriteQueue {
     if (this.#waiting.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
-  /** Runs the queue in the background. Called after another write has succeeded. */
+  /**
+   * Runs the queue in the background. Call this after a write has succeeded, because the store is then available again.
+   */
   onWritten(): void {
     if (this.#waiting.size > 0 && !this.#running) void this.run();
   }
@@ -129,7 +131,7 @@ export class WriteQueue {
   }
 }
 
-/** Wraps a store so that each successful write also retries pending writes in the background. */
+/** Wraps a store so that each successful write starts a retry of the pending writes in the background. */
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   const runAfter = async <Reply>(writing: Promise<Reply>): Promise<Reply> => {
     const reply = await writing;
@@ -147,8 +149,8 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
  * Wraps the methods of an object that uses a store. Each method runs the queue first, so that it sees the results of
  * pending writes.
  *
- * The store's own methods must not run the queue first. A change of a document would then wait for the queue, while a
- * pending write in the queue waits for the change of the same document.
+ * Do not wrap the store itself. A change of a document would then wait for the queue while a write in the queue waits
+ * for the same document, which is a deadlock.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const entries = Object.entries(methods).map(([name, method]) => [
