@@ -40,7 +40,12 @@ const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
 const text = `# Evals
 
-This page is for reviewers. It answers four questions that can be measured without a model. Does a host that searches for tools find the right tool? Do programs match the types of the results? How many calls, tokens and credits does a set of questions take? Do the results state what the data cannot support?
+This page is for reviewers. It answers four questions that can be measured without a model:
+
+1. Does a host that searches for tools find the right tool?
+2. Do programs match the types of the results?
+3. How many calls, tokens and credits does a set of questions take?
+4. Do the results say what the data cannot support?
 
 \`npm run evals\` measures the answers without a network and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
@@ -49,12 +54,19 @@ This page is for reviewers. It answers four questions that can be measured witho
 ## What this does not show
 
 - **What a model does.** No model takes part, so the page does not show whether a model chooses the right tool, calls it well, or draws the right conclusion. People who know the tools wrote the programs and the calls.
-- **How a host ranks tools.** Each host ranks tools in its own way and does not publish how. This evaluation uses BM25 over names, titles and descriptions, with most word endings cut off. It leaves out arguments, because the arguments of the other servers are not available.
+- **How a host ranks tools.** Each host ranks tools in its own way and does not publish how. This evaluation uses the ranking function BM25 over names, titles and descriptions, with most word endings cut off. It ignores arguments, because the arguments of the other servers are not available.
 - **Results with real ads.** The ads of the demo are generated. They are shorter than real ads and nearly complete. For the tokens of real ads, see [BENCHMARKS.md](../BENCHMARKS.md).
 
 ## Found
 
-The ${ranked.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it. For each question, the evaluation ranks our tools among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. Half of the questions may be used to tune the descriptions of tools; of these, ${shareOf(tuning, isFound)} are found. The other half may not be used for tuning; of these, ${shareOf(heldOut, isFound)} are found.
+The ${ranked.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
+
+For each question, the evaluation ranks our tools among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. The questions have two halves:
+
+| Half | Found |
+| --- | --- |
+| questions that may be used to tune the descriptions of tools | ${shareOf(tuning, isFound)} |
+| questions that may not be used for tuning | ${shareOf(heldOut, isFound)} |
 
 These questions were not found:
 
@@ -67,7 +79,10 @@ ${table(
 
 ## Programmed
 
-This test runs twelve [programs](../bench/evals/programs), written as a model would write them in code mode. Their types are generated from \`tools/list\` with json-schema-to-typescript. A program is right if the strict compiler accepts it, and if it returns the same number as a count over all data of the service.
+This test runs twelve [programs](../bench/evals/programs), written as a model would write them in code mode, where a model writes a program that calls several tools. A program is right if it passes two checks:
+
+- The strict compiler accepts it. The types are generated from \`tools/list\` with json-schema-to-typescript.
+- It returns the same number as a count over all data of the demo.
 
 ${table(
   ['question', 'types', 'answer', 'right'],
@@ -81,7 +96,10 @@ ${table(
 
 ## Answered
 
-This test asks thirty questions in one session on demo data, with fixed calls. If an earlier question has read an ad, later questions do not read it again. *tokens* counts the text of the results (o200k_base). *as the service sends it* counts the tokens of the service's responses behind these results.
+This test asks thirty questions in one session on demo data, with fixed calls. If an earlier question has read an ad, later questions do not read it again.
+
+- *tokens* counts the text of the results (o200k_base).
+- *as the service sends it* counts the tokens of the service's responses behind these results.
 
 ${table(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
@@ -95,7 +113,12 @@ Together, the results have ${number(sum('tokens'))} tokens, and the responses of
 
 ## Limits stated
 
-This test asks ten questions that the demo data cannot answer. One advertiser of the demo was seen on only one day, one has placeholders instead of texts, and one has countries for only a third of its ads. One gathering stopped after 50 ads. The figures look like an answer, but the honest answer is that the ads cannot support one. The last column shows the sentence of the results that gives the reason.
+This test asks ten questions that the demo data cannot answer. The figures look like an answer, but the ads cannot support one. The last column shows the sentence of the results that gives the reason. The demo data has four gaps:
+
+- One advertiser was seen on only one day.
+- One advertiser has placeholders instead of texts.
+- One advertiser has countries for only a third of its ads.
+- One \`gather_ads\` call stopped after 50 ads.
 
 ${table(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
