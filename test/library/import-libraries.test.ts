@@ -187,3 +187,38 @@ test('a column and a JSON key of the same name are imported into the same field'
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
 });
+
+test("Radlibrary's tables of shares are added to the ads of an earlier import", async ({ libraryServer }) => {
+  await libraryServer.importRecords('id,page_id,ad_creative_bodies\n3001,77,Vote\n');
+  const ages = '"",adlib_id,percentage,age,gender\n1,3001,0.75,18-24,male\n2,3001,0.25,65+,female\n';
+  expect(await libraryServer.importRecords(ages)).toMatchObject({
+    formats: { 'radlibrary-shares': { ads: 1 } },
+    skipped: 0,
+    notes: [],
+  });
+  // A second import of the same table replaces the shares.
+  await libraryServer.importRecords(ages.replace('18-24', '25-34'));
+  await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([
+    {
+      body: 'Vote',
+      demographics: [
+        { percentage: 0.75, age: '25-34', gender: 'male' },
+        { percentage: 0.25, age: '65+', gender: 'female' },
+      ],
+      regions: [{ percentage: 1, region: 'Texas' }],
+    },
+  ]);
+});
+
+test('a table of shares without its ads is refused with the table to import first', async ({ libraryServer }) => {
+  const { ads, problems } = await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
+  expect(ads).toBe(0);
+  expect(problems).toMatchObject([
+    {
+      line: 2,
+      problem: 'id: the archive has no ad 3001; a table of shares only adds to ads, so import the table of ads first',
+    },
+  ]);
+});

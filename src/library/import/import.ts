@@ -253,7 +253,7 @@ class Import {
     const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
-    if (ad && (ad.headline || ad.body || ad.cards?.length)) this.#hasAdText = true;
+    if (format.addToAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
 }
 

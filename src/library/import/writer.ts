@@ -41,9 +41,14 @@ export async function openRecordWriter({ records, now }: WriterTarget, { run, qu
       const row = records.findRow('ads', ad.id);
       const storedAd = row && readStoredRecord('ads', row.number);
       const isRepeated = row?.run === run;
+      if (format.addToAd && !storedAd)
+        throw new Error(
+          `id: the archive has no ad ${ad.adArchiveId}; a table of shares only adds to ads, so import the table of ads first`,
+        );
       let mergedAd = ad as JsonObject;
       let isOlder = false;
-      if (storedAd) {
+      if (storedAd && format.addToAd) mergedAd = format.addToAd(storedAd, ad, isRepeated);
+      else if (storedAd) {
         const isPartialRecord = isRepeated && format.combineParts !== undefined;
         isOlder = !isPartialRecord && isOlderReading(ad, storedAd);
         const [newer, older] = isOlder ? [storedAd, ad] : [ad, storedAd];

@@ -10,6 +10,7 @@ import { metaAdLibraryFormat } from './meta-ad-library.ts';
 import { metaAdsManagerFormat } from './meta-ads-results.ts';
 import { metaAdvertiserReportFormat } from './meta-advertiser-report.ts';
 import { ownAdsFormat } from './own-ads.ts';
+import { radlibrarySharesFormat } from './radlibrary-shares.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 import { tikTokAdLibraryFormat } from './tiktok-ad-library.ts';
 
@@ -20,6 +21,7 @@ export const importFormats: readonly ImportFormat[] = [
   tikTokAdLibraryFormat,
   linkedInAdLibraryFormat,
   metaAdvertiserReportFormat,
+  radlibrarySharesFormat,
   metaAdsManagerFormat,
   metaAdLibraryFormat,
   apiFormat,

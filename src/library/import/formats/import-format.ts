@@ -51,6 +51,12 @@ export interface ImportFormat {
    * ad or page. Without this function, the newer record replaces the older one.
    */
   combineParts?(earlier: JsonObject, later: JsonObject): JsonObject;
+  /**
+   * Adds a record to the stored ad that it describes, for formats whose records are never whole ads. The import skips a
+   * record if the library does not have the ad.
+   * @param isRepeated true if an earlier record of the same import run describes the same ad
+   */
+  addToAd?(ad: JsonObject, part: JsonObject, isRepeated: boolean): JsonObject;
 }
 
 /** A JSON object, e.g. an ad that has not been validated yet. */

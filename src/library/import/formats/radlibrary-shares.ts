@@ -1,0 +1,71 @@
+import type { ColumnValueParser } from '../values/column-value-parser.ts';
+import { parseShare } from '../values/numbers.ts';
+import { type FieldParser, parseId, parseText } from './field-parsers.ts';
+import { FieldReader, type FieldRule, listKeysByField } from './field-reader.ts';
+import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computeAdId } from './library-ids.ts';
+import type { SourceRecord } from './source-record.ts';
+
+const parsePercentage: FieldParser = (value, name) => {
+  const share = parseShare(value);
+  if (share === undefined) throw new Error(`${name}: ${JSON.stringify(value)} is not a share such as 0.25`);
+  return share;
+};
+
+const fields: readonly FieldRule[] = [
+  ['adArchiveId', parseId, 'id', 'adlibid', 'adarchiveid'],
+  ['percentage', parsePercentage, 'percentage'],
+  ['age', parseText, 'age'],
+  ['gender', parseText, 'gender'],
+  ['region', parseText, 'region'],
+];
+const keysByField = listKeysByField(fields, []);
+const knownKeys = new Set(Object.values(keysByField).flat());
+/** Matches the columns that R and pandas add for the number of a row. */
+const rowNumberKey = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
+
+/**
+ * The tables that Radlibrary makes with `as_tibble(type = "demographic")` and `as_tibble(type = "region")`. Each row
+ * contains one share of the people who saw an ad. The rows are added to the ads of an earlier import, because a row
+ * contains nothing else about its ad.
+ */
+export const radlibrarySharesFormat: ImportFormat = {
+  name: 'radlibrary-shares',
+  title: 'tables of Radlibrary with shares by age and gender, or by region; import its table of ads first',
+  description: 'https://facebookresearch.github.io/Radlibrary/articles/table-types.html',
+  layouts: ['table'],
+  keysByField,
+  matches: (record) =>
+    record.has('percentage') &&
+    record.hasAny(keysByField.adArchiveId ?? []) &&
+    (record.has('region') || (record.has('age') && record.has('gender'))) &&
+    Array.from(record.keys()).every((key) => knownKeys.has(key) || rowNumberKey.test(key)),
+  toAd,
+  addToAd,
+};
+
+function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields(fields);
+  const { adArchiveId, ...share } = reader.ad;
+  if (parser.isDecided && (adArchiveId === undefined || share.percentage === undefined))
+    throw new Error(`${adArchiveId === undefined ? 'id' : 'percentage'}: missing in a table of shares`);
+  return {
+    id: computeAdId('meta', String(adArchiveId)),
+    adArchiveId,
+    adLibrary: 'meta',
+    [share.region === undefined ? 'demographics' : 'regions']: [share],
+  };
+}
+
+/**
+ * Adds a share to an ad. A share of the same group replaces the earlier one. The first row of an import replaces all
+ * shares of earlier imports.
+ */
+function addToAd(ad: JsonObject, part: JsonObject, isRepeated: boolean): JsonObject {
+  const field = part.regions === undefined ? 'demographics' : 'regions';
+  const earlierShares = isRepeated && Array.isArray(ad[field]) ? (ad[field] as JsonObject[]) : [];
+  const describeGroup = ({ percentage: _, ...group }: JsonObject) => JSON.stringify(Object.entries(group).sort());
+  const shares = [...earlierShares, ...(part[field] as JsonObject[])];
+  return { ...ad, [field]: [...new Map(shares.map((share) => [describeGroup(share), share])).values()] };
+}
