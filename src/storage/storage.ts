@@ -120,6 +120,11 @@ export interface StoreDriver {
    * @param onError called with connection errors that do not belong to any call
    */
   open(onError: (error: Error) => void): RemoteStore;
+  /**
+   * Called after a failed attempt to connect.
+   * @returns a likely cause that the error does not name, and what to change. Undefined if there is none
+   */
+  explainFailure?(): Promise<string | undefined>;
 }
 
 /** Log methods of the storage layer. Messages never contain the password of the store. */

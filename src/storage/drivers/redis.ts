@@ -8,6 +8,7 @@ import {
   type StorageLog,
   type StoreDriver,
 } from '../storage.ts';
+import { explainTlsMismatch } from './tls-mismatch.ts';
 
 /** Host and credentials of a Redis or Valkey server. */
 export interface RedisConnection {
@@ -23,6 +24,7 @@ export interface RedisConnection {
 export const createRedisDriver = (address: RedisConnection, log: StorageLog): StoreDriver => ({
   hostAndPort: `${address.host}:${address.port}`,
   open: (onError) => openRedisStore(address, onError, log),
+  explainFailure: () => explainTlsMismatch(address),
 });
 
 /**

@@ -163,6 +163,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         await this.#connectOnce();
       } catch (error) {
         this.#logOnce('info', 'the shared state cannot be reached', error);
+        if (attempt === 1) void this.#logCause();
         if (attempt % attemptsPerConnection === 0) {
           // The connection may be broken without an error, or may lead to a server that is no longer the primary.
           this.#store?.close().catch(() => {});
@@ -172,6 +173,13 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
       }
     }
     this.#connecting = undefined;
+  }
+
+  /** Logs why connecting failed if the driver finds a cause that the error does not name. */
+  async #logCause(): Promise<void> {
+    const cause = await this.#driver.explainFailure?.();
+    if (cause !== undefined && !this.#isClosed && !this.#isUp)
+      this.#logOnce('warn', 'the shared state cannot be reached', new Error(cause));
   }
 
   async #connectOnce(): Promise<void> {

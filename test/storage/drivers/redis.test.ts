@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisDriver, type RedisConnection } from '../../../src/storage/drivers/redis.ts';
 import { GuardedStore } from '../../../src/storage/store/guarded-store.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { openConnection } from '../../support/http.ts';
-import { listenOnLoopback } from '../../support/loopback.ts';
+import { freePort, listenOnLoopback } from '../../support/loopback.ts';
 import { startHttpCommand } from '../../support/process.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/store-servers.ts';
 import { createTemporaryFolder } from '../../support/temporary-folder.ts';
@@ -35,6 +36,17 @@ async function startServer(...options: string[]): Promise<RedisServer> {
   const redis = await startRedis(options);
   onTestFinished(redis.close);
   return redis;
+}
+
+/** Starts a Redis server that requires TLS. Returns the path of its self-signed certificate, too. */
+async function startServerWithTls() {
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];
+  execFileSync('openssl', request, { stdio: 'ignore' });
+  const redis = await startRedis([], { key, certificate });
+  onTestFinished(redis.close);
+  return { ...redis, certificate };
 }
 
 /**
@@ -150,19 +162,42 @@ describeWithRedis('The Redis driver', () => {
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
+  test('the log says what to change if the URL asks for TLS and the Redis server has none', async () => {
+    for (const options of [[], ['--requirepass', 'sesame']]) {
+      const { port } = await startServer(...options);
+      const { store, logged } = await connectStore(port, { tls: true, password: 'sesame' }, 1);
+      await expect.poll(() => logged.join('\n'), { timeout: 5000 }).toContain('change the URL to redis://');
+      expect(store.isUp()).toBe(false);
+    }
+  });
+
+  test('the log says what to change if the URL asks for no TLS and the Redis server requires it', async () => {
+    const redis = await startServerWithTls();
+    const { store, logged } = await connectStore(redis.port, {}, 1);
+    await expect.poll(() => logged.join('\n'), { timeout: 5000 }).toContain('change the URL to rediss://');
+    expect(store.isUp()).toBe(false);
+  });
+
+  test('the log does not blame TLS if the server is away or silent', async () => {
+    const silentServer = createServer((socket) => void socket.on('error', () => {}).resume());
+    const { port, close } = await listenOnLoopback(silentServer);
+    const silent = await connectStore(port, { tls: true }, 1);
+    const away = await connectStore(await freePort(), {}, 1);
+    await setTimeout(3000);
+    expect([...silent.logged, ...away.logged].join('\n')).not.toContain('AD_LIBRARY_STATE_URL');
+    expect(silent.logged.length).toBeGreaterThan(0);
+    await Promise.all([silent.store.close(), away.store.close()]);
+    await close();
+  });
+
   test('the TLS certificate of a Redis server is checked', async () => {
-    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-    const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];
-    execFileSync('openssl', request, { stdio: 'ignore' });
-    const redis = await startRedis([], { key, certificate });
-    onTestFinished(redis.close);
+    const redis = await startServerWithTls();
     const { store, logged } = await connectStore(redis.port, { tls: true }, 1);
     await waitUntil(() => logged.join('\n').includes('self-signed certificate'));
     expect(store.isUp()).toBe(false);
 
     const served = await startHttpCommand(['--base-url', 'http://127.0.0.1:1'], {
-      NODE_EXTRA_CA_CERTS: certificate,
+      NODE_EXTRA_CA_CERTS: redis.certificate,
       AD_LIBRARY_STATE_URL: `rediss://127.0.0.1:${redis.port}`,
       AD_LIBRARY_STATE_SECRET: 'a secret of at least 32 characters',
     });

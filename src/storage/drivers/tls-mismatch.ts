@@ -1,0 +1,61 @@
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectWithTls } from 'node:tls';
+
+/** How long to wait for the server to react, in milliseconds. */
+const probeTimeoutMs = 1500;
+
+/**
+ * Finds out whether a Redis server could not be reached because only one side uses TLS. A server without TLS does not
+ * answer a TLS client at all, and a server with TLS closes the connection of a plain client, so neither error names the
+ * cause. The probe sends no credentials.
+ * @param tls true if the client uses TLS
+ * @returns the cause and what to change. Undefined if TLS is not the cause, or if the server does not react
+ */
+export async function explainTlsMismatch(server: {
+  tls: boolean;
+  host: string;
+  port: number;
+}): Promise<string | undefined> {
+  if (server.tls)
+    return (await acceptsPlainText(server))
+      ? 'AD_LIBRARY_STATE_URL begins with rediss://, but the server does not use TLS: change the URL to redis://, or switch on TLS in the server'
+      : undefined;
+  return (await acceptsTls(server))
+    ? 'AD_LIBRARY_STATE_URL begins with redis://, but the server uses TLS: change the URL to rediss://'
+    : undefined;
+}
+
+/** Returns true if the server answers a plain command. Every answer of Redis to `PING` begins with `+` or `-`. */
+function acceptsPlainText({ host, port }: { host: string; port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port }, () => socket.write('PING\r\n'));
+    socket.once('data', (reply) => settle(/^[+-]/.test(reply.subarray(0, 1).toString('latin1'))));
+    const settle = resolveOnce(socket, resolve);
+  });
+}
+
+/** Returns true if the server completes a TLS handshake. The certificate does not matter, because no data is sent. */
+function acceptsTls({ host, port }: { host: string; port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const options = { host, port, rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
+    const settle = resolveOnce(
+      connectWithTls(options, () => settle(true)),
+      resolve,
+    );
+  });
+}
+
+/**
+ * Creates a function that closes the socket and resolves a promise. The promise resolves to false if the socket fails,
+ * closes or times out first.
+ */
+function resolveOnce(socket: Socket, resolve: (value: boolean) => void): (value: boolean) => void {
+  const settle = (value: boolean) => {
+    clearTimeout(timer);
+    resolve(value);
+    socket.destroy();
+  };
+  const timer = setTimeout(() => settle(false), probeTimeoutMs).unref();
+  socket.on('error', () => settle(false)).once('close', () => settle(false));
+  return settle;
+}
