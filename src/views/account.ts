@@ -7,17 +7,17 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
-/** Notice that is added to every result while the server uses demo data. */
+/** Notice that the server adds to every result while it uses demo data. */
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
 
 /**
- * Fields shared by the views in this file. In demo mode, the server sets `notice` to its own text. The schema therefore
- * requires a string, even if the service sends a field with this name.
+ * Fields that all schemas in this file share. In demo mode, the server sets `notice` to its own text. The schema
+ * requires a string even if the service sends a different field with this name.
  */
 const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
 /**
- * An account as returned by `get_account`. The views in this file keep the API's field names and values, but leave out
+ * An account as returned by `get_account`. The schemas in this file keep the API's field names and values, but omit
  * null values.
  */
 export const AccountView = z.looseObject({
@@ -29,7 +29,7 @@ export const AccountView = z.looseObject({
   ...commonFields,
 });
 
-/** The identity that belongs to an API key, as returned by `whoami`. */
+/** The user and account to which an API key belongs, as returned by `whoami`. */
 export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
   authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
@@ -53,7 +53,7 @@ export const IdentityView = z.looseObject({
   ...commonFields,
 });
 
-/** The credit balance, billing period and usage limits, as returned by `get_credits`. */
+/** The credit balance, the billing period and the usage limits, as returned by `get_credits`. */
 export const CreditsView = z.looseObject({
   credits: z.number().optional().describe('Credits left in the billing period.'),
   creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
@@ -79,31 +79,31 @@ export const CreditsView = z.looseObject({
   ...commonFields,
 });
 
-/** Maximum size of each view in this file, in tokens. */
+/** Maximum size of each result in this file, in tokens. */
 const maxViewTokens = 1500;
 
-/** Converts an account of the API to its view. */
+/** Prepares an account from the API for a tool result. Fields with an unexpected type are kept separately. */
 export const viewAccount = (account: unknown): Fields =>
   separateMismatches(buildFullView(account, maxViewTokens), AccountView);
-/** Converts an identity of the API to its view. */
+/** Prepares an identity from the API for a tool result. Fields with an unexpected type are kept separately. */
 export const viewIdentity = (identity: unknown): Fields =>
   separateMismatches(buildFullView(identity, maxViewTokens), IdentityView);
 
 /**
- * Converts a credit status of the API to its view. Adds the first and last day of the billing period, and the credits
- * remaining in each usage window.
+ * Prepares a credit status from the API for a tool result. Adds the first and the last day of the billing period, and
+ * the remaining credits of the hourly and daily limits.
  */
 export function viewCredits(status: unknown): Fields {
   const view = separateMismatches(buildFullView(status, maxViewTokens), CreditsView);
-  const ends = formatDay(toMilliseconds(view.periodEnd));
-  const starts = formatDay(toMilliseconds(view.periodStart));
+  const lastDay = formatDay(toMilliseconds(view.periodEnd));
+  const firstDay = formatDay(toMilliseconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
   const hourly = computeRemaining(usage.hourlyCredits, usage.hourlyLimit);
   const daily = computeRemaining(usage.dailyCredits, usage.dailyLimit);
   return {
     ...view,
-    ...(starts && { periodStartsOn: starts }),
-    ...(ends && { periodEndsOn: ends }),
+    ...(firstDay && { periodStartsOn: firstDay }),
+    ...(lastDay && { periodEndsOn: lastDay }),
     ...(hourly !== undefined && { hourlyLeft: hourly }),
     ...(daily !== undefined && { dailyLeft: daily }),
   };
@@ -116,7 +116,7 @@ function computeRemaining(used: unknown, limit: unknown): number | undefined {
   return isNumber(remaining) ? remaining : undefined;
 }
 
-/** Formats an account as text, one fact per line. */
+/** Formats an account as text, with one fact per line. */
 export function formatAccount(account: Fields): string {
   return joinLines([
     formatLine('account of user', account.userId),
@@ -128,16 +128,23 @@ export function formatAccount(account: Fields): string {
   ]);
 }
 
-/** Formats the credit status as text: balance, billing period and usage windows. */
+/** Formats the credit status as text: the balance, the billing period, and the hourly and daily limits. */
 export function formatCredits(credits: Fields): string {
   const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
-  const { periodStartsOn: starts, periodEndsOn: ends, credits: left, creditsMax: max } = credits;
+  const {
+    periodStartsOn: firstDay,
+    periodEndsOn: lastDay,
+    credits: remainingCredits,
+    creditsMax: maxCredits,
+  } = credits;
   const type = usage.limitType;
   return joinLines([
-    left === undefined
+    remainingCredits === undefined
       ? 'credits left: unknown'
-      : `credits left: ${formatValue(left)}${max === undefined ? '' : ` of ${formatValue(max)}`}`,
-    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${formatValue(starts)} `}to ${formatValue(ends)}`,
+      : `credits left: ${formatValue(remainingCredits)}${maxCredits === undefined ? '' : ` of ${formatValue(maxCredits)}`}`,
+    lastDay === undefined
+      ? ''
+      : `period: ${firstDay === undefined ? '' : `${formatValue(firstDay)} `}to ${formatValue(lastDay)}`,
     formatUsageWindow('hourly', usage.hourlyCredits, usage.hourlyLimit),
     formatUsageWindow('daily', usage.dailyCredits, usage.dailyLimit),
     usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}` : '',
@@ -148,7 +155,10 @@ export function formatCredits(credits: Fields): string {
   ]);
 }
 
-/** Formats a usage window, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is missing. */
+/**
+ * Formats an hourly or daily limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is
+ * missing.
+ */
 function formatUsageWindow(name: string, used: unknown, limit: unknown): string {
   const remaining = computeRemaining(used, limit);
   return remaining === undefined
@@ -187,7 +197,7 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
-/** Fields of a collection that results show, in this order. */
+/** The fields of a collection that appear in results, in this order. */
 const collectionFields = {
   name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
   type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },
@@ -205,7 +215,7 @@ export const CollectionView = z
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
-/** Converts a collection of the API to its view. */
+/** Prepares a collection from the API for a tool result. */
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: readId(source.id) };
@@ -213,7 +223,7 @@ export function viewCollection(collection: object): CollectionView {
   return view;
 }
 
-/** Formats a collection as one line: id, name and counts. */
+/** Formats a collection as one line with its id, name and item counts. */
 export function formatCollection(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -226,7 +236,7 @@ export function formatCollection(collection: CollectionView): string {
   return `${name === undefined ? '' : `${quote(name)} `}${quoteUnlessWord(id)} ${joinNonEmpty(facts, ', ')}`.trimEnd();
 }
 
-/** Formats a list of collections, with its size and the cursor of the next page. */
+/** Formats a list of collections, including the number of collections and the cursor of the next page. */
 export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   frameList({
     ...frame,

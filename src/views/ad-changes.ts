@@ -8,7 +8,7 @@ import { type Fields, isNumber, isObject, readNumber, readObjects } from './view
 
 /**
  * The fields that count as the content of an ad: creative, destination, call to action, format, countries and end date.
- * Each function returns a comparable string that ignores differences without meaning, such as the order of lists, date
+ * Each function returns a string for comparison. It ignores meaningless differences, such as the order of lists, date
  * formats, invisible characters, white space, tracking parameters, and the hosts and signatures of media URLs. Two
  * versions of an ad have the same content if all strings are equal.
  */
@@ -38,7 +38,7 @@ const contentFields = {
 type ContentField = keyof typeof contentFields;
 type AdContent = Record<ContentField, string | null>;
 
-/** Returns the content of an ad as one comparable string per field. */
+/** Returns the content of an ad as one string per field, for comparison with another version of the ad. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
   for (const name of contentNames) content[name] = contentFields[name](ad as Fields);
@@ -55,16 +55,19 @@ export interface Change {
 }
 
 /**
- * The value of a changed field. null if this version of the ad has no value; undefined if the value cannot be shown in
- * a line of text, e.g. media.
+ * The value of a changed field. null if this version of the ad has no value. Undefined if the value cannot be shown on
+ * a line of text, e.g. an image.
  */
 export type ChangedValue = string | null | undefined;
 
-/** Returns the fields whose content differs between two versions of an ad, in the order of `contentFields`. */
+/**
+ * Returns the fields that differ between two versions of an ad, in the order of `contentFields`. Meaningless
+ * differences are ignored.
+ */
 export function findChanges(before: object, after: object): Change[] {
-  const [old, now] = [extractContent(before), extractContent(after)];
+  const [oldContent, newContent] = [extractContent(before), extractContent(after)];
   return contentNames
-    .filter((field) => old[field] !== now[field])
+    .filter((field) => oldContent[field] !== newContent[field])
     .map((field) => ({
       field,
       from: formatValue((before as Fields)[field]),
@@ -82,8 +85,8 @@ function formatValue(value: unknown): ChangedValue {
 }
 
 /**
- * Figures that the service counts or estimates, with the fields they come from. A changed counter does not count as a
- * change of the ad, because the service updates counters all the time.
+ * Numbers that the service counts or estimates, with the fields they are read from. They do not count as content of the
+ * ad, because the service updates them all the time.
  */
 const counters = {
   duplicates: ['duplicates'],
@@ -96,14 +99,14 @@ const counters = {
 
 /** Name of a counter, e.g. `reach`. */
 export type Counter = keyof typeof counters;
-/** Counter values of an ad. A counter is absent if the ad has no value for it. */
+/** The counters of an ad. A counter is missing if the ad has no value for it. */
 export type CounterValues = Partial<Record<Counter, number>>;
 
 /** Names of all counters. */
 export const counterNames = Object.keys(counters) as Counter[];
 
 /**
- * Reads the counters of an ad. For a range, the counter is the sum of both bounds, so it rises when the range rises.
+ * Reads the counters of an ad. The counter for a range is the sum of both bounds, so it rises when either bound rises.
  */
 export function readCounters(ad: object): CounterValues {
   const counts: CounterValues = {};
@@ -122,13 +125,13 @@ function normalizeText(value: unknown): string | null {
 const normalizeTexts = (values: unknown): string | null =>
   Array.isArray(values) ? joinSorted(values.map(normalizeText)) : normalizeText(values);
 
-/** Combines texts into one comparable string. The order of the texts and repeated texts make no difference. */
+/** Combines texts into one string for comparison. Order and repetitions do not matter. */
 function joinSorted(texts: readonly (string | null)[]): string | null {
-  const different = new Set(texts.filter((text) => text !== null));
-  return different.size > 0 ? JSON.stringify([...different].sort()) : null;
+  const distinctTexts = new Set(texts.filter((text) => text !== null));
+  return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
 }
 
-/** Converts a constant such as `SHOP_NOW` or a country code to upper case, so that case makes no difference. */
+/** Converts a constant such as `SHOP_NOW` or a country code to upper case, so that differences in case are ignored. */
 const toUpperCase = (text: string | null): string | null => text?.toUpperCase() ?? null;
 
 function normalizeDate(date: unknown): string | null {
@@ -139,8 +142,8 @@ function normalizeDate(date: unknown): string | null {
 const normalizeLink = (link: unknown): string | null => parseLanding({ offerLink: link }).page ?? normalizeText(link);
 
 /**
- * Returns the website of an ad that has no link, and otherwise null. The website of an ad with a link follows from the
- * link, so a new link would otherwise count as two changes.
+ * Returns the website of an ad without a link, or null if the ad has a link. The website usually follows from the link,
+ * so a new link would otherwise count as two changes.
  */
 function readSiteWithoutLink(ad: Fields): string | null {
   const hasLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
@@ -160,12 +163,12 @@ const listCardContent = (card: Fields) => [
   getMediaPath(readCardField(card, 'video')),
 ];
 
-/** Returns false for the advertiser's profile picture (`PA_PP`), which is not part of the ad. */
+/** Returns false for the advertiser's profile picture (`PA_PP`), because it is not part of the ad. */
 const isAdMedia = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
 
 /**
- * Returns the path of a media URL, which identifies the file. The host and the query differ from response to response,
- * because ad networks serve a file from many hosts and sign each URL anew.
+ * Returns the path of a media URL, which identifies the file. Host and query are ignored, because ad networks serve the
+ * same file from many hosts and sign the URL again for each response.
  */
 function getMediaPath(url: unknown): string | null {
   const parsedUrl = parseUrl(url);

@@ -7,9 +7,10 @@ import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
 import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
- * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. Does not repeat the
- * format that the service states. If the media do not match this format, states their kind, e.g. `(media: image)` for a
- * VIDEO. Does not count still images of videos, the advertiser's profile picture, or further sizes of the same asset.
+ * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. The format that the
+ * service reports is not repeated. If the media do not match this format, the description mentions their kind, e.g.
+ * `(media: image)` for a VIDEO. Still images of videos, the advertiser's profile picture and other sizes of the same
+ * file are not counted.
  */
 export function describeCreative(ad: Fields): string | undefined {
   const parts = describeMedia(ad).join(' + ');
@@ -32,7 +33,7 @@ function describeMedia(ad: Fields): string[] {
   return parts;
 }
 
-/** Roles of media assets. The first pattern that matches the type of an asset determines its role. */
+/** Roles of media files. The first pattern that matches the type of a file determines its role. */
 const roles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
@@ -42,12 +43,12 @@ const roles = [
 ] as const;
 type Role = (typeof roles)[number][0];
 
-/** Assets of an ad by role, with one asset per role and position, and the number of cards. */
+/** The media files of an ad by role, with one file per role and position, and the number of carousel cards. */
 type Assets = Record<Role, Fields[]> & { cards: number };
 
 /**
- * Groups the assets of an ad by role. Some ads have card media but no card objects, so `cards` is the larger of both
- * counts.
+ * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cards` is the higher
+ * of both counts.
  */
 function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
@@ -70,8 +71,8 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
 
 /**
  * Counts the cards, videos and images of an ad, and finds the length of its longest video in seconds. Still images of
- * card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media, and `videoSeconds` is
- * null if no length is known.
+ * card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds` is null if
+ * no length is known.
  */
 export function countMedia(ad: Fields) {
   const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
@@ -87,8 +88,8 @@ export function countMedia(ad: Fields) {
 }
 
 /**
- * Returns the media of the ad itself (`ofAd`) and the media of each card (`ofCards`). Leaves out the advertiser's
- * profile picture.
+ * Returns the media of the ad itself (`ofAd`) and the media of each card (`ofCards`). The advertiser's profile picture
+ * is not included.
  */
 export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cards } = groupAssets(ad);
@@ -101,8 +102,9 @@ export function groupMedia(ad: Fields) {
 }
 
 /**
- * Returns a function that finds the index of the card to which an asset belongs. The API document does not say whether
- * `nr` starts at 0 or 1. If there are as many positions as cards, sorting the positions avoids this question.
+ * Returns a function that finds the index of the card to which a media file belongs. The API document does not say
+ * whether `nr` starts at 0 or 1. If the number of positions equals the number of cards, the positions are sorted and
+ * numbered, so the start does not matter.
  */
 function createCardIndexFinder(assets: Fields[], cards: number): (asset: Fields) => number {
   const positions = [...new Set(assets.map(getPosition))];
@@ -126,7 +128,7 @@ function formatLengths(videos: Fields[]): string {
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
-/** URL of an image or video, with the day on which the URL expires. */
+/** The URL of an image or video, and the day on which the URL expires. */
 export const MediaLink = z
   .looseObject({
     type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
@@ -137,7 +139,7 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
-/** A carousel card of an ad, as returned by tools. */
+/** A carousel card of an ad, as it appears in results. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('Number of the card, from 1.'),
@@ -158,7 +160,7 @@ type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl'
 
 /**
  * The property names that a card may use for each field. The API document does not define the format of cards. These
- * names occur in responses or in the APIs of similar services.
+ * names occur in responses of the service or in APIs of similar services.
  */
 const cardFields = {
   title: ['title', 'headline', 'name'],
@@ -171,12 +173,13 @@ const cardFields = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
-/** Maximum number of cards in a view. */
+/** Maximum number of carousel cards in a result. */
 const maxCards = 20;
 
 /**
- * Builds the views of an ad's cards, without media URLs. Leaves out texts that repeat the ad or an earlier card.
- * @returns the views, the media of each card in `media`, and the number of cards left out in `more`
+ * Prepares the carousel cards of an ad for a result, without media URLs. Texts that repeat the ad or an earlier card
+ * are omitted.
+ * @returns the cards in `views`, the media of each card in `media`, and the number of omitted cards in `more`
  */
 export function viewCards(ad: Fields) {
   const ofCards = listCardMedia(ad);
@@ -201,7 +204,10 @@ export function viewCards(ad: Fields) {
   return { views, media: ofCards.slice(0, shownCount), more: ofCards.length - shownCount };
 }
 
-/** Returns the media of each card. If the ad's `media` has nothing for a card, uses the URLs in the card itself. */
+/**
+ * Returns the media of each card. If the ad's `media` list contains nothing for a card, uses the URLs in the card
+ * itself.
+ */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
   return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : listOwnMedia(cards[index])));
@@ -218,7 +224,7 @@ function listCardTexts(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** Tokens that the texts of all cards share, and the minimum for each text. */
+/** Token budget for the texts of all cards together, and the minimum for each text. */
 const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
@@ -236,7 +242,7 @@ function listOwnMedia(card: Fields | undefined): Fields[] {
   ];
 }
 
-/** Returns the title of the first card. Adds the body of the card if the ad has no body text. */
+/** Returns the title of the first card. Also returns the card's body if the ad has no text of its own. */
 export function describeFirstCard(ad: Fields, tokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = dropTemplate(readCardField(card, 'title'));
@@ -248,15 +254,15 @@ export function describeFirstCard(ad: Fields, tokens: number): string | undefine
 export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
 /**
- * Returns true if a text contains a template such as `{{product.name}}`. The ad network fills templates from a product
- * catalog, but the ad library returns them unfilled.
+ * Returns true if a text contains a placeholder such as `{{product.name}}`. The ad network replaces it with data from a
+ * product catalog, but the ad library returns it unreplaced.
  */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const linkTokens = 40;
 const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
-/** Reads a field of a card under any of its possible names. Returns the first text that is not empty. */
+/** Reads a field of a card under any of its possible names. Returns the first non-empty text. */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
     const value = card?.[name];
@@ -264,28 +270,28 @@ export function readCardField(card: Fields | undefined, field: keyof typeof card
   }
 }
 
-/** Maximum length of a media URL in characters. A longer URL is left out, because a shortened URL would not work. */
+/** Maximum length of a media URL in characters. A longer URL is omitted, because a shortened URL would not work. */
 const maxUrlChars = 2000;
-/** Tokens of a media link without its URL: its type, its date and the field names. */
+/** Tokens of a media link without its URL, i.e. for its type, its date and the field names. */
 const linkLabelTokens = 24;
 
 /**
- * Creates a writer that returns media links until the token budget is used up. All calls of `write` share the budget.
+ * Creates a function that returns media links until the token budget is used up. All calls of `write` share the budget.
  */
 export function createLinkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
-  let leftOut = 0;
+  let omittedCount = 0;
   return {
-    /** Number of assets left out so far, because their link exceeds the budget or their URL is unusable. */
+    /** Number of media files omitted so far, because their link exceeds the budget or their URL is unusable. */
     get leftOut() {
-      return leftOut;
+      return omittedCount;
     },
     write: (assets: readonly Fields[]): MediaLink[] =>
       assets.flatMap((asset) => {
         const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(asset, now);
         const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
         if (link === undefined || cost > remainingTokens) {
-          leftOut++;
+          omittedCount++;
           return [];
         }
         remainingTokens -= cost;
@@ -307,7 +313,9 @@ function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
   return { type, url, ...(day && { expires: day }) };
 }
 
-/** The picture that represents an ad, or the reason why there is none. `expired` is a URL that has expired. */
+/**
+ * The picture that represents an ad, or the reason why there is no picture. `expired` contains a URL that has expired.
+ */
 export type AdPicture =
   | { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } }
   | { reason: string; expired?: string };
@@ -315,16 +323,17 @@ export type AdPicture =
 /** Options for selecting the picture of an ad. */
 export interface PictureChoice {
   /**
-   * Number of the card to show, from 1. By default, the ad's own picture is selected, or its first card if it has none.
+   * Number of the card to show, from 1. By default, the picture of the ad itself is used, or its first card if the ad
+   * has no picture.
    */
   card?: number | undefined;
-  /** Current time in milliseconds since the Unix epoch, to detect expired URLs. */
+  /** Current time in milliseconds since the Unix epoch. Needed to detect expired URLs. */
   now: number;
 }
 
 /**
- * Selects the picture that represents an ad. Tries the ad's own image, the still image of its video, its first card and
- * the advertiser's profile picture, in this order.
+ * Selects the picture that represents an ad. Tries the ad's image, the still image of its video, its first card and the
+ * advertiser's profile picture, in this order.
  */
 export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPicture {
   const cards = listCardMedia(ad);

@@ -49,8 +49,8 @@ import {
 } from './view.ts';
 
 /**
- * An ad in a list. Fields of the API keep their names and values, but long texts are shortened. Fields that the API
- * does not have are derived from other fields.
+ * An ad in a list. Fields of the API keep their names and values, but long texts are shortened. All other fields are
+ * derived from fields of the API.
  */
 export const ListedAd = z
   .looseObject({
@@ -72,7 +72,7 @@ export const ListedAd = z
   })
   .meta({ title: 'Ad' });
 
-/** An ad as returned by tools, alone or in a list. */
+/** An ad as it appears in results, alone or in a list. */
 export const AdView = ListedAd.extend({
   adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
   cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
@@ -91,9 +91,9 @@ const briefFields = selectViewFields(adFields, 'brief');
 const standardFields = selectViewFields(adFields, 'standard');
 
 /**
- * Converts an ad of the API to its view.
+ * Prepares an ad from the API for a tool result.
  * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
- * text in tokens; the data of a full view may be larger.
+ * text in tokens. With `detail: 'full'`, the data may be larger than the text.
  */
 export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
   const { detail, now, budget = maxFullViewTokens } = options;
@@ -131,10 +131,11 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
     { onlyInFull: Object.keys(ad).filter((name) => !standardFieldNames.has(name) && !isEmpty(ad[name])) },
     onlyInFullType,
   );
-  // Signed URLs are longer than all other fields together, so they only get the tokens that remain.
+  // Signed URLs are longer than all other fields together, so they get only the tokens that the other fields leave
+  // unused.
   const links = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const adLinks = links.write(groupMedia(ad).ofAd);
-  // Add the first URL of every card before the second URL of any card.
+  // Add the first URL of every card before the second URL of any card, so that every card gets a picture.
   const firstLinks = media.map((assets) => links.write(assets.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const ofCard = [...(firstLinks[index] ?? []), ...links.write(media[index]?.slice(1) ?? [])];
@@ -147,15 +148,15 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   return view;
 }
 
-/** Tokens reserved for labels, which the text contains in addition to the data. */
+/** Tokens reserved for labels, which the text contains in addition to the values. */
 const labelTokens = 100;
 
-/** Tokens reserved for the derived fields of a full view. */
+/** Tokens reserved for the derived fields of an ad with full detail. */
 const derivedTokens = 100;
 
 /**
- * Builds the full view: the derived fields, followed by all fields of the service. If both contain a field with the
- * same name, the service's value is used.
+ * Builds an ad with full detail: the derived fields, followed by all fields from the service. If both contain a field
+ * with the same name, the service's value is used.
  */
 function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const id = readId(ad.id);
@@ -182,8 +183,8 @@ const cardTokens = 36;
 const openingChars = 24;
 
 /**
- * Adds the headline and the body. Equal bodies are cut at the same place, so that a reader can compare ads. An ad with
- * a template also gets the text of its first card.
+ * Adds the headline and the body. Equal bodies are cut at the same position, so that readers can recognize equal ads.
+ * If the texts are missing or contain a placeholder, the text of the first card is added.
  */
 function addOpening(view: AdView, ad: Fields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
@@ -197,8 +198,8 @@ function addOpening(view: AdView, ad: Fields): void {
 }
 
 /**
- * Returns true if this server truncated the text. Compares with the original, because an ad's own text may end like a
- * truncated text.
+ * Returns true if this server truncated the text. The original is compared too, because an ad's own text may end with
+ * what looks like our suffix.
  */
 function isTruncated(view: string | undefined, text: unknown): boolean {
   const suffix = truncationSuffix.exec(view ?? '')?.[0];
@@ -206,13 +207,13 @@ function isTruncated(view: string | undefined, text: unknown): boolean {
 }
 
 /**
- * Returns the minimum tokens for the start of a body. This is enough for a few words, even in scripts where a letter
- * takes three tokens.
+ * Returns the minimum number of tokens for the beginning of a body. It allows a few words even in scripts where a
+ * letter takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
 
-/** Adds the landing domain of the ad. Adds the displayed URL only if it belongs to another domain. */
+/** Adds the domain that the ad leads to. Adds the displayed URL only if its domain is different. */
 function addLanding(view: AdView, ad: Fields): void {
   const landingDomain = findLandingDomain(ad);
   const displayedDomain = parseDomain(ad.displayUrl);
@@ -307,7 +308,7 @@ function formatMediaLines(links: readonly MediaLink[], indent = ''): string[] {
 
 const getMediaKind = ({ type }: MediaLink) => (/VID/i.test(type) ? 'video' : 'picture');
 
-/** Formats the number of links per kind, e.g. `picture and 2 videos`. */
+/** Formats how many links of each kind there are, e.g. `picture and 2 videos`. */
 function formatKinds(links: readonly MediaLink[]): string {
   const kinds = groupBy(links, getMediaKind);
   return [...kinds].map(([kind, { length }]) => (length === 1 ? kind : `${length} ${kind}s`)).join(' and ');
@@ -335,22 +336,22 @@ function formatCardLine({ card, title, body, linkDescription, ctaType, landingUr
   return `${card}. ${joinNonEmpty(parts, '; ') || 'nothing of its own'}`;
 }
 
-/** A list of ads to format, with the formatting options. */
+/** A list of ads to format, and the options for formatting it. */
 interface ListedAds extends ListFrame {
   detail?: Detail;
   items: readonly AdView[];
-  /** Maximum tokens of each ad in a full view. */
+  /** Maximum number of tokens per ad if `detail` is `full`. */
   budget?: number;
   /**
-   * Cache of formatted ads. To find how many ads fit, a page is formatted about three times, but each ad needs to be
-   * formatted only once.
+   * Cache of formatted ads. To find out how many ads fit, a page is formatted about three times. The cache avoids
+   * formatting the same ad again.
    */
   textCache?: AdTextCache;
 }
 
 /**
- * Formats a list of ads. Brief ads stay in the order of the service, and consecutive ads of the same advertiser are
- * grouped. A fact that all ads of the list or of an advertiser share is stated once, above the ads.
+ * Formats a list of ads. Brief ads keep the order of the service, and consecutive ads of the same advertiser are
+ * grouped. To save tokens, a fact shared by all ads of the list or of an advertiser appears only once, above the ads.
  */
 export function formatAdList({
   items,
@@ -391,11 +392,11 @@ export function formatAdList({
   });
 }
 
-/** The formatted parts of an ad, which are the same on every page. */
+/** The formatted parts of an ad. They do not depend on the other ads of the page. */
 interface FormattedAd {
   ad: AdView;
   /**
-   * Key for grouping ads by advertiser. It contains the page name, so that an advertiser that changed its name appears
+   * Key for grouping ads by advertiser. It includes the page name, so that an advertiser whose name changed appears
    * under both names.
    */
   advertiser: string;
@@ -407,7 +408,7 @@ interface Row extends FormattedAd {
   number: number;
 }
 
-/** Cache of formatted ads. The key is the view of the ad. */
+/** Cache of formatted ads, by ad. */
 export type AdTextCache = Map<AdView, FormattedAd>;
 
 function formatAdParts(ad: AdView, asOf: string | undefined, written: AdTextCache): FormattedAd {
@@ -422,7 +423,7 @@ function formatAdParts(ad: AdView, asOf: string | undefined, written: AdTextCach
 /** Consecutive ads of the same advertiser in a list. */
 interface Group {
   rows: Row[];
-  /** First ad of this advertiser in an earlier group, if there is one. */
+  /** The first ad of this advertiser in an earlier group. Undefined if this is the advertiser's first group. */
   first: Row | undefined;
   shared: Set<string>;
 }
@@ -478,7 +479,7 @@ function formatRow({ ad, number, facts, copy }: Row, stated: Set<string>): strin
 
 /**
  * Formats the headline and the body as `"headline": "body"`. The colon is present even if one of them is missing, so
- * that a reader can tell which one.
+ * that readers can tell which one it is.
  */
 function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string {
   const copy = [
@@ -491,8 +492,8 @@ function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string 
 }
 
 /**
- * Formats the body of an ad. If the body was truncated, appends the number of missing characters and the hash of the
- * whole body, e.g. `"Hand-welted in Porto…" +394 #482193`.
+ * Formats the body of an ad. If the body was truncated, appends how many characters are missing and a hash of the whole
+ * body, e.g. `"Hand-welted in Porto…" +394 #482193`. Equal bodies have equal hashes.
  */
 function formatBody(body: string, hash: number | undefined): string {
   if (hash === undefined) return quote(body);
@@ -505,7 +506,7 @@ function formatNetworkLegend(items: readonly AdView[]): string | undefined {
   return used.map(([name, short]) => `${short} ${name.toLowerCase().replace('_', ' ')}`).join(', ') || undefined;
 }
 
-/** Abbreviations of ad networks that are common in advertising. */
+/** Abbreviations of ad networks that marketers commonly use. */
 const networks: ReadonlyMap<string, string> = new Map([
   ['FACEBOOK', 'FB'],
   ['INSTAGRAM', 'IG'],
@@ -518,8 +519,8 @@ const networks: ReadonlyMap<string, string> = new Map([
 const listSimpleFacts = createFactLister(adFields);
 
 /**
- * Returns facts about an ad as short phrases, the most useful first, e.g. `VIDEO 15 s`. Does not include the texts of
- * the ad.
+ * Returns facts about an ad as short phrases, e.g. `VIDEO 15 s`. The most useful facts come first. The ad's texts are
+ * not included.
  * @param asOf day of the result, e.g. `2026-11-20`
  */
 export function listFacts(ad: AdView, asOf?: string): string[] {
@@ -571,7 +572,7 @@ function formatRange(
 
 /**
  * Formats the currency with a leading space, e.g. ` EUR`. Only imported ads have a currency, because the API document
- * does not define one.
+ * does not define this field.
  */
 const formatCurrency = ({ currency }: AdView) =>
   currency === undefined ? '' : ` ${quoteUnlessCodes([currency], currencyPattern)}`;

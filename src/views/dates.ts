@@ -1,6 +1,6 @@
 import { dayMs } from './durations.ts';
 
-/** Dates of an ad in the format in which the service sent them. */
+/** The dates of an ad as the service sent them. */
 export interface RunDates {
   startedAt?: unknown;
   lastSeenAt?: unknown;
@@ -23,8 +23,8 @@ export function formatDay(date: unknown): string | undefined {
 export const formatMinute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
- * Summary of the last-seen dates of several ads: the first day, the last day, and the number of ads that have such a
- * date.
+ * Summarizes when several ads were last seen running: the first day, the last day, and the number of ads for which this
+ * date is known.
  */
 export interface SeenDays {
   first: string;
@@ -33,7 +33,7 @@ export interface SeenDays {
   isAll: boolean;
 }
 
-/** Summarizes the last-seen dates of several ads. Returns undefined if no ad has such a date. */
+/** Summarizes when several ads were last seen running. Returns undefined if the date is unknown for all of them. */
 export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
@@ -42,15 +42,15 @@ export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
 }
 
 /**
- * Formats when ads were last seen, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. Leaves out the number if all
- * ads have a last-seen date.
+ * Formats when ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. The number is omitted
+ * if the date is known for all ads.
  */
 export function formatSeenDays({ first, last, ads, isAll }: SeenDays): string {
   const days = first === last ? first : `${first} to ${last}`;
   return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
 }
 
-/** Counts the calendar days between two dates. Returns undefined if a date is invalid or `to` is before `from`. */
+/** Counts the calendar days between two dates. Returns undefined if a date is invalid or if `to` is before `from`. */
 export function countDaysBetween(from: string, to: string): number | undefined {
   const [start, end] = [parseTime(from), parseTime(to)];
   const between = start === undefined || end === undefined ? -1 : countDays(start, end);
@@ -58,8 +58,8 @@ export function countDaysBetween(from: string, to: string): number | undefined {
 }
 
 /**
- * Parses a date and returns milliseconds since the Unix epoch. A time without an offset is interpreted as UTC. Returns
- * undefined if the text is not a date or its year is not between 0 and 9999.
+ * Parses a date and returns milliseconds since the Unix epoch. A time without a UTC offset is interpreted as UTC.
+ * Returns undefined if the text is not a date or if its year is not between 0 and 9999.
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
@@ -70,8 +70,8 @@ export function parseTime(date: unknown): number | undefined {
 function addUtcOffset(text: string): string {
   const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = isoDate.exec(text) ?? [];
   if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
-  // `Date.parse` accepts further formats, such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. Reject a text
-  // without a year, because `Date.parse` would find dates in arbitrary text.
+  // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. Reject texts without a
+  // year, because `Date.parse` would find dates in arbitrary text.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }
@@ -83,9 +83,9 @@ const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
 const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
 const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Matches a UTC date whose day exists in every month, so that no further validation is needed. */
+/** Matches a UTC date whose day exists in every month. Most dates match, and they need no slower validation. */
 const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 
-/** Counts the calendar days (UTC) between two times in milliseconds since the Unix epoch. */
+/** Counts the calendar days in UTC between two times, given in milliseconds since the Unix epoch. */
 export const countDays = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);

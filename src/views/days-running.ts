@@ -3,7 +3,7 @@ import { countDays, parseTime, type RunDates } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
 /**
- * How long an ad has run, and whether it is still running. Days are calendar days in UTC, the same as the dates in
+ * How long an ad has been running, and whether it is still running. Days are calendar days in UTC, like the dates in
  * results, so that readers who count the days get the same number. An ad without an end date counts as running if it
  * was seen in the last two days. After that, its state is unknown, because the service does not check every ad daily.
  */
@@ -15,16 +15,16 @@ export const RunView = z.looseObject({
   stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
   daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
-/** How long an ad has run, and whether it is still running. */
+/** How long an ad has been running, and whether it is still running. */
 export type Run = DataOf<typeof RunView>;
 
-/** An ad without an end date counts as running for this many calendar days after it was last seen. */
+/** An ad without an end date counts as running until this many calendar days after it was last seen. */
 export const maxDaysSinceSeen = 2;
 
 /**
- * Computes how long an ad has run, and whether it is still running.
- * @param now time at which the ad was read, in milliseconds since the Unix epoch. A later `lastSeenAt` is replaced by
- * this time, so that days in the future never count.
+ * Computes how long an ad has been running, and whether it is still running.
+ * @param now time at which the ad was read, in milliseconds since the Unix epoch. If `lastSeenAt` is later, `now` is
+ * used instead, so that days in the future are not counted.
  */
 export function computeRun(dates: RunDates, now: number): Run {
   const started = parseTime(dates.startedAt);

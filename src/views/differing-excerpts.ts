@@ -1,17 +1,17 @@
 import { quote, sanitizeLine } from './safe-text.ts';
 import { findSegmentStart, fitsWithin, truncate, truncationSuffix } from './tokens.ts';
 
-/** Maximum tokens of an excerpt. */
+/** Maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
-/** Maximum tokens and characters of common text shown before the first difference. */
+/** Maximum amount of common text before the first difference, in tokens and characters. */
 const contextTokens = 8;
 const contextChars = 64;
 
 /**
- * Returns quoted excerpts of two texts that show their first difference. An excerpt starts at the beginning of the
- * text, or a few words before the difference. Works for all scripts, including scripts without spaces. Returns
- * undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of quotation
- * marks.
+ * Returns quoted excerpts of two texts that show the first difference between them. An excerpt starts at the beginning
+ * of the text, or a few words before the difference. All scripts are supported, including scripts without spaces.
+ * Returns undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of
+ * quotation marks.
  */
 export function excerptDifference(from: string, to: string): [from: string, to: string] | undefined {
   const [oldText, newText] = [normalizeText(from), normalizeText(to)];
@@ -25,18 +25,22 @@ export function excerptDifference(from: string, to: string): [from: string, to: 
 
 const normalizeText = (text: string): string => sanitizeLine(text).normalize('NFC');
 
-/** Returns the index of the first visible character (grapheme) at which the texts differ. */
+/** Returns the index of the first visible character (grapheme) that differs between the texts. */
 function findFirstDifference(left: string, right: string): number {
-  let common = 0;
-  while (common < left.length && common < right.length && left[common] === right[common]) common++;
-  return Math.min(findCharacterStart(left, common), findCharacterStart(right, common));
+  let commonLength = 0;
+  while (commonLength < left.length && commonLength < right.length && left[commonLength] === right[commonLength])
+    commonLength++;
+  return Math.min(findCharacterStart(left, commonLength), findCharacterStart(right, commonLength));
 }
 
-/** Returns the start of the grapheme at an index, so that no visible character is split. */
+/** Returns where the grapheme at an index starts, so that a visible character is never split. */
 const findCharacterStart = (text: string, index: number): number =>
   index < text.length ? findSegmentStart(index, text, 'grapheme') : index;
 
-/** Returns the index at which the excerpt should start: a few words before the difference, within `contextTokens`. */
+/**
+ * Returns the index at which the excerpt should start. It is a few words before the difference, and at most
+ * `contextTokens` tokens.
+ */
 function findContextStart(text: string, difference: number): number {
   const from = Math.max(0, difference - contextChars);
   for (let at = difference; ; ) {
@@ -46,7 +50,7 @@ function findContextStart(text: string, difference: number): number {
   }
 }
 
-/** Builds the excerpt that begins at `start`. Returns undefined if it would end before the difference. */
+/** Builds the excerpt that starts at `start`. Returns undefined if the excerpt would end before the difference. */
 function buildExcerpt(text: string, start: number, difference: number): string | undefined {
   const line = truncate(text.slice(start), excerptTokens);
   const visibleChars = line.replace(truncationSuffix, '').length;

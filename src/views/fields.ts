@@ -1,29 +1,32 @@
 import * as z from 'zod';
 
 /**
- * Describes a field that the service sends. Views, texts, schemas, SQL columns, exports and the board are all derived
- * from these descriptions and follow their order.
+ * Describes a field that the service sends. Results, schemas, SQL columns, exports and the board are all generated from
+ * these descriptions and use the same order.
  */
 export interface SentField {
   type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
-  /** Set if lists show the field. A number is the maximum length of its text in tokens. */
+  /** Set if the field appears in lists. A number is the maximum length of the text in tokens. */
   brief?: number | true;
   /**
-   * Set if the field is shown for a single ad or page but not in lists. A number is the maximum length of its text in
-   * tokens.
+   * Set if the field appears in results with a single ad or page, but not in lists. A number is the maximum length of
+   * the text in tokens.
    */
   standard?: number | true;
   /** Set if the field is a column of the SQL table `ads` or `pages`. */
   column?: true;
-  /** Where the board shows the field: `brief` on every ad card, `full` only in the details of an ad. */
+  /**
+   * Where the board, our view in MCP hosts, shows the field: on every ad card (`brief`), or only in the details of an
+   * ad (`full`).
+   */
   board?: 'brief' | 'full';
-  /** The word before the number, e.g. `reach` for `reach 800000`. Set if a reader needs no further explanation. */
+  /** The word before the number in text, e.g. `reach` for `reach 800000`. Set only if the word needs no explanation. */
   phrase?: string;
-  /** Description of the field in result schemas: a noun phrase that ends with a period. */
+  /** Description of the field in result schemas. Must be a noun phrase that ends with a period. */
   meaning: string;
 }
 
-/** Fields of an ad. */
+/** All fields of an ad. */
 export const adFields = {
   headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
   body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
@@ -83,7 +86,7 @@ export const adFields = {
     board: 'brief',
     meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
-  /** Set only for imported ads. */
+  /** Only imported ads have this field. */
   adLibrary: {
     type: 'text',
     brief: 8,
@@ -107,10 +110,10 @@ export const adFields = {
     phrase: 'performance',
     meaning: 'Performance score, computed by the service.',
   },
-  // These two fields are not columns, because SQL has separate tables for their values.
+  // These two fields are not SQL columns, because they can have several values. SQL has separate tables for them.
   publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
   countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
-  /** Set only for imported ads. */
+  /** Only imported ads have this field. */
   currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
   productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
@@ -118,7 +121,7 @@ export const adFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
-/** Fields of an advertiser page. */
+/** All fields of an advertiser page. */
 export const pageFields = {
   pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
   sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
@@ -184,12 +187,12 @@ export const pageFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, SentField>;
 
-/** The names of the fields whose description has a given property, e.g. `{ column: true }`. */
+/** The names of all fields whose description has the given property, e.g. `{ column: true }`. */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-/** The TypeScript type of a field's value in views. */
+/** The TypeScript type of a field's value in results. */
 export type Shown<Field> = Field extends { type: 'number' }
   ? number
   : Field extends { type: 'flag' }
@@ -198,12 +201,12 @@ export type Shown<Field> = Field extends { type: 'number' }
       ? string[]
       : string;
 
-/** An object type with all fields whose description has a given property. Every field is optional. */
+/** An object type with all fields whose description has the given property. Every field is optional. */
 export type ShownWith<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
 };
 
-/** Creates the Zod schema for each type of field. */
+/** Functions that create the Zod schema for each type of field. */
 const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
@@ -213,12 +216,12 @@ const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
   id: z.string,
 };
 
-/** Suffix for the description of a field that lists do not contain. */
+/** Added to the description of a field that does not appear in lists. */
 export const notInLists = 'Not in lists.';
-/** Suffix for the description of a field that only the full view contains. */
+/** Added to the description of a field that appears only with `detail: 'full'`. */
 export const onlyInFull = 'Only with detail full.';
 
-/** Builds the Zod shape for field descriptions. All fields are optional. */
+/** Creates the Zod object shape for a set of field descriptions. All fields are optional. */
 export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
@@ -228,7 +231,10 @@ export const buildShape = <Fields extends Record<string, SentField>>(fields: Fie
     }),
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
 
-/** The output type of a schema, limited to the declared fields. A loose object also accepts undeclared ones. */
+/**
+ * The output type of a schema with only its declared fields. The inferred type of a loose object would also allow
+ * undeclared fields.
+ */
 export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
   ? object
   : z.output<z.ZodObject<Schema['shape']>>;

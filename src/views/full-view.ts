@@ -5,48 +5,48 @@ import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 import { type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * How much of an ad or page a result shows. Lists are `brief` and single items are `standard` by default; `full` shows
- * every field.
+ * How much of an ad or page a result shows. The default is `brief` for lists and `standard` for single items; `full`
+ * shows every field.
  */
 export type Detail = 'brief' | 'standard' | 'full';
 
 /**
- * Maximum tokens of a full view. Together with the surrounding text, the view stays below the default result budget of
- * 8,000 tokens.
+ * Maximum number of tokens of an item with full detail. Together with the surrounding text, it stays below the default
+ * limit of 8,000 tokens per result.
  */
 export const maxFullViewTokens = 7500;
 
 /**
- * Ratio of the token budget of data to that of text. Data repeats field names for every item, so the same content takes
- * more tokens.
+ * The data of a result may have this many times as many tokens as the text. It needs more, because it repeats the field
+ * names for every item.
  */
 export const dataTokensPerTextToken = 2;
 
 /**
- * Builds a view with every field that the service sent. Names and texts are sanitized. Null values and infinite numbers
- * are left out. If the object exceeds the token budget, its largest lists and fields are cut. The view then states what
- * is missing in each place, and once how to get the rest.
- * @param toGetAll sentence that says how to get the rest
+ * Returns a copy of an object from the service with all of its fields, so that it is safe to show. Names and texts are
+ * sanitized; null values and infinite numbers are omitted. If the object exceeds the token budget, its largest lists
+ * and fields are cut. A note in each place then says what is missing.
+ * @param toGetAll sentence that tells the reader how to get the missing data; it is added once
  */
 export function buildFullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const view = cleanValue(raw, maxDepth);
   return isObject(view) ? cutView(view, tokens, toGetAll) : {};
 }
 
-/** Builds the full view of an item as data, whose token budget is larger than that of the text. */
+/** Prepares an item with full detail for the data of a result, whose token budget is larger than that of the text. */
 export const buildFullItem = (raw: unknown, tokens: number): Fields =>
   buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAllText);
 
 /**
- * Schema of `otherTypes`, which holds fields whose type differs from the API document. Without this separation, a
- * client that validates results would reject a whole paid result because of one field.
+ * Schema of `otherTypes`, which contains the fields whose type differs from the API document. If they were not moved
+ * there, a client that validates results would reject a whole paid result because of one field.
  */
 export const otherTypesSchema = z
   .looseObject({})
   .optional()
   .describe('Fields whose values have another type than this schema states.');
 
-/** Moves the fields that do not match the schema to `otherTypes`. */
+/** Moves all fields that do not match the schema to `otherTypes`. */
 export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
   const matchesSchema = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
@@ -59,7 +59,7 @@ export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { s
 
 const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-/** Cuts a view to a token budget. */
+/** Cuts an object to a token budget. */
 function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
   if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
@@ -69,9 +69,9 @@ function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
 }
 
 /**
- * Formats a full view with one field per line. Values are formatted as JSON, so a text cannot close its quotes or start
- * a line. A field name needs no quotes if it looks like a name of the API, because no other line of this server starts
- * with such a name.
+ * Formats an item with full detail, one field per line. Values are formatted as JSON, so a text can neither close its
+ * quotes nor start a new line. A field name that looks like a name in the API needs no quotes, because no other line of
+ * the server starts with such a name.
  */
 export const formatFullView = (view: object, tokens: number): string =>
   Object.entries(cutView(view as Fields, tokens, howToGetAllText))
@@ -81,7 +81,7 @@ export const formatFullView = (view: object, tokens: number): string =>
     )
     .join('\n');
 
-/** Formats several full views, each with its number above it. */
+/** Formats several items with full detail. Each item is preceded by its number. */
 export const formatFullItems = (views: readonly object[], tokens: number, from = 1): string =>
   views.map((view, index) => `\n${index + from}.\n${formatFullView(view, tokens)}`).join('\n');
 
@@ -106,7 +106,7 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * Sanitizes a field name. A name that equals `missingName` is quoted, so that it cannot be confused with the note about
+ * Sanitizes a field name. A name that equals `missingName` is quoted, so that it cannot be mistaken for the note about
  * missing fields.
  */
 function cleanName(name: string): string {
@@ -117,7 +117,7 @@ function cleanName(name: string): string {
 
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
-/** Name of the field that states what is missing. */
+/** Name of the field that says what is missing. */
 const missingName = '…';
 
 const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
@@ -132,7 +132,7 @@ function cutValue(value: unknown, tokens: number): unknown {
 }
 
 const quoteTokens = 4;
-/** Tokens of a note that states how many items or fields are missing. */
+/** Tokens of a note such as `… (+12 more)`, which says how many items or fields are missing. */
 const noteTokens = 12;
 
 function cutArray(items: unknown[], tokens: number): unknown[] {
@@ -151,8 +151,8 @@ function cutArray(items: unknown[], tokens: number): unknown[] {
 }
 
 /**
- * Cuts an object to a token budget. The fields share the budget equally, and small fields pass unused tokens on to
- * larger fields.
+ * Cuts an object to a token budget. Every field gets an equal share. If a field needs less than its share, larger
+ * fields may use the rest.
  */
 function cutObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
@@ -177,5 +177,5 @@ function cutObject(object: Fields, tokens: number): Fields {
   );
 }
 
-/** Sanitizes any value of the service and cuts it to a token budget. */
+/** Sanitizes any value from the service and cuts it to a token budget. */
 export const sanitizeValue = (value: unknown, tokens: number): unknown => buildFullView({ value }, tokens).value;

@@ -3,9 +3,9 @@ import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
- * Returns the domain that an ad leads to, without `www.`. Known redirects in the link are resolved. If the link
- * contains no target, the website that the service states is used. The displayed URL is used only if the ad has neither
- * a link nor a website, because advertisers can display any URL.
+ * Returns the domain that an ad leads to, without `www.`. If the link goes through a known redirect, returns the domain
+ * of its target. If the link has no target, uses the website that the service reports. The displayed URL is used only
+ * if the ad has neither a link nor a website, because advertisers can display any URL.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
@@ -23,9 +23,9 @@ function findLinkedDomain(link: unknown): string | undefined {
 }
 
 /**
- * Returns the landing page of an ad in a canonical form, so that ads with the same page can be grouped. Removes
- * tracking parameters, sorts the remaining parameters and decodes percent-encoded letters. `utm` contains the campaign
- * parameters. No request is sent.
+ * Returns the URL of the ad's landing page in a canonical form, so that ads with the same page can be grouped. Tracking
+ * parameters are removed, the remaining parameters are sorted, and percent-encoded letters are decoded. `utm` contains
+ * the campaign parameters. No request is sent.
  */
 export function parseLanding({ offerLink, cards }: Fields) {
   const url = unwrapLink([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
@@ -59,10 +59,10 @@ function readUtm({ searchParams }: URL): Record<string, string> | null {
   return values.size > 0 ? Object.fromEntries(values) : null;
 }
 
-/** Maximum number of nested redirects to resolve. */
+/** Maximum number of nested redirects that are resolved. */
 const maxWrappers = 5;
 
-/** Resolves all known redirects in a link and returns the target URL. */
+/** Resolves all known redirects in a link and returns the URL of the target. */
 function unwrapLink(link: unknown): URL | undefined {
   let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
@@ -74,7 +74,7 @@ function unwrapLink(link: unknown): URL | undefined {
 }
 
 /**
- * Returns the target of a redirect URL. Returns undefined if the host is not a known redirect or the URL contains no
+ * Returns the target of a redirect URL. Returns undefined if the host is not a known redirect or if the URL contains no
  * target.
  */
 function findInnerUrl(url: URL): URL | undefined {
@@ -89,8 +89,8 @@ const shimHosts = 'l.facebook.com lm.facebook.com l.instagram.com l.messenger.co
 const linkShims = new Set(shimHosts.split(' '));
 
 /**
- * Hosts that redirect visitors, with the query parameters that contain the target URL: link shims of social networks,
- * click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts are included.
+ * Hosts that redirect visitors, and the query parameters that contain the target URL. These are link redirects of
+ * social networks, click counters of ad platforms, and affiliate networks. Direct subdomains are included.
  */
 const wrappers = new Map(
   (
@@ -118,7 +118,9 @@ const wrappers = new Map(
   ).flatMap(([hosts, names]) => hosts.split(' ').map((host) => [host, names.split(' ')] as const)),
 );
 
-/** Returns the query parameters in which a redirect host passes the target URL. Returns undefined for other hosts. */
+/**
+ * Returns the query parameters in which a redirect host passes the target URL. Returns undefined for any other host.
+ */
 function getWrapperParameters(host: string): readonly string[] | undefined {
   const parent = host.slice(host.indexOf('.') + 1);
   return wrappers.get(host) ?? wrappers.get(parent) ?? (googleHost.test(host) ? wrappers.get('google.com') : undefined);
@@ -127,8 +129,8 @@ function getWrapperParameters(host: string): readonly string[] | undefined {
 const googleHost = /^google\.(?:com?\.)?[a-z]{2}$/;
 
 /**
- * Decodes percent-encoded characters where this does not change the meaning of the URL. The remaining codes are
- * normalized to upper case.
+ * Decodes percent-encoded characters unless decoding would change the meaning of the URL. The remaining codes are
+ * converted to upper case, so that equal URLs have equal texts.
  */
 const decodePercentCodes = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {

@@ -1,12 +1,12 @@
 /**
- * Detects the language of a text. Returns its ISO 639-1 code, or null if the text is too short or the result is not
- * reliable.
+ * Detects the language of a text and returns its ISO 639-1 code. Returns null if the text is too short or the result is
+ * unreliable.
  */
 export type DetectLanguage = (text: string | null) => string | null;
 
 /**
- * Loads the language detector with the n-grams of 60 languages. This takes about 0.15 s, so only processes that gather
- * ads load it.
+ * Loads the language detector with the n-grams of 60 languages. This takes about 0.15 s, so the detector is loaded only
+ * by processes that store ads.
  */
 export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import('eld/extrasmall');
@@ -20,11 +20,11 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 }
 
 /**
- * Maximum number of characters taken from a text. The detector uses 1,000 characters, and URLs and hashtags are removed
- * first.
+ * Maximum number of characters to read from a text. The detector uses 1,000 characters, but URLs and hashtags are
+ * removed first.
  */
 const maxChars = 1500;
-/** Matches parts of a text that have no language: URLs, email addresses, hashtags, templates, emoji and digits. */
+/** Matches parts of a text that have no language: URLs, email addresses, hashtags, placeholders, emoji and digits. */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
@@ -32,8 +32,8 @@ const denseCharacter = new RegExp(`[${denseScripts}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
 /**
- * Matches a text with at least four characters of a dense script. In these scripts, one character carries as much
- * information as several letters.
+ * Matches a text with at least four characters of a dense script (Chinese, Japanese or Korean). One character of these
+ * scripts carries as much information as several letters.
  */
 const fourDense = new RegExp(`^(?:[^${denseScripts}]*[${denseScripts}]){4}`, 'u');
 const fourteenLetters = /^(?:\P{L}*\p{L}){14}/u;
@@ -45,8 +45,8 @@ function removeNonWords(text: string): string {
 }
 
 /**
- * Returns true if the text is mainly in a dense script. Latin words in such a text are usually brand names and are
- * ignored.
+ * Returns true if most of the text is in a dense script (Chinese, Japanese or Korean). Latin words in such a text are
+ * usually brand names and are ignored.
  */
 function isMostlyDense(words: string): boolean {
   if (!fourDense.test(words)) return false;
@@ -55,14 +55,14 @@ function isMostlyDense(words: string): boolean {
 }
 
 /**
- * Returns true if the language is not written in the Latin script. Brand names in Latin letters make the detector less
- * confident for such languages, but the script itself is sufficient evidence.
+ * Returns true if the language is not written in the Latin script. Brand names in Latin letters reduce the detector's
+ * confidence for such languages, but the script alone is sufficient evidence.
  */
 const isNonLatin = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
 /**
- * Words that are common in ads and differ between Indonesian and Malay. The detector cannot distinguish the two
- * languages.
+ * Common words in Indonesian ads that are different in Malay. They are needed because the detector cannot distinguish
+ * the two languages.
  */
 const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(

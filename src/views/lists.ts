@@ -3,25 +3,25 @@ import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** Information that a list states before or after its items. */
+/** Information that appears before or after the items of a list. */
 export interface ListFrame {
-  /** Total number of matching items (`totalHits`), if the service states it. */
+  /** Total number of matching items (`totalHits`), if the service reports it. */
   total?: number | undefined;
   /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
   asOf?: string | undefined;
-  /** Number of items on the service's page. Set only if the list shows fewer. */
+  /** Number of items on the service's page. Set only if the list shows fewer items than that. */
   sentCount?: number | undefined;
-  /** Number of the first item shown. Default: 1. */
+  /** Number of the first item in the list. Defaults to 1. */
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
-  /** Price of the next page as text, e.g. `free` or `10 credits`. Undefined if unknown. */
+  /** Price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
   price?: string | undefined;
   hasMore?: boolean | undefined;
-  /** URL pattern of all items in the app of the service, e.g. `https://app.example/ads/<id>`. */
+  /** Pattern of the URLs at which the service's web app shows the items, e.g. `https://app.example/ads/<id>`. */
   appUrlPattern?: string | undefined;
 }
 
-/** A list to format: its formatted items and the text around them. */
+/** A list to format: the text of its items, and the information around it. */
 export interface FramedList extends ListFrame {
   noun: string;
   shown: number;
@@ -29,7 +29,7 @@ export interface FramedList extends ListFrame {
   body: string;
 }
 
-/** Formats a list. The first line states the size of the list, and the last lines state how to get the next page. */
+/** Formats a list. The first line contains the size of the list, and the last lines say how to get the next page. */
 export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
   const end = formatFooter(frame, sentCount !== undefined && firstNumber + shown <= sentCount);
@@ -43,7 +43,10 @@ export function frameList({ noun, shown, notes = [], body, ...frame }: FramedLis
   return `${joinNonEmpty(head, '. ')}.\n${body}${end}`;
 }
 
-/** Formats which items are shown, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50 shown`. */
+/**
+ * Formats which items of a page are shown, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50
+ * shown`.
+ */
 function formatPosition({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
   if (from === 1) return `${shown} of ${of} ${noun}s shown`;
   return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
@@ -63,8 +66,8 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
 }
 
 /**
- * Finds the URL pattern of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless every `appUrl`
- * consists of the same prefix and the item's id.
+ * Finds the URL pattern that all items share, e.g. `https://app.example/ads/<id>`. Returns undefined unless every
+ * `appUrl` consists of the same prefix and the id of the item.
  */
 export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
@@ -78,32 +81,31 @@ export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'page
   return pattern && `${pattern}<id>`;
 }
 
-/** Matches a URL that contains only safe characters, so that a result may repeat it without quotes. */
+/** Matches a URL that consists of safe characters only, so that a result may contain it without quotes. */
 const safeUrlPattern = /^https?:\/\/[\w.:/-]{1,100}$/;
 
 const maxNotes = 5;
 const noteTokens = 120;
 
 /**
- * Reads the notes that the local library sends with a list. Notes are third-party text, so they are sanitized and
- * shortened.
+ * Reads the notes that the local library adds to a list. They are untrusted text, so they are sanitized and shortened.
  */
 export function readServiceNotes(raw: unknown): { notes?: string[] } {
   const { notes } = raw as { notes?: unknown };
   if (!Array.isArray(notes)) return {};
-  const read = notes
+  const cleanNotes = notes
     .slice(0, maxNotes)
     .filter((note) => typeof note === 'string')
     .map((note) => truncateLine(note, noteTokens))
     .filter((note) => note !== '');
-  return read.length > 0 ? { notes: read } : {};
+  return cleanNotes.length > 0 ? { notes: cleanNotes } : {};
 }
 
-/** Formats notes as lines to show above the list, because they explain its numbers. */
+/** Formats notes as lines that appear above the list, because they explain its numbers. */
 export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
 
-/** Groups items by key, like `Map.groupBy`, which is not available in Node 20. */
+/** Groups items by key. `Map.groupBy` does the same, but Node 20 does not support it. */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

@@ -1,4 +1,4 @@
-/** Formats a number with English thousands separators, e.g. `1,821`. */
+/** Formats a number with comma separators, e.g. `1,821`. */
 export const formatNumber = (number: number): string => (number < 1000 ? `${number}` : number.toLocaleString('en-US'));
 
 /** Formats a number with its noun, e.g. `1 ad` or `1,821 ads`. */
@@ -9,7 +9,7 @@ export const formatCount = (number: number, noun: string, nouns = `${noun}s`): s
 export const computeMedian = (values: readonly number[]): number => computePercentile(values, 50);
 
 /**
- * Computes a percentile with linear interpolation, exactly like SQLite's `percentile` function. Figures in a summary
+ * Computes a percentile with linear interpolation, just like SQLite's `percentile` function. Numbers in a summary
  * therefore match those of an SQL query. Returns 0 if there are no values.
  * @param percent number from 0 to 100
  */

@@ -15,7 +15,7 @@ import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
 
-/** An advertiser page as returned by tools. */
+/** An advertiser page as it appears in results. */
 export const PageView = z
   .looseObject({
     pageId: z.string().describe('Id of the page.'),
@@ -30,8 +30,9 @@ const briefFields = selectViewFields(pageFields, 'brief');
 const standardFields = selectViewFields(pageFields, 'standard');
 
 /**
- * Converts an advertiser page of the API to its view.
- * @param options `budget` is the maximum size of the text of a full view in tokens. Its data may be larger.
+ * Prepares an advertiser page from the API for a tool result.
+ * @param options `budget` is the maximum size of the text in tokens if `detail` is `full`. The data may be larger than
+ * the text.
  */
 export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
   const { detail, budget = maxFullViewTokens } = options;
@@ -46,16 +47,16 @@ export function viewPage(page: object, options: { detail: Detail; budget?: numbe
 
 /** Counts the thumbnails of an advertiser page by kind, e.g. `4 videos, 1 image`. */
 function describeThumbnails(thumbnails: unknown): string | undefined {
-  const all = readObjects(thumbnails);
-  const videos = all.filter(({ isVideo }) => isVideo === true).length;
-  const images = all.filter(({ isVideo }) => isVideo === false).length;
+  const thumbnailObjects = readObjects(thumbnails);
+  const videos = thumbnailObjects.filter(({ isVideo }) => isVideo === true).length;
+  const images = thumbnailObjects.filter(({ isVideo }) => isVideo === false).length;
   return (
     joinNonEmpty([videos > 0 && formatCount(videos, 'video'), images > 0 && formatCount(images, 'image')], ', ') ||
     undefined
   );
 }
 
-/** A list of advertiser pages to format. */
+/** A list of advertiser pages to format, and the options for formatting it. */
 export interface PageList extends ListFrame {
   detail?: Detail;
   items: readonly PageView[];
@@ -97,7 +98,8 @@ const formatPageHead = ({ pageId, pageName }: PageView) =>
   pageName === undefined ? quoteUnlessWord(pageId) : `${quote(pageName)} ${quoteUnlessWord(pageId)}`;
 
 /**
- * Matches a language code such as `en` or `pt-BR`. Three-letter codes are not accepted, because they look like words.
+ * Matches a language code such as `en` or `pt-BR`. Three-letter codes are rejected, because they look like ordinary
+ * words.
  */
 const languagePattern = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 

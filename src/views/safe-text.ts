@@ -1,33 +1,30 @@
 /**
- * Quotes third-party text on a single line, so that a reader can distinguish it from the server's own text.
+ * Quotes third-party text on a single line, so that readers can distinguish it from the server's own text.
  *
- * In rendered text, third-party text may appear in three places only:
+ * In formatted text, third-party text may appear in three places only:
  * - Between straight double quotes on a line of the server (`quote`). The quoted text contains neither straight double
- * quotes nor line breaks, so it cannot close the quotes or start a new line.
+ *   quotes nor line breaks, so it cannot close the quotes or start a new line.
  * - On separate lines that start with `> ` (`quoteLines`). No line of the server starts this way.
- * - In a full view, in the JSON strings after a field name (`formatFullView`), which stay on one line.
+ * - In items with full detail, in the JSON strings after a field name (`formatFullView`), which stay on one line.
  *
- * Text needs no quotes only if it cannot form a sentence: a single id, date, domain or constant (`quoteUnlessWord`), or
- * a list of codes that all match a pattern (`quoteUnlessCodes`). Any other list is quoted as a whole, because several
- * words can form a sentence. Markdown links, images and HTML are always broken up with a space or a look-alike
- * character, so that hosts show them as plain text.
+ * Text needs no quotes only if it cannot form a sentence. This is the case for a single id, date, domain or constant
+ * (`quoteUnlessWord`), and for a list of codes that all match a pattern (`quoteUnlessCodes`). Any other list is quoted
+ * as a whole, because several words can form a sentence. Markdown links, images and HTML are always broken up with a
+ * space or a look-alike character, so that hosts show them as plain text.
  */
 export const quote = (text: string): string =>
   `"${disableMarkup(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
 
 const breakPattern = /\s{2,}|[^\S ]/g;
 
-/** Quotes a text of several lines. Every line starts with `> `. */
+/** Quotes a text with several lines. Every line starts with `> `. */
 export const quoteLines = (text: string): string =>
   `> ${disableMarkup(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
 
-/** Returns a single word, such as an id, a date or a domain, without quotes. Any other text is quoted. */
+/** Returns a single word, such as an id, a date or a domain, without quotes. Quotes any other text. */
 export const quoteUnlessWord = (text: string): string => (isWord(text) ? text : quote(text));
 
-/**
- * Returns a constant such as `SHOP_NOW` without quotes. Any other text is quoted. Unlike other words, a constant may
- * start a line.
- */
+/** Returns a constant such as `SHOP_NOW` without quotes, even at the start of a line. Quotes any other text. */
 export const quoteUnlessConstant = (text: string): string =>
   constantPattern.test(text) && isWord(text) ? text : quote(text);
 
@@ -40,29 +37,29 @@ export const quoteUnlessCodes = (list: readonly string[], form: RegExp): string 
 };
 
 /**
- * Matches a word of ASCII characters without a colon and without a period at the end. Non-ASCII words are excluded,
+ * Matches a word of ASCII characters without a colon and without a trailing period. Non-ASCII words are excluded,
  * because some scripts write sentences without spaces.
  */
 const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /**
- * Matches a sentence written as one word, e.g. `ignore_all_previous_instructions`. The lookbehind avoids quadratic
- * time, because the search can begin only at the start of a word.
+ * Matches a sentence disguised as one word, e.g. `ignore_all_previous_instructions`. The lookbehind prevents quadratic
+ * run time, because a match can start only at the beginning of a word.
  */
 const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
-/** Matches the note that this server appends to a shortened list. */
+/** Matches the note that this server appends to a shortened list, e.g. `… (+3 more)`. */
 const morePattern = /^… \(\+\d+ more\)$/;
 
-/** Returns true for a UUID. */
+/** Returns true if the text is a UUID. */
 export const isUuid = (text: string): boolean => uuidForm.test(text);
 
 /** Returns true for a single word that cannot form a sentence: an id, a date, a domain or a constant. */
 export const isWord = (text: string): boolean =>
   (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTime.test(text);
 
-/** Matches characters with a special meaning in Markdown or HTML. */
+/** Matches characters that have a special meaning in Markdown or HTML. */
 const markupCharacters = /[[<`\]!]/;
 
 /** Changes Markdown and HTML so that a host displays it as plain text. */
@@ -102,19 +99,22 @@ export function sanitize(text: string): string {
     .replace(joinerPattern, '');
 }
 
-/** Makes third-party text safe to show, on a single line. */
+/** Makes third-party text safe to show and puts it on a single line. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const maxMarks = 8;
 
-/** Ranges of common characters that are neither invisible nor combining marks. */
+/**
+ * Ranges of common characters that are neither invisible nor combining marks. Texts with only these characters need no
+ * further checks.
+ */
 const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/** Matches a character outside these ranges that is not part of an emoji (U+1F000 to U+1FBFF). */
+/** Matches a character that is neither in these ranges nor part of an emoji (U+1F000 to U+1FBFF). */
 const rareCharacterForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
-/** First check in `sanitize`: most ad texts contain no rare character and need no further check. */
+/** First check in `sanitize`. Most ad texts contain no rare character and need no further check. */
 const rareCharacter = new RegExp(rareCharacterForm);
 /**
- * Second check in `sanitize`. Unlike `rareCharacter`, it accepts emoji with a variation selector. Few texts need a
+ * Second check in `sanitize`. Unlike `rareCharacter`, it accepts emoji with a variation selector. Only few texts need a
  * further check after this one.
  */
 const unusualCharacter = new RegExp(
@@ -127,7 +127,7 @@ const unusualCharacter = new RegExp(
 const alwaysHidden = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
 const tagFlag = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
-// Matches letters and marks of scripts that use ZWNJ or ZWJ between letters.
+// Letters and marks of scripts that use ZWNJ or ZWJ between letters.
 const joining = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
 const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
 const inEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
@@ -145,12 +145,12 @@ const suspectCharacter = new RegExp(
 );
 
 /**
- * Returns true if a match of `hiddenPattern` is a flag written with tag characters. All other matches have at most two
- * code units.
+ * Returns true if a match of `hiddenPattern` is a flag written with tag characters. All other matches are at most two
+ * code units long.
  */
 const isFlag = (match: string) => match.length > 2;
 
-/** Returns the index at which to cut a run of combining marks, so that at most `maxMarks` marks remain. */
+/** Returns where to cut a run of combining marks so that at most `maxMarks` marks remain. */
 function findEndOfMarks(run: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxMarks; markCount++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
@@ -158,8 +158,8 @@ function findEndOfMarks(run: string): number {
 }
 
 /**
- * Hashes a text to six digits with FNV-1a. The hash of a text is the same in every result, and six digits cost only two
- * tokens. For a very long text, only its start and its length are hashed.
+ * Hashes a text to six digits with FNV-1a, so that readers can recognize equal texts across results. Six digits take
+ * only two tokens. For a very long text, only its beginning and its length are hashed.
  */
 export const hashText = (text: string): number =>
   minHash + (fnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));
@@ -174,13 +174,13 @@ export function fnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
-/** Joins parts with a separator. Skips parts that are empty, false or undefined. */
+/** Joins parts with a separator, omitting parts that are empty, false or undefined. */
 export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], between: string): string =>
   parts.filter((part) => part).join(between);
 
-/** Joins parts with line breaks. Skips parts that are empty, false or undefined. */
+/** Joins parts with line breaks, omitting parts that are empty, false or undefined. */
 export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');
 
-/** Joins names as in a sentence, e.g. `title, text and link`. */
+/** Joins names as in an English sentence, e.g. `title, text and link`. */
 export const joinNames = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

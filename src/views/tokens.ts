@@ -2,45 +2,45 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates the number of o200k_base tokens of a text without loading the tokenizer. Every character has a cost. A
- * character costs less if it forms a frequent pair with the preceding character. For lists of real ads, the estimate is
- * up to 12% too high. For random characters of any script, it is at most a third too low.
+ * Estimates how many o200k_base tokens a text has, without loading the tokenizer. Every character has a cost, which is
+ * lower if the character forms a frequent pair with the preceding one. For lists of real ads, the estimate is at most
+ * 12% too high. For random characters of any script, it is at most a third too low.
  */
 export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
-/**
- * Returns true if the estimated tokens of a text do not exceed `tokens`. Returns quickly for texts that are short or
- * far too long.
- */
+/** Returns true if a text has at most `tokens` estimated tokens. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
   isShort(text, tokens) || measureFittingStart(text, tokens) === text.length;
 
 /**
- * Returns true if the byte length of a text already shows that it fits. A byte of well-formed text never costs more
+ * Returns true if the byte length of a text already proves that it fits. A byte of well-formed text never costs more
  * than one token.
  */
 const isShort = (text: string, tokens: number): boolean => text.length <= tokens && Buffer.byteLength(text) <= tokens;
 
-/** Returns the length of the longest prefix of a text that fits into the token budget. */
+/** Returns the length of the longest prefix of a text that fits in the token budget. */
 const measureFittingStart = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
 
 /**
  * Costs of UTF-16 code units, in hundredths of a token. `alone` contains the cost of each code unit. `behind` contains
- * the cost after a specific code unit, or 0 if the pair is not frequent.
+ * the lower cost of a code unit after a specific other one, or 0 if the pair is not frequent.
  */
 type Costs = { alone: Uint16Array; behind: Uint8Array };
 
-/** The cost tables. They are computed on first use, because a process that only lists its tools never needs them. */
+/** The cost tables. They are computed on first use, because a process that only lists its tools does not need them. */
 let costs: Costs | undefined;
 
-/** Returns the index of a pair of code units in `behind`. Pairs of the same script never collide. */
+/**
+ * Returns the index of a pair of code units in `behind`. The indexes of two pairs of the same script are always
+ * different.
+ */
 const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
 
 /**
- * Computes the costs from `token-tables.json`. In the table `alone`, each entry is the end of a block of code units and
- * their cost. `bench/token-tables.ts` generates the other tables. `pairs` lists each letter followed by the letters
- * that often come after it. `han` and `hangul` list the characters that are a single token, encoded as distances: `(`
- * is 1, and `~` adds 86 to the next distance.
+ * Computes the costs from `token-tables.json`. Each entry of the table `alone` contains the end of a block of code
+ * units and the cost of these code units. `bench/token-tables.ts` generates the other tables. `pairs` lists each letter
+ * with the letters that often follow it. `han` and `hangul` list the characters that are a single token, encoded as
+ * distances: `(` is 1, and `~` adds 86 to the next distance.
  */
 function computeCosts(): Costs {
   const alone = new Uint16Array(0x10000);
@@ -78,7 +78,10 @@ function computeCosts(): Costs {
 const singleTokenCost = 90;
 const frequentPairCost = 14;
 
-/** Adds up costs until the limit is reached. Returns the length of the prefix within the limit, and its cost. */
+/**
+ * Adds up the costs of characters until the limit is reached. Returns the length and the cost of the text before the
+ * limit.
+ */
 function sumCosts(text: string, limit: number): { cost: number; end: number } {
   costs ??= computeCosts();
   const { alone, behind } = costs;
@@ -95,8 +98,8 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
 }
 
 /**
- * Truncates a text to a token budget and appends the number of missing characters, e.g. `… (+312 chars)`. Cuts after a
- * word, using spaces or the dictionary of a script without spaces. Never splits a visible character.
+ * Truncates a text to a token budget and appends how many characters are missing, e.g. `… (+312 chars)`. Cuts between
+ * words, which are found by spaces or, in scripts without spaces, with a dictionary. Never splits a visible character.
  * @param beyond number of characters that were already removed before the call
  */
 export function truncate(text: string, tokens: number, beyond = 0): string {
@@ -107,50 +110,52 @@ export function truncate(text: string, tokens: number, beyond = 0): string {
   return `${start}… (+${text.length - start.length + beyond} chars)`;
 }
 
-/** Matches the suffix of a truncated text. */
+/** Matches the suffix that `truncate` appends. */
 export const truncationSuffix = /… \(\+(\d+) chars\)$/;
 
-/** Tokens of the suffix, e.g. `… (+1234567 chars)`. */
+/** Maximum number of tokens of the suffix, e.g. `… (+1234567 chars)`. */
 const suffixTokens = 9;
-/** Maximum number of characters after the cut that are inspected to find the end of a word or visible character. */
+/** Maximum number of characters to inspect after the cut in order to find the end of a word or visible character. */
 const maxReachChars = 60;
-/** Maximum distance in characters between the cut and a space at which to cut instead. */
+/** If a space is at most this many characters before the cut, the text is cut at the space instead. */
 const maxSpaceDistance = 16;
 
-/** Segmenters by granularity, created on first use. Loading their rules would slow down the start of the process. */
+/** Segmenters by granularity. They are created on first use, because loading their rules would slow down the start. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
 
-/** Returns the start of the word or visible character that contains an index. */
+/** Returns where the word or visible character at an index starts. */
 export function findSegmentStart(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
   return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
 }
 
-/** Returns the last position before an index at which the text can be cut. */
+/**
+ * Returns the last position before `end` at which the text can be cut without splitting a word or visible character.
+ */
 function findBorderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - maxSpaceDistance, end / 2)) return space;
   const nearby = text.slice(0, end + maxReachChars);
   const word = findSegmentStart(end, nearby, 'word');
   if (word > end / 2) return word;
-  // Two ASCII characters never form a single visible character, so cutting between them is safe.
+  // Two ASCII characters never form one visible character, so it is safe to cut between them.
   return plainPair.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearby, 'grapheme');
 }
 
 const plainPair = /^[ -~]{2}$/;
 
-/** A list of items, and the token budget and the number of bytes that it must fit into. */
+/** A list of items, and the limits in tokens and bytes that it must not exceed. */
 interface FitOptions<Item> {
   items: readonly Item[];
   budget: number;
-  /** Maximum number of UTF-8 bytes. Default: no limit. */
+  /** Maximum number of UTF-8 bytes. Unlimited by default. */
   maxBytes?: number | undefined;
   render: (items: readonly Item[]) => string;
 }
 
 /**
- * Returns how many leading items fit into both limits. Returns at least 1 if there are items, because the view of
- * a single item has its own limit. A list that fits is rendered once, any other list about three times.
+ * Returns how many of the first items fit within both limits. Returns at least 1 if there are items, because the text
+ * of a single item has its own limit. If all items fit, the list is rendered only once, otherwise about three times.
  */
 export function countFittingItems<Item>({ items, budget, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
@@ -167,7 +172,7 @@ export function countFittingItems<Item>({ items, budget, maxBytes, render }: Fit
     else if (count === items.length) return count;
     else fitting = { count, length: text.length };
     // Most items have a similar length, so guess the next count by interpolation. After `maxGuesses` guesses, use
-    // binary search, which is more reliable for items of different lengths.
+    // binary search, which works better for items of different lengths.
     const share = tries > maxGuesses ? 1 / 2 : (tooMany.within - fitting.length) / (tooMany.length - fitting.length);
     const guess = Math.floor(fitting.count + share * (tooMany.count - fitting.count));
     count = Math.max(fitting.count + 1, 2, Math.min(tooMany.count - 1, guess));
@@ -178,9 +183,9 @@ export function countFittingItems<Item>({ items, budget, maxBytes, render }: Fit
 const maxGuesses = 4;
 
 /**
- * Cuts a text at a line break and states how many characters are missing. This is a last resort for a budget smaller
- * than a single item.
- * @param maxBytes maximum number of UTF-8 bytes; by default, there is no limit
+ * Cuts a text at a line break and appends how many characters are missing. This is the last resort if the budget is
+ * smaller than a single item.
+ * @param maxBytes maximum number of UTF-8 bytes; unlimited by default
  */
 export function clampLines(text: string, budget: number, maxBytes?: number): string {
   if (fitsWithin(text, budget) && measureStartWithinBytes(text, maxBytes) === text.length) return text;
@@ -197,14 +202,14 @@ export function clampLines(text: string, budget: number, maxBytes?: number): str
 const noteTokens = 16;
 const noteBytes = 80;
 
-/** Returns the length of the longest prefix of a text that has at most this many UTF-8 bytes. */
+/** Returns the length of the longest prefix of a text with at most `maxBytes` UTF-8 bytes. */
 function measureStartWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {
-  // A UTF-16 code unit takes at most three bytes.
+  // A UTF-16 code unit takes at most three bytes in UTF-8, so a short text needs no exact count.
   if (3 * text.length <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text.length;
   return new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, maxBytes))).read;
 }
 
-/** Maximum characters per token that are read from a text. Anything after that is ignored without being sanitized. */
+/** Maximum number of characters to read per token. The text after that is dropped before the slower sanitizing. */
 export const charsPerToken = 8;
 
 /** Sanitizes a third-party text, puts it on one line and truncates it to a token budget. */
@@ -214,13 +219,13 @@ export function truncateLine(text: string, tokens: number): string {
 }
 
 /**
- * Quotes text from the service in a message of this server. The text is put on one line, truncated and quoted,
- * so that it cannot imitate the message.
+ * Quotes text from the service for use in a message of this server. The text is put on one line and truncated, so that
+ * it cannot imitate the message.
  */
 export const quoteUntrusted = (text: string, tokens: number): string => quote(truncateLine(text, tokens));
 
 /** Sanitizes and truncates an id from the service. */
 export const sanitizeId = (text: string): string => truncateLine(text, 60);
 
-/** Sanitizes an id from the service, and quotes it unless it is a single word. */
+/** Sanitizes an id from the service. Quotes it unless it is a single word. */
 export const quoteId = (text: string): string => quoteUnlessWord(sanitizeId(text));

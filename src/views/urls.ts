@@ -4,7 +4,7 @@ import { truncate } from './tokens.ts';
 /**
  * Parses a text as the URL that a browser would open. Like a browser, accepts `https:/host`, `https://host\\@other` and
  * tabs within the text. `host/path` and `//host/path` are parsed as https. If the text contains backslashes, only the
- * host is returned. Returns undefined if the text does not lead to a web host.
+ * host is returned. Returns undefined if the text does not contain a web host.
  */
 export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
@@ -19,24 +19,24 @@ export function parseUrl(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The URL parser converts backslashes to slashes. An escaped text, such as the caller's API key, could then not be
-  // recognized and masked anymore, so drop everything after the host.
+  // The URL parser converts backslashes to slashes. A secret in the text, such as the caller's API key, could then no
+  // longer be recognized and masked, so drop everything after the host.
   if (address.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
 /**
- * Matches the host of a URL that the URL parser would not change. Most URLs match, and matching is faster than parsing.
+ * Matches a URL with a host that the URL parser would not change. Most URLs match, and matching is faster than parsing.
  */
 const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
-/** Returns the domain of a web URL without `www.`, or undefined if the text is not a web URL. */
+/** Returns the domain of a web URL without `www.`. Returns undefined if the text is not a web URL. */
 export function parseDomain(address: unknown): string | undefined {
-  const [, plain] = (typeof address === 'string' && plainHost.exec(address)) || [];
-  return plain === undefined ? getHost(parseUrl(address)) : removeWww(plain);
+  const [, plainDomain] = (typeof address === 'string' && plainHost.exec(address)) || [];
+  return plainDomain === undefined ? getHost(parseUrl(address)) : removeWww(plainDomain);
 }
 
-/** Returns the domain of a URL without `www.`, or undefined if it is longer than DNS allows. */
+/** Returns the domain of a URL without `www.`. Returns undefined if the domain is longer than DNS allows. */
 export function getHost(url: URL | undefined): string | undefined {
   const host = url && removeWww(url.hostname);
   return host !== undefined && host.length <= maxHostChars ? host : undefined;
@@ -45,9 +45,9 @@ export function getHost(url: URL | undefined): string | undefined {
 const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
 
 /**
- * Returns a URL in the form in which a person would share it: without tracking parameters, unfilled macros such as
- * `{{ad.name}}`, and user names. Decodes percent-encoded letters if the URL stays equivalent. Truncates the URL to the
- * token budget.
+ * Shortens a URL to what a person would share. Removes tracking parameters, user names and unreplaced macros such as
+ * `{{ad.name}}`. Decodes percent-encoded letters if this does not change the meaning. Truncates the URL to the token
+ * budget.
  */
 export function cleanUrl(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string') return;
@@ -62,8 +62,8 @@ export function cleanUrl(address: unknown, tokens: number): string | undefined {
 }
 
 /**
- * Returns the expiry time of a signed URL in milliseconds since the Unix epoch, or undefined if the URL does not
- * contain one.
+ * Returns the expiry time of a signed URL in milliseconds since the Unix epoch. Returns undefined if the URL contains
+ * no expiry time.
  */
 export function parseExpiry(address: string): number | undefined {
   const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
@@ -81,7 +81,7 @@ const scheme = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
 const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
 /**
- * Matches a URL whose host is far too long. Such hosts are not parsed, because converting non-Latin letters to Punycode
+ * Matches a URL whose host is far too long. Such a host is not parsed, because converting non-Latin letters to Punycode
  * takes quadratic time.
  */
 const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
@@ -90,7 +90,7 @@ const maxHostChars = 253;
 const maxUrlChars = 4000;
 
 /**
- * Matches query parameters that identify where a visitor comes from and do not affect which page opens. Sources: the
+ * Matches query parameters that only tell where a visitor comes from and do not affect which page opens. Sources: the
  * documentation of Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex,
  * AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
  * `components/query_filter/utils.cc`).
@@ -119,10 +119,10 @@ const trackingParameter = new RegExp(
   ].join('|')})`,
   'i',
 );
-/** Matches a macro that an ad network has not filled in, e.g. `{{ad.name}}`. */
+/** Matches a macro that the ad network has not replaced, e.g. `{{ad.name}}`. */
 const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-/** Returns true for a query parameter that only tracks visitors, e.g. `utm_source=x`. */
+/** Returns true if a query parameter only tracks visitors, e.g. `utm_source=x`. */
 export const isTrackingParameter = (parameter: string): boolean => trackingParameter.test(parameter);
 
 const isContentParameter = (parameter: string) =>

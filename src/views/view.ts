@@ -2,17 +2,17 @@ import type { SentField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
-/** Maximum tokens of an id, which is twice the size of a UUID. */
+/** Maximum number of tokens of an id, twice the size of a UUID. */
 export const maxIdTokens = 48;
 
-/** An object sent by the service. Its fields can have any type. */
+/** An object from the service. Its fields can have any type, so check them before use. */
 export type Fields = Record<string, unknown>;
 
 /** Returns true for objects, but not for arrays or null. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns true for a finite number. `JSON.parse` converts a number like `1e309` to infinity. */
+/** Returns true for a finite number. Infinite numbers can occur, because `JSON.parse` converts `1e309` to infinity. */
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /** Returns true for an integer that the JSON parser kept as text, because JavaScript cannot represent it exactly. */
@@ -24,7 +24,7 @@ const longNumber = /^-?\d{16,400}$/;
 export const readObjects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
-/** Maximum number of objects read from a list. No real ad has this many cards or media. */
+/** Maximum number of objects to read from a list. No real ad has this many cards or media files. */
 const maxObjects = 1000;
 
 /** Sanitizes a text and truncates it to a token budget. Returns undefined if the value is empty or not a string. */
@@ -37,10 +37,10 @@ export function readText(value: unknown, tokens: number): string | undefined {
   return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
 
-/** Matches short ids and constants. Most values match and need no sanitizing. */
+/** Matches short ids and constants. Most values match, and they need no sanitizing. */
 const plainWord = /^[\w-]{1,32}$/;
 
-/** Returns true for a text with at least one visible character. */
+/** Returns true if the text has at least one visible character. */
 export const isVisible = (value: unknown): boolean =>
   typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
 
@@ -50,10 +50,13 @@ export const readId = (value: unknown): string => readText(isNumber(value) ? Str
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** How to copy a field into a view. For a text, the number is its maximum length in tokens. */
+/** How `copyFields` copies a field. For a text, the value is its maximum length in tokens. */
 type FieldType = number | 'number' | 'flag' | 'words';
 
-/** Selects the fields that a view shows, for use with `copyFields`. The `standard` view includes the `brief` fields. */
+/**
+ * Selects the fields to show in results with brief or standard detail. `standard` includes all `brief` fields. Used
+ * with `copyFields`.
+ */
 export const selectViewFields = (
   fields: Record<string, SentField>,
   view: 'brief' | 'standard',
@@ -70,7 +73,7 @@ export const selectViewFields = (
 
 const dateTokens = 20;
 
-/** Creates a function that lists the fields with a `phrase` as text, e.g. `reach 800000`. */
+/** Creates a function that formats all fields with a `phrase`, e.g. `reach 800000`. */
 export function createFactLister(fields: Record<string, SentField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
     phrase === undefined ? [] : [{ name, say: phrase }],
@@ -83,8 +86,8 @@ export function createFactLister(fields: Record<string, SentField>): (view: obje
 }
 
 /**
- * Copies fields into a view. Leaves out fields that are missing, null, empty or of another type. Texts and lists are
- * truncated.
+ * Copies fields from an object of the service to a result. Fields that are missing, null, empty or of an unexpected
+ * type are omitted. Texts and lists are truncated.
  */
 export function copyFields(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
   for (const name in types) {
@@ -95,7 +98,7 @@ export function copyFields(view: object, source: Fields, types: Readonly<Record<
   }
 }
 
-/** Adds fields to a view, except those that are undefined. */
+/** Adds fields to an object, except those that are undefined. */
 export function addFields(view: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];
@@ -109,7 +112,7 @@ function readValue(value: unknown, type: FieldType | undefined): unknown {
   return type === 'words' ? readWords(value) : readText(value, type ?? 0);
 }
 
-/** Reads a finite number. An integer with more digits than JavaScript can represent is rounded. */
+/** Reads a finite number. Integers that are too large for JavaScript are rounded. */
 export function readNumber(value: unknown): number | undefined {
   const number = isLongNumber(value) ? Number(value) : value;
   return isNumber(number) ? number : undefined;
