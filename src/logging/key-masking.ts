@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Shorter keys are not masked. They are not secrets, and could be ordinary words in an ad. */
+/** Shorter keys are not masked, because they are not real secrets and could be ordinary words in an ad. */
 const minKeyLength = 12;
 
 const mask = '***';
@@ -8,7 +8,7 @@ const mask = '***';
 /** Returns the value with the API key masked, or the same value if no text or field name in it contains the key. */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
-/** Caches the masking function of each API key. Creating one takes about as long as searching one response. */
+/** Caches the masking function of each API key, because creating one takes about as long as searching a response. */
 const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
 
 /**
@@ -30,7 +30,7 @@ function createMasker(key: string): MaskKey {
   const hasKey = (text: string) => forms.some((form) => text.includes(form));
   const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, mask), text);
   return (value, json) => {
-    // With a Unicode escape, the key may be hidden in the JSON text, so the serialized value is searched instead.
+    // A Unicode escape may hide the key in the JSON text, so search the serialized value instead.
     const searchable = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
     return hasKey(searchable) ? mapTexts(value, replaceKey) : value;
   };
@@ -68,7 +68,8 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
   );
 
 /**
- * Values nested more deeply than this are masked entirely. Masking must not fail, because the response was paid for.
+ * Values nested more deeply than this are replaced by `***`. Masking must not fail with a stack overflow, because the
+ * user has paid for the response.
  */
 const maxDepth = 1000;
 

@@ -11,7 +11,9 @@ export const isLogged = (method: keyof Log, level: LogLevel): boolean =>
 /** A log with one method per level. Each call writes one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-/** Prints a message outside the log, regardless of the log level. */
+/**
+ * Prints a status message such as the URL of a started server. It is not a log event, so the log level does not apply.
+ */
 export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
 
 /** Formats one event as one line, without the line feed. */
@@ -79,24 +81,24 @@ export interface CallEvent {
   tool: string;
   /** The tenant that made the call. The log shows only a hash of this id. */
   tenantId: string;
-  /** The id of the caller's connection if the caller signed in. Never logged. */
+  /** The id of the sign-in connection if the caller signed in instead of sending an API key. Never logged. */
   connection?: string | undefined;
   /** The duration of the call in milliseconds. */
   ms: number;
   /** Why the call failed, or `cancelled` if the caller cancelled it. */
   kind?: string | undefined;
-  /** The part of this server's own storage that failed, e.g. `data`. */
+  /** The part of this server's own storage that failed, e.g. `data`. Then the external API is not to blame. */
   storage?: string | undefined;
   /** The HTTP status of the service's response. */
   status?: number | undefined;
   requestId?: string | null | undefined;
-  /** The number of charged credits. Null if the service did not state it. */
+  /** The number of charged credits. Null if the service did not report it. */
   charged?: number | null | undefined;
   remaining?: number | null | undefined;
   cached?: boolean | undefined;
 }
 
-/** Called after each finished tool call. */
+/** Called after each tool call, e.g. to log or count it. */
 export type OnCall = (event: CallEvent) => void;
 
 /**
@@ -108,7 +110,7 @@ export const logCalls =
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/** Failures that callers do not cause. The log warns the operator of them. */
+/** Failures that the caller of a tool did not cause. The log warns the operator of them. */
 const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = (kind: string | undefined): boolean => kind !== undefined && operatorFailures.has(kind);
 /** The minimum time between two warnings of the same kind, in milliseconds. */
@@ -131,7 +133,9 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
   };
 }
 
-/** Creates a handler that warns when the service or the storage of this server fails, each at most once a minute. */
+/**
+ * Creates a handler that logs a warning when the service or this server's storage fails, each at most once a minute.
+ */
 export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
   const warnOfService = createRareWarning(
     log,
@@ -152,8 +156,8 @@ export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
 
 /**
  * Creates a handler that remembers whether the service can be reached.
- * @returns `getServiceState` returns `up` if the service answered the latest call that was sent to it, `away` if not, and
- *   undefined before the first such call
+ * @returns `getServiceState` returns `up` if the service responded to the latest call, `away` if it did not, and
+ * undefined before the first call
  */
 export function trackService(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let state: 'up' | 'away' | undefined;

@@ -21,7 +21,9 @@ interface LimitOptions {
   limits: WorkLimits;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
-  /** Called for each call that is rejected because the queue is full. The catalog reports all other calls. */
+  /**
+   * Called for each tool call that is rejected because the queue is full. `catalog` reports all other calls itself.
+   */
   onCall: OnCall;
 }
 
@@ -99,7 +101,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   };
 
   return {
-    /** The catalog with limited tool calls and resource reads. */
+    /** The catalog, whose tool calls and resource reads are now limited. */
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),

@@ -19,7 +19,7 @@ import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import type { Catalog, Session } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** The dependencies and limits of a stdio session. */
+/** What a stdio session needs: the tools, the streams, the API key and the shutdown signal. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
@@ -38,8 +38,8 @@ interface StdioOptions {
 }
 
 /**
- * The limits of a stdio session. A host only makes a few concurrent calls. A host that exceeds these limits is stuck in
- * a loop.
+ * The limits of a stdio session. An MCP host makes only a few concurrent calls, so a host that exceeds these limits is
+ * stuck in a loop.
  */
 const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 256 };
 

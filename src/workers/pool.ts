@@ -11,8 +11,8 @@ interface PoolOptions {
   /** The data that is passed to each new worker. `PooledWorker` adds the property `stop`. */
   workerData?: object;
   /**
-   * The largest number of workers that compute at the same time. One tenant uses at most one of them. Workers that are
-   * checked out do not count.
+   * The largest number of workers that compute at the same time. One tenant uses at most one of them. Workers that
+   * `checkOut` has reserved do not count.
    */
   maxWorkers: number;
   /** How long an idle worker stays alive, in milliseconds. */
@@ -30,8 +30,8 @@ export class WorkerDiedError extends Error {
 }
 
 /**
- * A pool of worker threads that are shared fairly between tenants. The owner of the pool attaches `data` to each
- * worker, such as the dataset that the worker has loaded. `takeIdleWorker` selects a worker by its data.
+ * A pool of worker threads that tenants share fairly. The owner of the pool attaches `data` to each worker, e.g. which
+ * dataset the worker has loaded. `takeIdleWorker` selects a worker by its data.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
@@ -49,14 +49,14 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 
   /**
-   * Waits until the tenant gets a slot, then runs `work`.
+   * Waits until the tenant may use a worker, then runs `work`.
    * @throws AdLibraryError `busy` if too many calls are waiting
    */
   runInSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     return this.#slots.run(tenantId, signal, work);
   }
 
-  /** Takes an idle worker whose data matches out of the idle list. Returns undefined if there is none. */
+  /** Returns an idle worker whose data matches and marks it as busy. Returns undefined if there is none. */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
@@ -84,7 +84,8 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 
   /**
-   * Reserves a worker beyond the end of the current slot. Meanwhile, the pool may start another worker for the slot.
+   * Reserves a worker for work that continues after the current slot, e.g. a long export. Meanwhile, the pool may start
+   * another worker for the slot.
    */
   checkOut(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);

@@ -15,7 +15,7 @@ interface SemaphoreOptions {
 }
 
 /**
- * The number of keys for which the last slot is remembered. A forgotten key has waited longer than all remembered keys.
+ * The number of keys whose last slot is remembered. A forgotten key counts as having waited longer than all others.
  */
 const maxRememberedKeys = 1000;
 

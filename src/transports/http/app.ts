@@ -33,14 +33,14 @@ import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
-/** The dependencies and limits of the HTTP server. */
+/** What the HTTP server needs: the tools, the settings and the limits. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
   /** A monotonic clock, in milliseconds. */
   now: () => number;
   onCall: OnCall;
-  /** The hosts and origins that requests may use. */
+  /** The host names and origins that requests may use. All others are rejected. */
   allowedNames: AllowedNames;
   /** How callers authenticate. In demo mode, all callers share one API key. */
   callers: Callers | { demo: Credentials };
@@ -54,11 +54,14 @@ export interface HttpOptions {
   metrics?: Metrics | undefined;
   /** The state that all replicas share. Undefined if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
-  /** Returns whether the service answered the latest call that was sent to it. Undefined before the first such call. */
+  /**
+   * Returns `up` if the service responded to the latest call, and `away` if it did not. Undefined before the first
+   * call.
+   */
   getServiceState?: () => 'up' | 'away' | undefined;
 }
 
-/** Authenticates callers by their own API keys. */
+/** What the server needs to authenticate each caller by an API key of their own. */
 interface Callers {
   /** Limits how many unknown keys an IP address may try. */
   keyAttempts: KeyAttempts;
@@ -88,13 +91,14 @@ export function createHttpApp(options: HttpOptions) {
     const isRefused = phase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
-    // The server may have started to drain while this request was running.
+    // If the server started to shut down while this request was running, ask the client to open a new connection next
+    // time.
     if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
   const validateRequest = validateHostAndOrigin(allowedNames);
 
-  // Some clients add a slash to the URL of the endpoint. All other paths have only one form.
+  // Some clients add a slash to the URL of the endpoint, so `/mcp/` means `/mcp`.
   const app = new Hono<Authenticated>({
     getPath: (request) => {
       const path = getPath(request);
@@ -117,7 +121,7 @@ export function createHttpApp(options: HttpOptions) {
   if (metrics) {
     metrics.addCallGauges(() => limitedWork.countCalls());
     if (replicas) metrics.addStateGauge(replicas.isUp);
-    // Prometheus often knows a replica only by its IP address, so the host may be an IP address.
+    // Allow IP addresses as the host, because Prometheus often knows a replica only by its IP address.
     const validateMetricsHost = validateHost(allowedNames, { allowIpAddresses: true });
     app.get('/metrics', hideFromPublicHost(allowedNames.publicHost), validateMetricsHost, metrics.servePage);
     app.use('/mcp', metrics.countResponse);
@@ -183,7 +187,9 @@ export function createHttpApp(options: HttpOptions) {
     announceStop: () => {
       phase = 'stopping';
     },
-    /** Rejects new requests. Resolves when no call is running or waiting. */
+    /**
+     * Rejects new requests and resolves when all running and waiting calls have ended. Used for a graceful shutdown.
+     */
     drain: (): Promise<void> => {
       phase = 'draining';
       return limitedWork.waitUntilIdle();
@@ -220,14 +226,15 @@ function createWelcomeHandler({
 }
 
 /**
- * Returns the credentials of a caller, or a 429 response if the caller's IP address has tried too many unknown keys. A
- * key is unknown until the service accepts it. Without this limit, callers could use the server with invented keys.
+ * Returns the credentials of a request, or a 429 response if its IP address has tried too many unknown API keys. A key
+ * is unknown until the service accepts it. Without this limit, anyone could use the server's resources with made-up
+ * keys.
  */
 async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers'], log: Log) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
-  // The key of a connection is known, because the service accepted it during sign-in.
+  // A sign-in connection needs no check, because the service accepted its API key during sign-in.
   const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
   const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
   if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
@@ -236,7 +243,9 @@ async function admitCaller(context: Context<Authenticated>, callers: HttpOptions
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
 
-/** Creates a middleware that logs requests with a forbidden host or origin. */
+/**
+ * Creates a middleware that logs requests with a forbidden host or origin, so that operators notice a missing setting.
+ */
 const logForbidden =
   (log: Log): MiddlewareHandler =>
   async (context, next) => {

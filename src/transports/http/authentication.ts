@@ -14,7 +14,7 @@ const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keySource})$`
 /** Matches a `Bearer` header with an access token issued by sign-in. */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
-/** Returns true if the text has the format of an API key. The service may still reject the key. */
+/** Returns true if the text has the format of an API key. Only the service knows whether the key is valid. */
 export const isApiKey = (text: string): boolean => keyPattern.test(text);
 
 /** The Hono environment of requests that have passed `requireApiKey`. */
@@ -24,7 +24,7 @@ export type Authenticated = { Variables: { credentials: Credentials } };
 interface AccessTokens {
   /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;
-  /** Returns the credentials stored in a token. Returns undefined if the token is invalid. */
+  /** Returns the credentials in a token, or undefined if the token is invalid or has expired. */
   findCredentials(token: string): Promise<Credentials | undefined>;
 }
 

@@ -6,7 +6,7 @@ import { withDeadline } from '../../api/abort.ts';
 import { AdLibraryError } from '../../api/errors.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 
-/** The limits for the body of a request. */
+/** The media type and the size that the body of a request may have. */
 interface BodyLimit {
   /** The required media type of the `Content-Type` header. */
   type: string;
@@ -15,7 +15,7 @@ interface BodyLimit {
   maxStreamedBytes?: number;
 }
 
-/** The HTTP status for a body that was rejected. */
+/** The HTTP status with which a body was rejected. */
 type BodyProblem = { status: 413 | 415 };
 
 /**
@@ -89,7 +89,7 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
     largestBody.refuse(createTooManyBodiesError());
   };
 
-  /** Counts the bytes of a body while they arrive. `refusal` rejects if the body is rejected. */
+  /** Counts the bytes of a body while they arrive. The promise `refusal` rejects if the body must be rejected. */
   const trackBody = (key: string, incoming: IncomingMessage) => {
     let refuse: ArrivingBody['refuse'] = () => {};
     const refusal = new Promise<never>((_, reject) => {
@@ -123,7 +123,7 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
         const body = await Promise.race([readBody(context, limit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], ms: waitMs };
         const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
-        // If the body is rejected while it waits, its slot may become free later and must be released immediately.
+        // If the body is rejected while it waits for a slot, the slot may still be granted later. Release it then.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));
         const releaseSlot = await Promise.race([slot, refusal]);
         void responseSent.then(releaseSlot);

@@ -14,8 +14,8 @@ interface Network {
 export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 
 /**
- * Creates a function that returns the IP address to which connection limits apply. It returns undefined for the trusted
- * proxy, because its connections carry the requests of many callers.
+ * Creates a function that returns the IP address whose connections are limited. It returns undefined for the trusted
+ * proxy, because its connections carry the requests of many clients.
  */
 export function createGetPeerAddress(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();
@@ -29,7 +29,7 @@ export function createGetPeerAddress(proxy: Network | undefined): (remote: strin
 
 /**
  * Creates a function that returns the IP address to which limits apply for a request.
- * @param proxy the trusted proxy; the last entry of its `X-Forwarded-For` header is the caller's address
+ * @param proxy the trusted proxy; the last entry of its `X-Forwarded-For` header is the address of the client
  */
 export function createGetClientAddress(proxy: Network | undefined) {
   const getPeerAddress = createGetPeerAddress(proxy);

@@ -6,11 +6,12 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
-/** Finds exported files by their links. */
+/** Finds the exported files behind download links. */
 export interface ServedFiles {
   find: FileLinks['find'];
   /**
-   * Returns the origin under which the caller can open links to files. Returns undefined if the caller cannot open any.
+   * Returns the origin of download links that the user can open in a browser, e.g. `https://ads.example.com`. Returns
+   * undefined if the user cannot reach this server.
    */
   findLinkOrigin(context: Context): string | undefined;
 }
@@ -98,11 +99,11 @@ interface LinkBounds {
    * connections.
    */
   maxResponsesPerLink: number;
-  /** The maximum number of large files in memory. */
+  /** The maximum number of large files in memory at the same time. */
   maxLargeFiles: number;
   /** How long a request for a large file may wait for a slot, in milliseconds. */
   maxWaitMs: number;
-  /** How long clients may take to download a large file while other files wait for a slot, in milliseconds. */
+  /** How long a client may take to download a large file while downloads of other files wait, in milliseconds. */
   slowReaderMs: number;
 }
 
@@ -116,7 +117,7 @@ const defaultBounds: LinkBounds = {
 /** Larger files need a slot while they are in memory. A file can have up to 16 MB. */
 const largeFileBytes = 256 * 1024;
 
-/** A file in memory, shared by all clients that are downloading it. */
+/** A file in memory, which all clients that are downloading it share. */
 interface OpenFile {
   /** The responses that are sending the content. */
   responses: Set<ServerResponse>;

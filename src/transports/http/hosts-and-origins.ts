@@ -76,7 +76,7 @@ export const isLoopbackName = (host: string | undefined): boolean =>
 const listAllowedHosts = ({ allowedHosts, host = 'localhost', publicHost }: AllowedNames): string[] =>
   [allowedHosts ?? [...localhostAllowedHostnames(), host], publicHost ?? []].flat();
 
-/** Returns the host names of all web pages that may call the server. */
+/** Returns the host names of all web pages that may call the server, including the public URL's own host. */
 export const listAllowedOrigins = ({ allowedOrigins, publicHost }: AllowedNames): string[] =>
   [allowedOrigins, publicHost ?? []].flat();
 

@@ -22,8 +22,8 @@ const maxAddresses = 10_000;
 const maxPendingKeys = 10_000;
 
 /**
- * Creates the limit on unknown keys. A key counts from its first request until the service accepts it, so that requests
- * that never reach the service are limited as well.
+ * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
+ * it. Requests that never reach the service are thereby limited as well.
  */
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
   const addressByPendingKey = new LRUCache<string, string>({ max: maxPendingKeys, ...createMinuteExpiry(now) });
@@ -44,8 +44,8 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
   return {
     isKnown,
     /**
-     * Counts a key, unless the service has recently accepted it. Returns undefined if the request may continue. If the
-     * IP address has tried too many keys, returns the number of seconds to wait.
+     * Counts an API key as an attempt, unless the service has recently accepted it. Returns undefined if the request
+     * may continue. If the IP address has tried too many keys, returns the number of seconds to wait.
      */
     admit(tenantId: string, address: string): Promise<number | undefined> {
       // Concurrent requests with the same key count only once.
@@ -56,7 +56,8 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
       return decision;
     },
     /**
-     * Updates the count after a call has shown whether the service accepts the key. An accepted key no longer counts.
+     * Updates the count after a call has shown whether the service accepts the key. An accepted key no longer counts as
+     * an attempt.
      */
     onCall(event: CallEvent): void {
       const address = addressByPendingKey.get(event.tenantId);
@@ -71,7 +72,10 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
 export function createMinuteCounter(now: () => number) {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
   return {
-    /** Changes the count of a name. Returns the new count, and the milliseconds until it restarts at zero. */
+    /**
+     * Adds to the count of a name, e.g. of an IP address. Returns the new count, and the milliseconds until it restarts
+     * at zero.
+     */
     add(name: string, change: 1 | -1) {
       const count = Math.max(0, (counts.get(name) ?? 0) + change);
       counts.set(name, count);

@@ -23,7 +23,7 @@ interface HttpCall {
   /** The JSON-RPC message in the body. */
   body: unknown;
   credentials: Credentials;
-  /** The origin under which the caller can open links to files. */
+  /** The origin of download links that the user can open in a browser. Undefined if results must not have links. */
   linkOrigin?: string | undefined;
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
@@ -63,16 +63,15 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
     const error = message && checkRequest(requestSchemasV2, message);
     if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
-    // The SDK only passes `authInfo` from the request to the function that creates the server, so all other values go
-    // into `extra`.
+    // The SDK passes only `authInfo` to the function that creates the server, so put all other values into its `extra`.
     const authInfo = { token, clientId, scopes: [], extra };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
 /**
- * The JSON-RPC code of invalid parameters. Errors with other codes are left to the SDK, which also chooses their HTTP
- * status.
+ * The JSON-RPC code of invalid parameters. For errors with other codes, the SDK writes the response and chooses the
+ * HTTP status.
  */
 const invalidParamsCode = -32_602;
 
@@ -105,7 +104,7 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     const answer = transport.handleRequest(request, { parsedBody: body });
-    // Closing the server aborts its running call. If the response is already complete, there is nothing left to abort.
+    // Close the server when the client cancels, because this aborts its running call.
     const cancelledAnswer = cancelled.then(() => server.close()).then(() => cancelled);
     const response = await Promise.race([answer, cancelledAnswer]).catch((error) => {
       stopListening();

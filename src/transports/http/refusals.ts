@@ -2,7 +2,10 @@ import type { Context } from 'hono';
 
 type Status = 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 | 503;
 
-/** Creates a JSON-RPC error without an id. The default code is the first one that JSON-RPC reserves for servers. */
+/**
+ * Creates a JSON-RPC error without an id, for requests that are rejected before their message is read. -32000 is the
+ * first code that JSON-RPC reserves for servers.
+ */
 export const jsonRpcError = (message: string, code = -32_000) => ({
   jsonrpc: '2.0',
   error: { code, message },

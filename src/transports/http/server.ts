@@ -33,7 +33,7 @@ export interface ListenOptions {
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
-/** The limits in production. Tests use lower ones. */
+/** The limits in production. Tests use lower ones, which are reached faster. */
 const defaultBounds: ConnectionBounds = {
   maxConnections: 1024,
   maxUnreadMs: 60_000,
@@ -87,7 +87,9 @@ export async function listen(fetch: Handler, options: ListenOptions) {
   const listensOnAllAddresses = host === '0.0.0.0' || host === '::';
   const reachableHost = listensOnAllAddresses ? '127.0.0.1' : formatUrlHost(host);
   return {
-    /** The URL under which this machine reaches the server. For port 0, it contains the port that the system chose. */
+    /**
+     * The URL for requests from this machine. If the setting is port 0, the URL has the port that the system chose.
+     */
     url: `http://${reachableHost}:${boundAddress.port}`,
     /** The URL with the host that the server is bound to, which may be `0.0.0.0` or `[::]`. */
     boundUrl: `http://${formatUrlHost(host)}:${boundAddress.port}`,
@@ -172,8 +174,8 @@ function limitConnections(
   server.on('request', async (request, response) => {
     const { socket } = request;
     const connection = connections.get(socket);
-    // Allow two pending requests: a client can receive a response and send its next request before this process is
-    // notified that the response was sent. With more pending requests, the client is not waiting for responses.
+    // Allow two pending requests, because a client can receive a response and send its next request before this process
+    // knows that the response was sent. A client with more pending requests does not wait for responses.
     if (connection === undefined || connection.pendingRequests > 1) return void socket.destroy();
     const { lastResponse } = connection;
     connection.pendingRequests++;
@@ -201,8 +203,8 @@ function limitConnections(
 /**
  * Sends text responses as bytes, and closes connections with unread request data.
  *
- * Node buffers an unread text twice, at five bytes per character in total, but buffers bytes only once. If a long
- * request was not read completely, the response has the header `connection: close`. Otherwise, the server would have to
+ * Node buffers an unread text twice, with five bytes per character in total, but buffers bytes only once. If a long
+ * request was not read completely, the response has the header `connection: close`. Otherwise the server would have to
  * read all remaining bytes before the client's next request.
  */
 class BytesResponse extends ServerResponse {

@@ -26,10 +26,10 @@ export interface Client {
   redirectUris: readonly string[];
 }
 
-/** The client, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
+/** The client that was found, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
 type ClientLookup = Client | { problem: string; retryAfter?: number };
 
-/** The dependencies for registering and finding clients. */
+/** What `createClients` needs in order to register and find OAuth clients. */
 export interface ClientsOptions {
   /** The secret that encrypts registrations. All replicas share it. */
   secret: string;
@@ -51,9 +51,8 @@ const maxUriLength = 500;
 const maxTotalUriLength = 2000;
 
 /**
- * Limits for fetching metadata documents: the size of a document, the time for a fetch, the time that a fetch may wait
- * for a slot, and the number of fetches per minute, in total and per IP address. A single IP address cannot use up the
- * total.
+ * Limits for fetching the metadata documents of clients: the size of a document, the time for a fetch, the time that a
+ * fetch may wait for a slot, and the number of fetches per minute, in total and per IP address.
  */
 const documentLimits = { bytes: 5 * 1024, ms: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
 /** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */

@@ -33,7 +33,9 @@ export function createMetadata(publicUrl: string) {
       [`${resourcePath}/mcp`]: resourceDocument,
       '/.well-known/oauth-authorization-server': serverDocument,
     },
-    /** The parameter in the `WWW-Authenticate` header of a 401 response (RFC 9728, section 5.1). */
+    /**
+     * The parameter of the `WWW-Authenticate` header that tells clients where the metadata is (RFC 9728, section 5.1).
+     */
     challenge: `resource_metadata="${publicUrl}${resourcePath}/mcp"`,
   };
 }

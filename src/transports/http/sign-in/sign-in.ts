@@ -22,10 +22,10 @@ import {
 } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
-/** The routes of sign-in, and the functions that check its access tokens. */
+/** The routes of sign-in and the functions that check its access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** The dependencies of sign-in. */
+/** What `createSignIn` needs: settings, limits and the check of API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /** The origin of this server as seen from outside. It is the issuer of the tokens. */
   publicUrl: string;
@@ -120,7 +120,8 @@ export function createSignIn(options: SignInOptions) {
     if (typeof codeOrProblem === 'string') return redirectBack({ code: codeOrProblem });
     const { status = 400, retryAfter, ...formProblem } = codeOrProblem;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    // Only show a number again. Any other text in the budget field may be an API key in the wrong field.
+    // Show the budget again only if it is a number. Any other text may be an API key that was entered in the wrong
+    // field.
     const budgetDigits = /^\d+$/.exec(budget)?.[0];
     const page = renderSignInPage(serviceHost, authorization, { ...formProblem, budget: budgetDigits });
     return context.body(page, status, signInPageHeaders);
@@ -309,7 +310,7 @@ interface SubmissionProblem extends FormProblem {
 
 const maxBudget = 1_000_000_000;
 
-/** Returns the problem with the submitted API key or budget. Returns undefined if both are valid. */
+/** Returns the problem with the submitted API key or budget, or undefined if both are valid. */
 function findInputProblem(apiKey: string, budget: string): SubmissionProblem | undefined {
   if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
   if (!isApiKey(apiKey))
@@ -321,7 +322,7 @@ function findInputProblem(apiKey: string, budget: string): SubmissionProblem | u
 
 const isStateUnavailable = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
-/** Converts an error of the shared state to a problem to show on the page. Rethrows every other error. */
+/** Converts the error of an unreachable shared store to a problem to show on the page. Rethrows every other error. */
 function createStateProblem(error: unknown): SubmissionProblem {
   if (!isStateUnavailable(error)) throw error;
   return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };

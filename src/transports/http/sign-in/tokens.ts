@@ -6,12 +6,13 @@ import { parseJson } from '../../../api/json.ts';
 import { createEncryption, decodeToken } from '../../../storage/store/encryption.ts';
 
 /**
- * The open connections of one API key, by connection id. `renewed` is the number of renewals, and `at` is the time of
- * the last renewal. A connection that is not listed has ended. If this record is lost, all connections of the key end.
+ * The open sign-in connections of one API key, by connection id. `renewed` is the number of token renewals, and `at` is
+ * the time of the last renewal. A connection that is not listed has ended. If this record is lost, all connections of
+ * the key end.
  */
 type Connections = Record<string, { renewed: number; at: number }>;
 
-/** The dependencies for issuing and checking tokens. */
+/** What `createTokens` needs in order to issue and check tokens. */
 export interface TokensOptions {
   /** The secret that encrypts the tokens. All replicas share it. */
   secret: string;
@@ -22,7 +23,7 @@ export interface TokensOptions {
   /** Returns the milliseconds since the epoch. The clock must never jump. */
   now: () => number;
   getTenantId(apiKey: string): string;
-  /** Called before a connection is renewed, so that the record of its spending is also kept for longer. */
+  /** Called before a connection is renewed, so that the record of its spending is kept as long as the connection. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
@@ -79,7 +80,7 @@ export function createTokens(options: TokensOptions) {
     const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
-  /** Decrypts a token. Returns undefined if the token has another kind, secret or resource. */
+  /** Decrypts a token. Returns undefined if it is not a token of this kind from this server. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const text = encryption.decrypt(kind, decodeToken(token));
     const content = text && (parseJson(String(text)) as TokenContent);
@@ -185,7 +186,7 @@ export function createTokens(options: TokensOptions) {
       await removeConnection(getTenantId(content.k), content.f);
       return true;
     },
-    /** Ends a connection. Its tokens are invalid from then on. */
+    /** Ends a connection, which makes all its tokens invalid. */
     endConnection: removeConnection,
   };
 }
