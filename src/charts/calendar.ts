@@ -4,7 +4,7 @@ import { dayMs } from '../views/durations.ts';
 export interface Calendar {
   /** Returns the start of the month, week or day in a cell. */
   parseTime(cell: string): number;
-  /** The unit of the dates. Undefined for times of day, quarters and years; gaps between these are not filled. */
+  /** The unit of the dates. Undefined for times of day, quarters and years, whose gaps are not filled. */
   step?: CalendarStep;
 }
 
@@ -13,13 +13,13 @@ export interface CalendarStep {
   /** Returns the start of the next unit. */
   nextTime(time: number): number;
   formatName(time: number): string;
-  /** False if the dates may have a longer unit, e.g. quarters that are named by their first month. */
+  /** False if the dates may have a longer unit, e.g. if months such as 2026-01 and 2026-04 stand for quarters. */
   isUnitCertain: boolean;
   /** True if the chart shows a missing date as a gap, even if the numbers are not counts. */
   hasGaps: boolean;
 }
 
-/** Creates the calendar of a column. Returns undefined if the column contains anything but dates. */
+/** Returns a calendar for the dates in a column, or undefined if the column contains anything but dates. */
 export function createCalendar(columnName: string, cells: readonly unknown[]): Calendar | undefined {
   if (cells.length === 0 || !cells.every((cell) => typeof cell === 'string')) return undefined;
   const weeks = createWeekCalendar(columnName, cells);
@@ -68,7 +68,7 @@ function createDayStep(columnName: string, times: readonly number[]): CalendarSt
     nextTime: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
-    // A few days that are far apart, e.g. the days of gatherings, are not a daily series with gaps.
+    // A few days that are far apart, e.g. the days on which ads were read, are not a daily series with gaps.
     hasGaps: isWeekly ? isUnitCertain : isRegular(distances),
   };
 }
@@ -76,7 +76,9 @@ function createDayStep(columnName: string, times: readonly number[]): CalendarSt
 const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
-/** Returns true if at least half of the days come directly after another day in the list. */
+/**
+ * Returns true if at least half of the days directly follow another day in the list, so the list is a daily series.
+ */
 const isRegular = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
@@ -111,7 +113,7 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   return { parseTime, step: { nextTime: system.nextTime, formatName, isUnitCertain: true, hasGaps: true } };
 }
 
-/** A system of numbering the weeks of a year. Times are in milliseconds. */
+/** A way to number the weeks of a year, such as ISO 8601. Times are in milliseconds. */
 interface WeekSystem {
   getStart(year: number, week: number): number;
   getWeek(time: number): { year: number; week: number };
@@ -149,7 +151,7 @@ function parseWeekStart(system: WeekSystem, cell: string): number {
   return system.getStart(Number(year), Number(week));
 }
 
-/** Returns true if the year in the cell has a week with the number in the cell. */
+/** Returns true if a cell such as `2026-53` names a week that exists in its year. */
 function hasWeek(system: WeekSystem, cell: string): boolean {
   const [, year, , week] = weekPattern.exec(cell) ?? [];
   const weekOfStart = system.getWeek(parseWeekStart(system, cell));

@@ -23,7 +23,9 @@ export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
 
 const maxSeries = 8;
-/** Maximum number of points by axis. A line can have many points, but every bar needs a minimum width. */
+/**
+ * Maximum number of points by chart type and axis. A line can have many points, but every bar needs a minimum width.
+ */
 const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
   bar: { names: 40, dates: 60, numbers: 60 },
   line: { names: Number.POSITIVE_INFINITY, dates: 4000, numbers: Number.POSITIVE_INFINITY },
@@ -102,7 +104,9 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   ].filter(Boolean);
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
-    /** Title of the number column. Set if each series is a name from the second column. */
+    /**
+     * The title of the number column, for the axis. Set if the series are named by the values of the second column.
+     */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
     x,
@@ -118,7 +122,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   };
 }
 
-/** A position on the axis with the values of all series. */
+/** One position on the axis, e.g. a month, with the values of all series. */
 interface ChartPoint {
   name: string;
   /** Row number, starting at 1. 0 for a point that fills a gap. */
@@ -178,8 +182,8 @@ function pivotSeries(
 }
 
 /**
- * Adds points for months, weeks or days without a row. Their value is 0 for counts and null for other numbers. Returns
- * undefined if zeros are needed but would exceed `maxPointCount`.
+ * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and otherwise null, which
+ * leaves a gap. Returns undefined if the zeros would exceed `maxPointCount`.
  */
 function fillGaps(
   points: readonly ChartPoint[],
@@ -200,7 +204,7 @@ function fillGaps(
   return filledPoints;
 }
 
-/** Units of number columns, recognized by the column name. */
+/** The unit of a number column, guessed from the column name. */
 const units: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],

@@ -12,7 +12,7 @@ export interface Chart {
   shapes: Shape[];
 }
 
-/** A rectangle, line or text in a chart. */
+/** A rectangle, a line or a text in a chart. */
 export type Shape =
   | { kind: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
   | { kind: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
@@ -37,19 +37,19 @@ export type ChartColour = 'ink' | 'soft' | 'grid' | number;
 
 /** Options for drawing a chart. */
 export interface ChartOptions {
-  /** True for screens about 360 pixels wide. */
+  /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
   /** Time at which the ads were last read, in milliseconds. Its month, week or day is drawn as unfinished. */
   readAt?: number | undefined;
   isDemo?: boolean;
-  /** Notes shown below the chart, about what the data does not support. */
+  /** Notes shown below the chart, e.g. that a part of the ads is missing. */
   notes?: readonly string[];
 }
 
 /**
- * Builds a chart from rows. The first column is the axis. Each of the following number columns is a series. With three
- * columns, each name in the second column can be a series of the numbers in the third. If the rows cannot be drawn,
- * returns the problem and how to solve it.
+ * Builds a chart from rows. The first column is the axis, and each following number column is a series. In a result
+ * with three columns, each name in the second column can instead be a series of the numbers in the third. If the rows
+ * cannot be drawn, returns the problem and how to solve it.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
   const data = readChartData(kind, table, options.readAt);
@@ -96,7 +96,7 @@ function wrapText(text: string, { width, margin, size }: Layout): string[] {
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
 const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
-/** Draws lines over dates or numbers. Points keep their relative distances on the axis. */
+/** Draws lines over dates or numbers. The distances between points are proportional to those between their dates. */
 const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
@@ -148,7 +148,7 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, size)));
   const gap = size * 0.8;
   const left = margin + nameWidth + gap;
-  // The number of a negative bar is on the left of the bar, so reserve space there.
+  // Reserve space on the left, because the number of a negative bar is drawn to the left of the bar.
   const negativeLabelWidth = min < 0 ? numberWidth + 8 : 0;
   const plotWidth = width - margin - numberWidth - 8 - left - negativeLabelWidth;
   const toX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
@@ -183,7 +183,7 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
 /** Draws the series of a panel into `shapes`. */
 type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
-/** Converts the values of a panel to pixels. */
+/** Converts the values in a panel to pixel positions. */
 interface Scale {
   /** x coordinate of the center of each point. */
   centres: readonly number[];
@@ -339,7 +339,7 @@ function drawAxisLabels(
   });
 }
 
-/** Returns about five round numbers that cover the range from `min` to `max`. */
+/** Returns about five round numbers from `min` to `max`, at which grid lines are drawn. */
 function chooseTicks(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const power = 10 ** Math.floor(Math.log10(roughStep));

@@ -1,8 +1,8 @@
 /**
- * Returns the names of columns that certainly contain counts. For such a column, a month, week or name without a row
- * means zero. The SQL statement is analyzed, because a column name proves nothing: `max(daysRunning) AS ads` is not a
- * count. Leaves out columns if `HAVING` or `LIMIT` may have removed rows, or if the name has several meanings in the
- * statement.
+ * Returns the names of columns that certainly contain counts. In such a column, a month, week or name without a row
+ * means zero. Analyzes the SQL statement, because a column name proves nothing: `max(daysRunning) AS ads` is not a
+ * count. Leaves out columns if `HAVING` or `LIMIT` may have removed rows, or if the statement uses their name for
+ * several things.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeTexts(sql);
@@ -23,11 +23,14 @@ interface CountColumnsQuery {
   rowCount: number;
 }
 
-/** Removes comments and the contents of string literals from a statement. */
+/** Removes comments and the contents of string literals from an SQL statement, which could look like keywords. */
 const removeTexts = (sql: string): string =>
   sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (part) => (part.startsWith("'") ? "''" : ' '));
 
-/** Returns false only if every `LIMIT` is a plain number greater than the number of rows. */
+/**
+ * Returns true if a `LIMIT` may have removed rows. Returns false only if every `LIMIT` is a plain number greater than
+ * the number of rows.
+ */
 const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
@@ -94,14 +97,14 @@ function listAliases(statement: string): { name: string; isCount: boolean }[] {
   return result;
 }
 
-/** Matches an alias without `AS` after its expression. */
+/** Matches an alias without `AS`, such as `ads` in `count(*) ads`. */
 const bareAliasPattern =
   /(?<=[\w)"\]])(?<!\b(?:select|distinct|by|and|or|not))\s+(?:"([^"]+)"|([a-z_]\w*))\s*(?=,|from\b)/gi;
 
 const readAliasName = (match: readonly (string | undefined)[]): string =>
   (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
-/** Returns the index after the closing parenthesis. The matching opening parenthesis is just before `start`. */
+/** Returns the index after the parenthesis that closes the one just before `start`. */
 function findClosingParenthesis(statement: string, start: number): number {
   let depth = 1;
   for (let index = start; index < statement.length; index++) {

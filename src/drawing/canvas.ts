@@ -11,7 +11,7 @@ export interface Rect {
 /** A color with red, green and blue values from 0 to 255. */
 export type Colour = readonly [red: number, green: number, blue: number];
 
-/** An opaque bitmap to draw on. Shapes are clipped at its edges. */
+/** An opaque bitmap to draw on. The parts of shapes outside it are not drawn. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -79,7 +79,7 @@ const createRowOfColour = ([red, green, blue]: Colour, width: number): Float32Ar
 
 /** A list of closed outlines. An inner outline that runs in the opposite direction cuts a hole into the outer one. */
 export type Path = readonly (readonly Point[])[];
-/** A point in pixels. The y axis points down. */
+/** A point in pixels from the top left. The y axis points down. */
 export type Point = readonly [x: number, y: number];
 
 /** A drawing command of a glyph outline: move, line, quadratic curve or close. */
@@ -141,8 +141,8 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 }
 
 /**
- * Computes which share of each pixel a path covers, from 0 to 1. The result applies to the bounding box of the path.
- * Returns undefined if the path is outside the bitmap or contains a coordinate that is not finite.
+ * Computes which share of each pixel a path covers, from 0 to 1, for smooth edges. Returns values for the bounding box
+ * of the path, or undefined if the path is outside the bitmap or has a coordinate that is not finite.
  */
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
@@ -204,7 +204,7 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     const crossingAtBottom = topX + (to - topY) * slope;
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
-    // The edge covers only part of the pixels that it crosses in this row.
+    // Pixels that the edge crosses in this row are only partly covered.
     const first = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
     let [before, upTo] = [0, computeAreaLeftOf(first, left, right)];
@@ -258,9 +258,8 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * Computes how to resample `length` pixels to `count` pixels. For each new pixel, returns the index of the first
- * original pixel and the weights of the original pixels. A pixel closer to the center of the new pixel has a higher
- * weight.
+ * Computes how to resample `length` pixels to `count` pixels. Returns for each new pixel the index of the first
+ * original pixel and the weights of the original pixels, which are higher near the center of the new pixel.
  */
 function computeWeights(length: number, count: number) {
   const scale = length / count;

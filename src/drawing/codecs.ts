@@ -9,7 +9,7 @@ export interface Raster {
   data: Uint8ClampedArray;
 }
 
-/** Files in npm packages that are read when first needed. The build copies them next to the bundle. */
+/** Files in npm packages that are read when they are first needed. The build copies them next to the bundle. */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -61,14 +61,14 @@ export const decodeJpeg = createDecoder(async () => {
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-/** Decodes a PNG. The WebAssembly module is loaded with the first picture. */
+/** Decodes a PNG. Loads the WebAssembly module with the first picture, because most processes never decode one. */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
   await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
-/** Decodes a WebP. The WebAssembly module is loaded with the first picture. */
+/** Decodes a WebP. Loads the WebAssembly module with the first picture, because most processes never decode one. */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));

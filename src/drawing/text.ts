@@ -17,7 +17,7 @@ interface TextPosition extends Lettering {
   /** y coordinate of the baseline. */
   y: number;
   colour: Colour;
-  /** Which point of the text is placed at `x`. Default: `start`. */
+  /** Which point of the text is at `x`: its start, middle or end. Default: `start`. */
   anchor?: 'start' | 'middle' | 'end';
   /** Maximum width in pixels. A longer text ends with an ellipsis. */
   maxWidth?: number;
@@ -27,8 +27,8 @@ const getInterPath = (part: string, weight = 400) => `@fontsource/inter/files/in
 const getNotoPath = (name: string, part: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
 /**
- * Lists the font files with the most common letters of a large font. The package numbers its files so that the last
- * ones contain the most common letters.
+ * Lists the files that contain the most common letters of a large font. In this package, the files with the highest
+ * numbers contain them.
  */
 const listFontSlices = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
@@ -67,8 +67,8 @@ const readGlyph = (font: Font, letter: string) => {
 };
 
 /**
- * Cache of glyphs by letter. Undefined if no font contains the letter. The number of Unicode characters limits the size
- * of this cache.
+ * Caches glyphs by letter, with undefined for letters that no font contains. Needs no size limit, because the number of
+ * Unicode characters is limited.
  */
 const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
@@ -89,7 +89,7 @@ const measureLetter = (letter: string, { size, bold }: Lettering): number => {
   return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
 
-/** Combines letters with their accents, because fonts contain few separate accents. */
+/** Combines letters with their accents, e.g. `e` and `´` to `é`, because fonts contain few separate accents. */
 const composeLetters = (text: string) => text.normalize('NFC');
 
 /** Returns the width of a text in pixels. */
@@ -165,9 +165,9 @@ const vowelSign = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 const bidi = createBidi();
 
 /**
- * Returns the letters of a text in visual order, from left to right. Uses the Unicode Bidirectional Algorithm with the
- * direction of the first letter that has one. Arabic letters are replaced with their joined forms, and brackets in
- * right-to-left text are mirrored.
+ * Returns the letters of a text in the order in which they are drawn from left to right. Uses the Unicode Bidirectional
+ * Algorithm; the first letter with a direction sets the direction of the text. Replaces Arabic letters with their
+ * joined forms and mirrors brackets in right-to-left text.
  */
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeft.test(text)) return [...text];

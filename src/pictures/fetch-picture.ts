@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 
-/** Pictures that this process serves itself. They are read without a network request. */
+/** Pictures that this process serves itself, e.g. in demo mode. They are read without a network request. */
 export interface ServedPictures {
   /** URL prefix of these pictures. */
   urlPrefix: string;
@@ -16,7 +16,7 @@ type FetchResult = { bytes: Uint8Array } | { reason: string };
 
 interface FetchLimits {
   maxBytes: number;
-  /** Time limit for all requests of one picture, including redirects, in milliseconds. */
+  /** Time limit for fetching one picture, including all redirects, in milliseconds. */
   fetchMs: number;
   /**
    * Time after which a request to a missing or private host fails, in milliseconds. It is constant, so that callers
@@ -27,7 +27,7 @@ interface FetchLimits {
 
 interface FetchOptions {
   hosts: MediaHosts;
-  /** Returns the HTTP agent. It is created for the first request. */
+  /** Returns the HTTP agent, which is created for the first request. */
   agent(): Promise<GuardedAgent>;
   servedPictures: ServedPictures | undefined;
   userAgent: string;
@@ -37,7 +37,10 @@ interface FetchOptions {
 const maxRedirects = 3;
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
-/** Fetches a picture. If this fails, resolves to the reason. Rejects only if the signal aborts. */
+/**
+ * Fetches a picture. Resolves to its bytes, or to the reason why it could not be fetched. Rejects only if the signal
+ * aborts.
+ */
 export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   if (!URL.canParse(address)) return { reason: 'not a web address' };
   const { servedPictures, limits } = options;
@@ -78,13 +81,16 @@ async function fetchWithRedirects(start: URL, options: FetchOptions, signal: Abo
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
-/** Options of a request through the guarded agent. */
+/** Options of a request through the agent that connects only to allowed hosts. */
 interface GuardedRequest extends Pick<FetchLimits, 'nonPublicAnswerMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
 }
 
-/** Sends a request. If the host is missing or private, the request always fails after the same time. */
+/**
+ * Sends a request. If the host does not exist or is private, the request always fails after the same time, which
+ * reveals nothing about private hosts.
+ */
 export async function requestWithUniformDelay(
   url: URL,
   { agent, headers, nonPublicAnswerMs }: GuardedRequest,
@@ -114,7 +120,7 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
   let bytes = 0;
   try {
     if (Number(headers['content-length']) > maxBytes) throw new PictureTooLargeError();
-    // If the loop ends early, the iterator closes the connection.
+    // If the loop throws, the iterator closes the connection.
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new PictureTooLargeError();
@@ -172,7 +178,7 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectPublic(target, callback);
     },
-    // The caller sets the time limits, because the timers of `undici` are imprecise.
+    // Turn these timeouts off. The timers of `undici` are imprecise, so each request has its own time limit.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -213,8 +219,8 @@ const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; po
   listed.some((entry) => removeBrackets(entry.host) === removeBrackets(host) && (entry.port ?? port) === port);
 
 /**
- * Explains why a URL must not be fetched, or returns undefined if it may be. The IP address of its host is checked
- * later, when the connection is made.
+ * Returns the reason why a URL must not be fetched, or undefined if it may be. The agent checks the IP address of the
+ * host later, when it connects.
  */
 function explainForbidden(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
@@ -330,7 +336,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 
 const readAscii = (bytes: Buffer, at: number) => bytes.toString('latin1', at, at + 4);
 
-/** Explains what a file contains that is not a supported picture, e.g. `a GIF, which is not shown`. */
+/** Returns what a file contains if it is not a supported picture, e.g. `a GIF, which is not shown`. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const start = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
@@ -343,7 +349,7 @@ function explainUnsupportedKind(bytes: Buffer): string {
   return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-/** The size of a picture, or its problem. Undefined if the picture is damaged. */
+/** The size of a picture, or the reason why it cannot be shown. Undefined if the picture is damaged. */
 type HeaderReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
@@ -370,7 +376,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
     if (marker === 0xd9) return size;
     const hasLength = marker !== 0 && marker !== 0xff && marker !== 0x01 && !(marker >= 0xd0 && marker <= 0xd8);
     if (isFrameMarker(marker) && offset + 9 <= bytes.length) {
-      // Reject a second frame. Only the first one would be checked against the size limits.
+      // Reject a JPEG with a second frame, because only the size of the first one would be checked.
       if (size !== undefined) return undefined;
       size = { height: bytes.readUInt16BE(offset + 5), width: bytes.readUInt16BE(offset + 7) };
     }

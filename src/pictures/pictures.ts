@@ -20,20 +20,20 @@ interface ThumbnailOptions {
   /** Maximum width and height of the thumbnail, in pixels. */
   side: number;
   signal: AbortSignal;
-  /** Aborts no later than `signal`. A picture that has not arrived by then is left out of the result. */
+  /** Aborts no later than `signal`. A picture that has not arrived by then is missing in the result. */
   timeUpSignal?: AbortSignal;
 }
 
 /**
- * A thumbnail with its hash (see `computePerceptualHash`), or the reason why there is none. `isLate` is set if another
- * request may succeed.
+ * A thumbnail with its hash (see `computePerceptualHash`), or the reason why there is none. `isLate` is set if the
+ * picture did not arrive in time and another request may succeed.
  */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
-/** A tile to draw on a sheet. */
+/** One tile of a picture sheet: the picture of an ad, or the reason why it is missing. */
 export type SheetTile = TileCaption & ({ address: string } | { reason: string });
 
-/** Texts of a tile. */
+/** The texts on a tile of a picture sheet. */
 interface TileCaption {
   number: number;
   label?: string | undefined;
@@ -60,7 +60,7 @@ const defaultLimits = {
   fetchMs: 8000,
   nonPublicAnswerMs: 2000,
   maxWorkers: 2,
-  /** Time limit for decoding one picture. Drawing a sheet or chart may take three times as long. */
+  /** Time limit for decoding one picture. Drawing a sheet of pictures or a chart may take three times as long. */
   drawMs: 5000,
   /** Time after which an idle worker is stopped. */
   idleMs: 120_000,
@@ -76,7 +76,8 @@ const defaultLimits = {
 };
 
 /**
- * Maximum number of pictures waiting for a slot. A call may wait for all pictures of its result, e.g. 240 for a report.
+ * Maximum number of pictures that wait to be fetched. One call may wait for all pictures of its result, e.g. 240 for a
+ * report.
  */
 const maxWaitingPictures = 4096;
 
@@ -103,7 +104,7 @@ const decodeProblems = {
   ended: 'decoding it failed',
 } as const;
 
-/** Reasons why a sheet or a chart could not be drawn. */
+/** Reasons why a picture sheet or a chart could not be drawn. */
 const drawProblems = {
   damaged: 'drawing it failed',
   slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
@@ -127,7 +128,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   };
   // Each tenant uses at most one worker at a time.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
-  /** Limits the number of pictures in memory. A fetch keeps its slot until the picture is decoded. */
+  /** Limits the number of pictures in memory. A fetch keeps its slot until its picture is decoded. */
   const fetches = new Semaphore({
     maxRunning,
     maxRunningPerKey,
@@ -135,7 +136,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     workName: 'pictures',
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
-  /** Thumbnails that are being created. Callers that request the same thumbnail share the work. */
+  /** Thumbnails that are being created, so that calls for the same thumbnail share the work. */
   const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
@@ -145,7 +146,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { ms });
-        // A picture that cannot be decoded may have corrupted the memory of the worker, so stop the worker.
+        // Stop the worker, because a picture that cannot be decoded may have corrupted its memory.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
@@ -158,8 +159,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, because the caller can
-   * return its result without the picture. Rejects only if the signal aborts.
+   * Draws a picture sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, because a tool
+   * can return its result without the picture. Rejects only if the signal aborts.
    */
   async function drawOrExplain(
     tenantId: string,
@@ -255,10 +256,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
     return {
       thumbnail,
-      /** Returns the picture in the size used on a full sheet. */
+      /** Returns the picture in the size of a tile on a full sheet. */
       preview: (address: string, thumbnailOptions: Omit<ThumbnailOptions, 'side'>) =>
         thumbnail(address, { ...thumbnailOptions, side: previewSide }),
-      /** Returns the original bytes of a picture, or a reason if it cannot be decoded within the limits. */
+      /** Returns the original bytes of a picture, or the reason why it cannot be decoded within the limits. */
       original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
       /**
        * Draws a sheet of numbered pictures as JPEG. If no picture is available, draws no sheet, because an empty sheet
@@ -299,17 +300,17 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
-/** A request to the worker. The worker handles one request at a time. */
+/** A request to the worker thread that decodes and draws pictures. It handles one request at a time. */
 export type DrawRequest =
   /** Shrinks a picture to fit a square of `side` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
   | { type: 'sheet'; word: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
-/** A tile with its thumbnail, or with the reason why there is none. */
+/** A tile of a picture sheet with its thumbnail, or with the reason why there is none. */
 export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: string } | { reason: string });
 
-/** Response of the worker. Undefined if the picture cannot be decoded. */
+/** The reply of the worker thread. Undefined if the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
 
 /** A picture drawn by the worker. */
@@ -323,13 +324,13 @@ export interface Drawing {
   isNumbered?: boolean;
 }
 
-/** Layout of a sheet, in pixels. */
+/** The layout of a picture sheet, in pixels. */
 export type Grid = ReturnType<typeof computeGrid>;
 
-/** Number of tiles on a full sheet. */
+/** The number of tiles on a full picture sheet. */
 const maxTiles = 12;
 
-/** Number of columns, by the number of tiles. A sheet is roughly square and has few empty places. */
+/** The number of columns for 0 to 12 tiles, chosen so that the sheet is roughly square and has few empty places. */
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /** Computes the layout of a sheet. `side` is the maximum width and height of a picture. */
@@ -340,11 +341,12 @@ export function computeGrid(tiles: number) {
   return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
-/** Size of a preview in pixels. Pictures are always compared in this size, because the hash depends on it. */
+/** The size of a preview in pixels. Pictures are always hashed in this size, because the hash depends on it. */
 const previewSide = computeGrid(maxTiles).side;
 
 /**
- * Generates a random word of six letters. A model that repeats the word has seen the sheet.
+ * Generates a random word of six letters, which is drawn on the sheet. A model that can repeat the word has seen the
+ * picture.
  * @param random number from 0 (inclusive) to 1 (exclusive)
  */
 function generateWord(random: number): string {

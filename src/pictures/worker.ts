@@ -26,9 +26,12 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
   return { jpeg: await encodeJpeg(canvas, thumbnailQuality), perceptualHash: computePerceptualHash(canvas) };
 }
 
-/** Minimum difference in brightness that counts. Smaller differences may disappear when a picture is encoded again. */
+/**
+ * The minimum difference in brightness between two cells that counts. Smaller differences may disappear when a picture
+ * is encoded again.
+ */
 const minBrightnessStep = 3;
-/** A picture with fewer differences than this is nearly plain. */
+/** A picture with fewer brightness differences than this counts as nearly plain. */
 const minVisibleSteps = 14;
 
 /**
@@ -67,7 +70,7 @@ parentPort?.on('message', (request: DrawRequest) => {
   const reply = async () => parentPort?.postMessage(await handleRequest(request).catch(() => undefined));
   void reply();
 });
-// Tells the pool that the worker is ready for its first request.
+// Tell the pool that this worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
 const sheetColour = getLightColour('panel');
@@ -84,8 +87,8 @@ const missingPictureHeight = 150;
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
 /**
- * Draws the sheet: a line with the word, followed by rows of numbered pictures. Each row is as high as its tallest
- * picture.
+ * Draws the picture sheet: a line with the random word, followed by rows of numbered pictures. Each row is as high as
+ * its tallest picture.
  */
 async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
   const { columns, side, width, gap, headHeight, labelHeight } = grid;

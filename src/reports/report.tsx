@@ -29,7 +29,7 @@ export interface ReportHead {
   isDemo: boolean;
   version: string;
   headings: readonly string[];
-  /** Notes about ads that are missing from the report. */
+  /** Notes about ads that the report could not include. */
   missing?: readonly string[];
   method: ReportMethod;
 }
@@ -43,7 +43,7 @@ export interface ReportSection {
    * the figures, with its date.
    */
   writtenAt?: number | undefined;
-  /** For a table with one row, its numbers in an earlier report, by column name. */
+  /** For a table with one row: its numbers in an earlier version of the report, by column name. */
   last?: { at: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
@@ -61,21 +61,21 @@ export interface ReportTable {
   rowCount: number | null;
 }
 
-/** How the ads of a report were gathered. */
+/** How the ads of a report were read. A gathering is the stored list of all ads that match a search. */
 export interface ReportMethod {
   /** Number of ads in the dataset. */
   ads: number;
-  /** Number of ads that were read by gatherings. */
+  /** Number of ads that `gather_ads` read. The others come from single searches. */
   gatheredAds: number;
-  /** The gatherings to list in the report. */
+  /** The stored searches that the report lists. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
-  /** Number of earlier gatherings that are not listed. */
+  /** Number of earlier `gather_ads` runs that the report does not list. */
   unlistedGatherings: number;
-  /** Time span of all gatherings, from the first to the last page read. Undefined if nothing was gathered. */
+  /** The time from the first to the last result page that `gather_ads` read. Undefined if it never ran. */
   period: ReturnType<typeof getReadingPeriod>;
-  /** Cost of all gatherings, including those not listed. */
+  /** Cost of all `gather_ads` runs, including those that the report does not list. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Returns sentences about missing ads. Called after all sections are written. */
+  /** Returns sentences about missing ads. Called after all sections are written, because it depends on their SQL. */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
@@ -241,7 +241,7 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 }
 
 const maxFigures = 8;
-/** Maximum length of a figure, in characters. */
+/** Maximum length of a figure (a large number or short text), in characters. */
 const maxFigureChars = 60;
 
 /**

@@ -27,7 +27,7 @@ export interface CardAd {
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The fields of an ad that are needed to build its card. */
+/** The fields of an ad from which its card is built. */
 export interface AdFacts {
   id: string;
   pageName?: string | undefined;
@@ -67,7 +67,7 @@ export function buildCardAd(facts: AdFacts): CardAd {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     line: firstLine,
-    // For an ad with cards, `creative` already states the format, e.g. `5 cards`.
+    // Leave out the format of an ad with cards, because `creative` already contains it, e.g. `5 cards`.
     format: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
@@ -93,7 +93,7 @@ interface AdCardProps {
   frame?: Content;
   /** Replaces the heading. */
   name?: Content;
-  /** Content to the right of the advertiser's name. */
+  /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
   corner?: Content;
   /** Content between the picture and the texts. */
   bar?: Content;
@@ -101,7 +101,7 @@ interface AdCardProps {
   children?: Content;
 }
 
-/** An ad as a list item. Shows the ad id only if the card has neither a link nor content at the bottom. */
+/** Shows an ad as a list item. Shows the ad id only if the card has neither a link nor content at the bottom. */
 export function AdCard({
   ad,
   formats = englishFormats,
@@ -145,7 +145,7 @@ export function AdCard({
   );
 }
 
-/** The labels of an ad. Renders nothing if there are none. */
+/** Shows the labels of an ad, if there are any. */
 export const Labels = ({ labels }: { labels: readonly string[] }) =>
   labels.length === 0 ? null : (
     <p class="labels">
@@ -155,7 +155,7 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
     </p>
   );
 
-/** The picture of an ad. If there is no picture, shows the first line of the ad text and the reason. */
+/** Shows the picture of an ad. If there is no picture, shows the first line of the ad text and the reason. */
 export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { id, pageName, picture, line } = ad;
   return (
@@ -179,8 +179,8 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
 /**
- * How long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad is
- * still running, shows the day on which it was last seen.
+ * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad
+ * is still running, shows the day on which it was last seen.
  */
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;

@@ -10,7 +10,7 @@ interface FigureProps {
   children: Content;
 }
 
-/** A figure with a title and a note next to the title. */
+/** A chart with a title and a note next to the title. */
 export const Figure = ({ title, note = '', children }: FigureProps) => (
   <figure class="chart">
     <figcaption>
@@ -71,7 +71,7 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   );
 }
 
-/** A value, and the number of ads that have it. */
+/** A value, such as a country, and the number of ads that have it. */
 export interface Share {
   name: string;
   value: number;
@@ -214,7 +214,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   );
 }
 
-/** Maximum number of rows, including the row *Others*. */
+/** Maximum number of rows in the chart, including the row *Others*. */
 const maxShares = 4;
 
 interface CommonValuesChartProps {

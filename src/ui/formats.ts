@@ -12,7 +12,7 @@ function createOnFirstCall<Value>(create: () => Value): () => Value {
   };
 }
 
-/** Functions that format numbers and dates for one locale. */
+/** The functions that format numbers and dates for one locale. */
 export type Formats = ReturnType<typeof createFormats>;
 
 /**
@@ -65,7 +65,10 @@ export function createFormats(locale: string) {
 /** Matches Hebrew and Arabic letters and Arabic digits. */
 const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
-/** Formats for pages and reports that the server creates. The board uses the user's locale instead. */
+/**
+ * Formats for pages and reports that the server creates. The ad board runs in the user's browser and uses the user's
+ * locale instead.
+ */
 export const englishFormats = createFormats('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
 

@@ -21,7 +21,7 @@ function checkUrl(url: string, pattern: RegExp): CheckedUrl {
 }
 
 interface LinkProps {
-  /** A path on this server, a query or a fragment. */
+  /** Where the link leads: a path on this server, a query or a fragment. */
   to: string;
   children: Content;
   class?: string;

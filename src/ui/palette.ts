@@ -1,4 +1,4 @@
-/** Colors of pages, reports, charts and the board, each for light mode and for dark mode. */
+/** The colors of pages, reports, charts and the ad board, each for light mode and for dark mode. */
 const colours = {
   paper: ['#ffffff', '#1a1917'],
   panel: ['#f7f5f1', '#24221f'],
@@ -14,7 +14,7 @@ const colours = {
   wrong: ['#b3261e', '#ff9c8f'],
 } as const;
 
-/** Colors of chart series, each for light mode and for dark mode. */
+/** The colors of chart series, each for light mode and for dark mode. */
 const seriesColours = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],
@@ -26,7 +26,7 @@ const seriesColours = [
   ['#3d7fb5', '#7bb8e8'],
 ] as const;
 
-/** Name of a color in the palette, e.g. `ink`. */
+/** The name of a color in the palette, e.g. `ink`. */
 export type ColourName = keyof typeof colours;
 
 /**

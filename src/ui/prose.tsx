@@ -65,7 +65,7 @@ function parseBlocks(text: string): Block[] {
 const renderBold = (text: string) =>
   text.split(/\*\*([^*\n]+)\*\*/).map((part, index) => (index % 2 === 1 ? <b>{part}</b> : part));
 
-/** CSS for `Prose`. */
+/** CSS for texts rendered by `Prose`. */
 export const proseStyles = `
 .words { max-width: 46em; white-space: pre-line; overflow-wrap: anywhere }
 ul.words, ol.words { padding-inline-start: 1.5em; white-space: normal; display: grid; gap: 4px }

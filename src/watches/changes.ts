@@ -14,7 +14,7 @@ import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts'
 import { type Fields, readText } from '../views/view.ts';
 import type { Check } from './check.ts';
 
-/** An ad that a check lists as new, changed or gone, with the changes of its fields. */
+/** An ad that `check_watches` lists as new, changed or gone, with the changes of its fields. */
 interface NewsAd extends ReturnType<typeof buildReportCard> {
   /** Format and creative of the ad, e.g. `VIDEO 15 s`. The text is safe to show to a model. */
   format: string;
@@ -22,29 +22,25 @@ interface NewsAd extends ReturnType<typeof buildReportCard> {
   page: string | undefined;
 }
 
-/** The new, changed or gone ads of a check. `ads` contains only the first of them; `total` is the full count. */
+/**
+ * The new, changed or gone ads that a check found. `ads` contains only the first of them; `total` is the full count.
+ */
 interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
   total: number;
 }
 
-/**
- * The largest number of new and changed ads, taken together, that are listed. The same limit applies to the ads that
- * are gone.
- */
+/** The largest number of ads that are listed: of new and changed ads together, and of gone ads. */
 const maxNamedAds = 10;
-/**
- * How many of the listed ads are changed ads, if there are that many. Without this number, new ads could take every
- * place.
- */
+/** How many places in the list are reserved for changed ads. Otherwise new ads could take all of them. */
 const reservedForChanged = 3;
 /** The largest number of changes that are listed for one ad. */
 const maxChanges = 3;
 
 /**
- * Collects the new, changed and gone ads of a check. Returns an empty list if there is no earlier check to compare
- * with.
+ * Collects the new, changed and gone ads of a watch (a saved search). Returns an empty list if there is no earlier
+ * check to compare with.
  */
 export function collectNews(
   { changes, previousCheck, gathering }: Check,

@@ -10,20 +10,20 @@ import { classifyFailure, type Stop } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** The parts of a tool call's context that `runChecks` needs. */
+/** The properties of a tool call's context that `runChecks` needs. */
 export interface CheckContext extends GatherContext {
   /** How long API responses stay cached, in milliseconds. */
   cacheMs: number;
 }
 
-/** A watch with the result of its check. See `runChecks`. */
+/** A watch (a saved search that is repeated regularly) with the result of its latest check. See `runChecks`. */
 export interface CheckedWatch {
   watch: Watch;
   /** The reason why the check stopped reading ads. */
   stop: Stop;
   /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
-  /** True if a gathering that is only minutes old was used, so no ads were read for this check. */
+  /** True if the same search was already read minutes ago, so this check uses its stored ads and costs nothing. */
   isRecent: boolean;
   gathered?: GatherOutcome | undefined;
   check?: Check | undefined;
@@ -33,8 +33,8 @@ export interface CheckedWatch {
 export const defaultMaxAds = 1000;
 
 /**
- * Checks watches in the order of their last check, the oldest first. Watches with the same question share one reading,
- * so that its ads are paid for only once.
+ * Checks watches, those checked longest ago first. Watches with the same search share its ads, so that they are paid
+ * for only once.
  * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
 export async function runChecks(
@@ -94,14 +94,14 @@ export async function runChecks(
 }
 
 /**
- * If a complete gathering of the question is younger than this, the check uses that gathering and reads nothing. The
- * value is in milliseconds. A shorter cache lifetime (`cacheMs`) prevails.
+ * If `gather_ads` read the same search completely less than this many milliseconds ago, the check uses the stored ads
+ * and costs nothing. A shorter cache lifetime (`cacheMs`) takes precedence.
  */
 const maxRecentAgeMs = 900_000;
 
 /**
- * Looks for a complete gathering of the question that is only minutes old. Returns the gathering in the form of a new
- * reading, or undefined.
+ * Finds stored ads of the same search that are complete and only minutes old. Returns them in the same form as newly
+ * read ads, or undefined if there are none.
  */
 export function findRecentReading(
   question: GatheringQuestion,
@@ -126,8 +126,8 @@ export function findRecentReading(
 }
 
 /**
- * Returns `stop` if it ends the whole tool call: if the service would refuse the next watch as well, or if there is no
- * time left. Otherwise returns undefined.
+ * Returns `stop` if it ends the whole tool call, because the service would reject the next watch as well or no time is
+ * left. Otherwise returns undefined.
  */
 function getStopOfCall(stop: Stop): Stop | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
@@ -135,7 +135,8 @@ function getStopOfCall(stop: Stop): Stop | undefined {
 }
 
 /**
- * Adds the number of the watch to progress messages, and adds the ads read for earlier watches to the progress value.
+ * Adds the number of the watch to progress messages. Adds the ads read for earlier watches to the progress value,
+ * because it must never decrease.
  */
 const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
   onProgress && {
@@ -149,15 +150,15 @@ function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOut
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
-/** The result of checking one watch: the gathering that was read, and its changes since the last complete check. */
+/** The result of checking one watch: the stored ads of its search, and their changes since the last complete check. */
 export type Check = ReturnType<typeof compareWithLast>;
 
 /**
- * Compares a gathering with the last complete check of its watch.
+ * Compares the ads that were read for a watch with its last complete check.
  * @param at the time of the check, in milliseconds since the epoch
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
-  // The same gathering may already be stored as a check, if the result of an earlier call was lost. Skip that check.
+  // If the result of an earlier call was lost, these ads may already be stored as the last check. Skip that check.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =

@@ -6,12 +6,12 @@ import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
-/** A complete check, in the form in which it is stored with its watch. */
+/** A check that read all ads of its watch, as it is stored with the watch. */
 const CompleteCheck = z.object({
   gathering: z.string(),
-  /** The sequence number of the gathering. Later gatherings have higher numbers. */
+  /** The sequence number of the gathering (the stored ads of the search). Later gatherings have higher numbers. */
   order: z.number(),
-  /** When the gathering was read, in milliseconds since the epoch. */
+  /** When the ads were read, in milliseconds since the epoch. */
   at: z.number(),
 });
 export type CompleteCheck = z.infer<typeof CompleteCheck>;
@@ -36,7 +36,7 @@ export const parseWatches = (records: RecordsById) => parseNamedRecords(records,
 /** A stored watch with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
-/** Returns the fields of a record that define its question. Absent fields are omitted. */
+/** Returns only the fields that define which ads a watch reads. Omits absent fields. */
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
@@ -44,15 +44,15 @@ export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion
 });
 
 /**
- * Sorts watches by the time of their last check, the oldest first. An incomplete check counts as one day older, because
- * reading can continue where it stopped.
+ * Sorts watches by the time of their last check, the oldest first. An incomplete check counts as one day older, so that
+ * the next call continues it soon.
  */
 export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
   const getCheckTime = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => getCheckTime(left) - getCheckTime(right));
 }
 
-/** Stores a watch. Replaces a watch with the same name, and carries over its checks if the question is the same. */
+/** Stores a watch. Replaces a watch with the same name, and keeps its earlier checks if both select the same ads. */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,
@@ -71,7 +71,7 @@ export function storeWatch(
   });
 }
 
-/** Stores the results of checks. Skips a watch that was deleted or got another question since the check began. */
+/** Stores the results of checks. Skips a watch that was deleted or whose filters changed since the check began. */
 export function saveChecks(
   userRecords: UserRecords,
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],

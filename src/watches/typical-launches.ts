@@ -8,9 +8,7 @@ import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { Check } from './check.ts';
 
-/**
- * The number of ads that started since the last check, compared with launches in earlier intervals of the same length.
- */
+/** How many ads started since the last check, compared with earlier intervals of the same length. */
 export const TypicalLaunchesView = z
   .looseObject({
     started: z.number().describe('Number of new ads that started since the last check.'),
@@ -25,8 +23,8 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * The number of days before the last check that are compared. If `maxDays` is shorter than eight intervals
- * (`intervalCounts.most`), the eight intervals before the check are compared instead.
+ * How many days before the last check are compared. If eight intervals (`intervalCounts.most`) are longer than
+ * `maxDays`, they are compared instead.
  */
 const maxDays = 56;
 const minDays = 28;
@@ -116,8 +114,8 @@ export function formatTypicalLaunches(
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /**
- * Returns true if any filter appears to select ads by running state or by date, judging by filter names and described
- * types.
+ * Returns true if any filter appears to select ads by running state or by date. Decides this by the filter's name and
+ * its described type.
  */
 function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
   const dates = new Set(described.flatMap(({ key, type }) => (type === 'date' ? key : [])));

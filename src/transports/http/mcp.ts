@@ -103,10 +103,10 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
-    const answer = transport.handleRequest(request, { parsedBody: body });
+    const pendingResponse = transport.handleRequest(request, { parsedBody: body });
     // Close the server when the client cancels, because this aborts its running call.
-    const cancelledAnswer = cancelled.then(() => server.close()).then(() => cancelled);
-    const response = await Promise.race([answer, cancelledAnswer]).catch((error) => {
+    const cancelledResponse = cancelled.then(() => server.close()).then(() => cancelled);
+    const response = await Promise.race([pendingResponse, cancelledResponse]).catch((error) => {
       stopListening();
       throw error;
     });
