@@ -29,6 +29,9 @@ const answerTo = (path: string, caller: string): Buffer => {
   return answer;
 };
 
+/** The credit headers of a search. According to the API document, `whoami` has none, because it is free. */
+const creditHeaders = { 'x-service-credits-charged': '1', 'x-service-credits-remaining': '1000' };
+
 const server = createServer((request, response) => {
   // Use a hash, because a response must not contain the API key itself.
   const caller = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
@@ -38,8 +41,7 @@ const server = createServer((request, response) => {
       'content-type': 'application/json',
       'content-length': answer.length,
       'x-service-request-id': caller,
-      'x-service-credits-charged': '1',
-      'x-service-credits-remaining': '1000',
+      ...(request.url !== '/v1/whoami' && creditHeaders),
     });
     response.end(answer);
   });
