@@ -43,7 +43,9 @@ import { collectLicences, createBillOfMaterials } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
-/** Temporary folder for the build. It is on the same file system as `dist`, so that files can be moved. */
+/**
+ * Temporary folder for the build. It is next to `dist`, i.e. on the same file system, so that files can be moved there.
+ */
 const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
@@ -52,8 +54,8 @@ const maxBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Defines the variables that CommonJS packages expect. Only files that use these variables get this line, because
- * adding it to every chunk would take 10% of the start time.
+ * Code that defines the variables that CommonJS packages expect. Only files that use them get this code, because adding
+ * it to every chunk would increase the start time by 10%.
  */
 const commonJsVariables = [
   `import { createRequire as requireFrom } from 'node:module';`,
@@ -98,7 +100,10 @@ const replaceByValues: Plugin = {
   },
 };
 
-/** Keeps dynamic imports and imports of joined chunks unchanged, so that these files are loaded separately. */
+/**
+ * An esbuild plugin that leaves dynamic imports and imports of joined chunks unchanged, so that these files are loaded
+ * separately.
+ */
 const keepImportsOfOtherGroups: Plugin = {
   name: 'keep-imports-of-other-groups',
   setup(bundle) {
@@ -109,7 +114,7 @@ const keepImportsOfOtherGroups: Plugin = {
   },
 };
 
-/** Source files whose chunks the first call of a session loads one after another. */
+/** Source files that the first tool call of a session loads one after another. */
 const firstCallFiles = [
   'api/client',
   'api/http',
@@ -162,10 +167,10 @@ for (const file of new Set(outputFiles)) {
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJsVariables}\n${code}`);
 }
 chmodSync(new URL('main.js', buildFolder), 0o755);
-// Write a second copy for running the server from its sources.
+// Write the page twice: next to the chunks, and to `dist`, where a server that runs from its sources reads it.
 for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.html', folder), await renderBoardPage());
 
-// The program looks for these files next to the chunk that reads them.
+// Copy the files that the program looks for next to the chunk that reads them.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const companionFiles = [...engines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
@@ -221,7 +226,7 @@ function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-im
   return imports.filter((chunk) => !chunk.external && chunk.kind === kind).map((chunk) => chunk.path);
 }
 
-/** Returns the chunk whose entry point is the source file. */
+/** Returns the chunk that the bundler created for a source file. */
 function findChunkOf(sourceFile: string): string {
   const { outputs } = command.metafile;
   const path = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
@@ -308,9 +313,9 @@ function computeBuildName(folder: URL): string {
   return `build-${hash('sha256', sums.sort().join('\n')).slice(0, 12)}`;
 }
 
-/** Builds the page of the board: one HTML file with its markup, script and styles. */
+/** Builds the page of the ad board: one HTML file that contains its script and styles. */
 async function renderBoardPage(): Promise<string> {
-  // CSS variables with which a host can override the colors of the board.
+  // The CSS variables with which an MCP host can override the colors of the board.
   const hostColours = {
     paper: '--color-background-primary',
     panel: '--color-background-secondary',
@@ -326,8 +331,8 @@ async function renderBoardPage(): Promise<string> {
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
-  // Insert the token by which the tools of the board recognize the page. It is a hash, so identical builds have the
-  // same token.
+  // Insert the token by which the board's tools recognize calls from this page. It is a hash, so identical builds have
+  // the same token.
   return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
 }
 

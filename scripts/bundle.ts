@@ -19,7 +19,10 @@ export const buildOptions = {
   minifyWhitespace: true,
 } satisfies BuildOptions;
 
-/** Checks the URLs of privacy policies, which hosts show as links. Returns a message for each invalid URL. */
+/**
+ * Checks the URLs of privacy policies, which MCP hosts show as links before installation. Returns a message for each
+ * invalid URL.
+ */
 export function findPolicyProblems(addresses: readonly string[]): string[] {
   const isWeb = (address: string) => URL.canParse(address) && new URL(address).protocol === 'https:';
   return addresses

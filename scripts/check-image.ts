@@ -91,7 +91,7 @@ const demo = ['-e', 'AD_LIBRARY_DEMO=true'];
 const http = startContainer('http', [...demo, '-p', '127.0.0.1::3000']);
 check(isAnswer(await waitFor('MCP over HTTP', () => post(readPort(http)))), 'a call over HTTP is answered');
 const [inspected] = JSON.parse(runEngine(['image', 'inspect', image]));
-// podman and docker report the health check in different places.
+// podman and docker report the health check of an image in different places.
 const [, ...healthCommand] = (inspected.Healthcheck ?? inspected.Config.Healthcheck).Test;
 check(spawnSync(engine, ['exec', http, ...healthCommand]).status === 0, 'the health check of the image passes');
 runEngine(['stop', '--time', '15', http]);

@@ -1,6 +1,6 @@
 /**
- * Draws the pictures in `docs/pictures` from the demo data of one day: a conversation in a host, the board, a sheet of
- * ads, a report and a weekly mail. Run it with `npm run pictures`.
+ * Draws the pictures in `docs/pictures` from the demo data of one day: a conversation in an MCP host, the ad board, a
+ * picture sheet of ads, a report and a weekly mail. Run it with `npm run pictures`.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
@@ -94,8 +94,8 @@ async function savePage(name: string, contents: readonly object[], viewport: { w
 }
 
 /**
- * Returns the mail and the text of a check one week after the first. In the meantime, the advertiser has started some
- * ads, changed one and ended one.
+ * Returns the mail and the text of a `check_watches` call one week after the first. In the meantime, the advertiser has
+ * started some ads, changed one and ended one.
  */
 async function createWeeklyMail() {
   const { library, apiKey } = await openDemoLibrary({ now: () => day });
@@ -144,9 +144,7 @@ async function createWeeklyMail() {
   return { contents, text: content.map((block) => ('text' in block ? block.text : '')).join('') };
 }
 
-/**
- * Draws a conversation with the first question of the README, its answer and price, and the board that belongs to it.
- */
+/** Draws a conversation with the first question of the README, its answer, its price and its ad board. */
 async function drawConversation() {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const [, question = '', answer = '', tool = '', cost = ''] =

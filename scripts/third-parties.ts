@@ -27,7 +27,8 @@ function readLicence(folder: URL): string {
 }
 
 /**
- * License texts for packages that name a license but do not include its text. The text is taken from another package.
+ * License texts for packages that name a standard license but do not include its text. Another package provides the
+ * text.
  */
 const standardTexts: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),

@@ -2,7 +2,10 @@ import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer, type TestServer } from '../../test/support/server.ts';
 import { replaceMarked } from './marked.ts';
 
-/** The date of all examples. The demo data of a given day is always the same. */
+/**
+ * The date of all examples in the documentation. The demo data of one day is always the same, so the examples do not
+ * change.
+ */
 const day = Date.UTC(2026, 0, 15, 12);
 
 /**
@@ -30,7 +33,7 @@ export async function insertExamples(page: string): Promise<string> {
   return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
 }
 
-/** The result fields that the questions and sessions use. */
+/** The fields of tool results that the example questions and sessions use. */
 interface Data {
   items: (Record<'id' | 'name' | 'pageId' | 'pageName' | 'headline', string> &
     Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
@@ -50,7 +53,7 @@ type AskTool = (tool: string, args: Record<string, unknown>) => Promise<Data>;
 const inGermany = { countries: ['DE'] };
 
 /**
- * The questions in the README, in order. The last question costs nothing, because the preceding question has already
+ * The example questions in the README, in order. The last one costs nothing, because the question before it has already
  * read the ads.
  */
 const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
@@ -143,7 +146,7 @@ class Session {
     return data as unknown as Data;
   }
 
-  /** Adds the first lines of an exported file. */
+  /** Adds the first lines of an exported file to the session. */
   async addFile(uri: string, lines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
     const formatLines = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';

@@ -8,7 +8,9 @@ import { tools } from '../../src/tools/catalog.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
-/** Maximum length in characters of a tool description in the README. The first sentence is always included. */
+/**
+ * Maximum length of a tool description in the README, in characters. The first sentence is always included in full.
+ */
 const maxShortCharacters = 160;
 
 /** Inserts the table of tools into the README. */
@@ -69,7 +71,7 @@ function formatSettingsTable(): string {
 }
 
 function formatDefault(fallback: unknown): string {
-  // If the default is an object, the help text of the setting already states it.
+  // If the default is an object, the help text of the setting already describes it.
   if (fallback === undefined || typeof fallback === 'object') return '';
   return fallback === false ? 'off' : `\`${String(fallback)}\``;
 }

@@ -37,7 +37,10 @@ function table({ properties = {}, required = [] }: Schema, except: readonly stri
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** Returns all objects with a title in a schema. Outer objects come before the objects they contain. */
+/**
+ * Returns all objects with a title in a schema, each of which gets its own table. Outer objects come before the objects
+ * they contain.
+ */
 function titled(schema: Schema): Schema[] {
   const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(titled);
   return schema.title === undefined ? inner : [schema, ...inner];
@@ -59,7 +62,7 @@ function resultTables(): string {
   ].join('\n\n');
 }
 
-/** Explains when each kind of error occurs. */
+/** When each kind of error occurs, as text for the documentation. */
 const causes: Record<ErrorKind, string> = {
   no_api_key:
     'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * URI of the board's page. This file is separate from the board's tools, because a session lists resources before it
- * loads any tool.
+ * URI of the ad board: the page that MCP hosts show next to search results. This file is separate from the board's
+ * tools, because a session lists resources before it loads any tool.
  */
 export const boardUri = 'ui://ad-library/board';
 const mimeType = 'text/html;profile=mcp-app';
 
 /**
- * Metadata of the board's page. The page loads nothing from other origins, because its pictures are data URLs. `domain`
- * is not set, because hosts that do not support it refuse to show the page.
+ * Metadata of the page of the ad board. The page loads nothing from other origins, because its pictures are data URLs.
+ * `domain` is not set, because hosts that do not support it refuse to show the page.
  */
 const resourceMeta = {
   ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
@@ -32,7 +32,7 @@ const pageFile = import.meta.url.endsWith('.ts')
 let pageHtml: Promise<string> | undefined;
 
 /**
- * Returns the HTML of the board's page. The file is read only once, because a new build may replace it while the server
+ * Returns the HTML page of the ad board. Reads the file only once, because a new build may replace it while the server
  * runs. The page token that the server checks therefore always matches the page that hosts have received.
  */
 export function readBoardPage(): Promise<string> {
@@ -43,7 +43,7 @@ export function readBoardPage(): Promise<string> {
   return pageHtml;
 }
 
-/** Returns the `resources/read` result for the board. */
+/** Returns the result of `resources/read` for the ad board, i.e. its HTML page. */
 export const readBoardResource = async () => ({
   contents: [{ uri: boardUri, mimeType, text: await readBoardPage(), _meta: resourceMeta }],
 });

@@ -33,8 +33,9 @@ import type {
 } from './payload.ts';
 
 /**
- * Returns true if the token matches the one in the board's page. Each build writes a new token into the page, which
- * models never see. The token only keeps the data away from models. The API key protects the data from other people.
+ * Returns true if a tool call comes from the page of the ad board. Each build writes a new token into the page, which
+ * models never see. The token only keeps board data out of the model's context. The API key protects the data from
+ * other people.
  */
 async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> {
   return (
@@ -44,8 +45,8 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
 }
 
 /**
- * Maximum size of one result, in bytes of JSON. The limit is low because hosts copy a result through several browser
- * windows.
+ * Maximum size of one tool result for the board, in bytes of JSON. The limit is low because hosts copy a result through
+ * several browser windows.
  */
 const maxResultBytes = 500_000;
 /** Other tools that the page of the board calls, in addition to the two tools that only the board may call. */
@@ -60,7 +61,7 @@ const resultForModels = { data: {}, text: 'This tool answers only the board, whi
 
 /** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxAds = 10_000;
-/** Maximum number of ids in one call. */
+/** Maximum number of ad ids in one call of a board tool. */
 const maxIds = 2000;
 /** Maximum length of an id in characters. Valid ids are UUIDs, but unknown ids are echoed in the result. */
 const maxAdIdLength = 200;
@@ -81,7 +82,7 @@ const boardAds = defineTool({
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
-    // Throws if the service rejects the caller's API key.
+    // This throws if the service rejects the API key, so check the page token only afterwards.
     const dataset = await context.dataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, isOffered, adRows } = context;
@@ -113,7 +114,7 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns notes about the limits of a gathering, for example that some ads are missing. */
+/** Returns notes about a `gather_ads` result that the board shows, e.g. that some ads are missing. */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
   const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
   return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
@@ -169,7 +170,7 @@ async function selectFittingAds(
   };
 }
 
-// Limits in characters or list items. They ensure that any single ad fits into one result.
+// Limits in characters or list items, so that any single ad fits into one result.
 const maxAdTextLength = 10_000;
 const maxLineLength = 300;
 const maxCardBodyLength = 1000;
@@ -249,8 +250,8 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the fields that the board shows as the service sent them. Fields marked `full` are included only for the
- * drawer.
+ * Returns the fields that the board shows exactly as the service sent them. Fields marked `full` are included only for
+ * the panel with the details of one ad.
  */
 const pickSentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
@@ -282,7 +283,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   return lines.length > 0 ? lines : undefined;
 }
 
-/** Converts a field for the board, depending on the type of the field. */
+/** Sanitizes a field for the board. The function depends on the type of the field. */
 const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
@@ -301,7 +302,7 @@ function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** Maximum number of pictures in one call. */
+/** Maximum number of pictures that one call of `board_pictures` may request. */
 const maxPictures = 24;
 
 const boardPictures = defineTool({
@@ -367,7 +368,7 @@ function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictu
 }
 
 /**
- * All tools in the order in which a server lists them. The two tools of the board are listed only if the server also
- * offers a tool that shows the board.
+ * All tools in the order in which the server lists them. The two tools for the ad board come last and are listed only
+ * if the server also offers a tool that shows the board.
  */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

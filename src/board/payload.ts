@@ -5,12 +5,15 @@ import type { adFields, ShownWith } from '../views/fields.ts';
  * types.
  */
 
-/** Key in `_meta` under which a result carries the data for the board. */
+/**
+ * The key in the `_meta` of a tool result under which it contains data for the ad board, which the host shows next to
+ * the result.
+ */
 export const boardKey = 'ad-library/board';
 
 /**
- * The data that the board needs to show an ad as a card, and to filter and sort it. Fields of the API keep their names.
- * Fields without a value are left out.
+ * The data that the ad board needs to show an ad as a card, and to filter and sort it. Fields of the API keep their
+ * names. Fields without a value are left out.
  */
 export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
   id: string;
@@ -36,7 +39,7 @@ export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
   landing?: string;
 };
 
-/** An ad with all fields that the drawer and the comparison show. */
+/** An ad with all fields that the board shows in an ad's details and in comparisons. */
 export type FullAd = BriefAd &
   ShownWith<typeof adFields, { board: 'full' }> & {
     /** URL of the landing page, if it uses https. */
@@ -45,7 +48,7 @@ export type FullAd = BriefAd &
     changes: BoardChange[];
   };
 
-/** A field that differs between two successive versions of an ad. */
+/** A field of an ad whose value changed between two stored versions. */
 export interface BoardChange {
   /** Time at which the newer version was first read, in ISO format. */
   at: string;
@@ -62,14 +65,14 @@ export interface BoardCard {
 
 /** The result of `board_ads`. */
 export interface BoardAds<Ad extends BriefAd = BriefAd> {
-  /** Time of the call, in ISO format. */
+  /** When the tool was called, in ISO format. */
   asOf: string;
   /**
    * Time at which the ads were read from the service, in ISO format. If they were read at different times, the earliest
    * one. Absent if there are no ads.
    */
   readAt?: string;
-  /** Tools that the board may call and that this server offers. */
+  /** The tools that the board may call on this server. The operator can turn tools off. */
   offeredTools: string[];
   ads: Ad[];
   /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
@@ -79,14 +82,14 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
   gathering?: BoardGathering;
 }
 
-/** The gathering whose ads the board shows. */
+/** The `gather_ads` result whose ads the board shows. */
 export interface BoardGathering {
   id: string;
   found: number | null;
   read: number;
   complete: boolean;
   gatheredAt: string;
-  /** Notes about what the ads do not show, for example because some ads are missing. */
+  /** Notes on missing data, e.g. that some of the matching ads were not read. */
   notes: string[];
 }
 
@@ -129,22 +132,22 @@ export interface BoardContext {
   isDemo?: boolean;
 }
 
-/** Price of reading all ads. Present only if the call returned an estimate. */
+/** What reading all ads would cost. Present only if the tool call returned an estimate. */
 export interface BoardEstimate {
   /** Number of matching ads. null if the service does not state it. */
   ads: number | null;
   /** Number of ads already read. */
   read?: number;
-  /** Number of pages still to be read. */
+  /** Number of result pages that were not read yet. */
   pages: number | null;
-  /** Price in credits. null if only its bounds are known, or nothing at all. */
+  /** Price in credits. null if the price is unknown or only its bounds are known. */
   credits: number | null;
   /** Bounds of the price. Absent if there are no earlier charges to derive them from. */
   atLeast?: number;
   atMost?: number;
 }
 
-/** Bounds of a price in credits. If both are equal, the price is exact. */
+/** The lowest and the highest possible price in credits. If both are equal, the price is exact. */
 export interface PriceBounds {
   atLeast: number;
   atMost: number;

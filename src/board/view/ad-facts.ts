@@ -2,7 +2,7 @@ import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts
 import type { BriefAd, FullAd } from '../payload.ts';
 
 /**
- * Returns the facts of an ad by name. A fact is undefined if it is unknown or if the full ad has not been loaded yet.
+ * Returns the facts that the board lists about an ad, by name. A fact is undefined if it is unknown or not loaded yet.
  */
 export function listFacts(
   ad: BriefAd,

@@ -33,7 +33,7 @@ import {
   type View,
 } from './state.ts';
 
-/** The whole board. */
+/** The whole ad board: heading, filters, charts, ads, footer and dialogs. */
 export function Board({ view }: { view: View }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
@@ -87,7 +87,7 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
 }
 
 /**
- * The controls next to the heading.
+ * The controls next to the board's heading, such as the sort menu.
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | undefined }) {
@@ -130,7 +130,7 @@ function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | un
   );
 }
 
-/** Charts of the visible ads. Renders nothing if there are too few ads. */
+/** Charts of the visible ads. Renders nothing for only a few ads, because the user can look at those directly. */
 function Charts({ view }: { view: View }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const choose = (facet: 'format' | 'cta') => (value: string) =>
@@ -179,7 +179,7 @@ interface ChoiceProps {
   choose(isFirst: boolean): void;
 }
 
-/** Two buttons of which one is always pressed. */
+/** Two buttons, exactly one of which is pressed. */
 const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
     {names.map((name, index) => (
@@ -197,7 +197,7 @@ const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
   </fieldset>
 );
 
-/** The button that returns from a single variant to all ads. */
+/** The button that returns from the ads of one text variant to all ads. */
 function BackButton({ view }: { view: View }) {
   const close = () => {
     const { openVariant } = view.state;
@@ -228,7 +228,7 @@ function ExpandButton({ view }: { view: View }) {
   );
 }
 
-/** A one-sentence finding about the ads. Clicking it opens the ads that it is about. */
+/** Shows a notable fact about the ads in one sentence. Clicking the sentence opens the ads that it is about. */
 function FindingButton({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
   const { chosenValues } = view.state;
   const open = () => {
@@ -246,7 +246,10 @@ function FindingButton({ view, finding: { sentence, opens } }: { view: View; fin
   );
 }
 
-/** The footer: the button for the next page, the actions for selected ads, the status and the current problem. */
+/**
+ * The footer of the board: the button that loads the next page, the actions for selected ads, the status line and the
+ * current error.
+ */
 function Footer({ view }: { view: View }) {
   const { selectedIds, visibleAds, status, problem, formats } = view.state;
   const { formatNumber } = formats;
@@ -326,7 +329,7 @@ function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
  */
 function NextPage({ view }: { view: View }) {
   const { context, offeredTools, formats } = view.state;
-  /** The result whose next page is waiting for confirmation. A new result must be confirmed again. */
+  /** The result whose next page the user has to confirm. After a new result, the user must confirm the price again. */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
   if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;

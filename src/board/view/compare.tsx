@@ -70,7 +70,7 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
 
 type Cell = string | false | undefined | ReturnType<typeof MarkedText>;
 
-/** A row of the comparison. Renders nothing if all cells are empty. */
+/** A row of the table that compares ads. Renders nothing if all cells are empty. */
 const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
   cells.some(Boolean) ? (
     <tr>

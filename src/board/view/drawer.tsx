@@ -15,7 +15,7 @@ import { getErrorText, sortAds, type View } from './state.ts';
 export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // A card may represent several ads of a variant. All of these ads have the position of the card.
+  // A card may stand for several ads with nearly the same text (a variant), which all have the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
@@ -85,7 +85,7 @@ interface VariantStripProps {
   onOpen(ad: BriefAd): void;
 }
 
-/** Small pictures of all ads of the same variant. Renders nothing if the variant has only one ad. */
+/** Small pictures of all ads with nearly the same text. Renders nothing if there is only one such ad. */
 const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
@@ -105,7 +105,7 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
     </ul>
   );
 
-/** The text of an ad, with a button that copies it. */
+/** The text of an ad with a button that copies it. */
 function AdText({ view, ad }: { view: View; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
@@ -130,8 +130,8 @@ function AdText({ view, ad }: { view: View; ad: FullAd }) {
 }
 
 /**
- * Copies a text to the clipboard. Hosts do not let the frame write to the clipboard directly, so this function triggers
- * the browser's copy command and replaces the copied text.
+ * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly, so this function
+ * runs the browser's copy command and replaces the copied text.
  * @returns true if the text was copied
  */
 function copyToClipboard(text: string): boolean {

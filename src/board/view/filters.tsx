@@ -11,10 +11,10 @@ import {
   type View,
 } from './state.ts';
 
-/** Number of values that a facet shows before the user expands it. */
+/** Number of values that a facet (e.g. *Country*) shows before the user expands it. */
 const collapsedValueCount = 2;
 
-/** The filters, with one row of values per facet. */
+/** The filters of the board. Each property of ads, such as the country, has a row of values to choose from. */
 export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();

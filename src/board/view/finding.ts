@@ -4,7 +4,10 @@ import { dayMs } from '../../views/durations.ts';
 import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
-/** A sentence with a notable fact about an advertiser. Clicking the sentence opens the ads that it is about. */
+/**
+ * A sentence that the board shows above the ads, with a notable fact about an advertiser. Clicking the sentence opens
+ * the ads that it is about.
+ */
 export interface Finding {
   /** Parts of the sentence. A `name` is third-party text, such as an advertiser name or a landing page. */
   sentence: readonly (string | { name: string })[];
@@ -33,13 +36,13 @@ interface FindingBasis {
 
 interface Advertiser {
   name: string;
-  /** Ads of this advertiser that are on the board. */
+  /** The ads of this advertiser on the board. */
   ads: readonly BriefAd[];
 }
 
 type Rule = (advertisers: readonly Advertiser[], basis: FindingBasis) => Finding | undefined;
 
-/** Applies the rules in order and returns the first finding. Returns undefined if no rule finds anything. */
+/** Applies the rules for notable facts in order and returns the first finding, or undefined if no rule applies. */
 export function selectFinding(ads: readonly BriefAd[], basis: FindingBasis): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
@@ -57,7 +60,10 @@ const rules: readonly Rule[] = [findRepeatedVariant, findLongestRun, findLaunchC
 const formatAdsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
-/** Finds the largest variant. It must have at least four ads and at least 10% of the ads of its advertiser. */
+/**
+ * Finds the text that an advertiser repeats in the most ads. It must have at least four ads and at least 10% of the
+ * advertiser's ads.
+ */
 function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatCount, formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
@@ -148,7 +154,10 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   return pairs.filter(({ from, to }) => Math.max(from, to) >= 5 && Math.max(from, to) >= 2 * Math.min(from, to));
 }
 
-/** If at least this share of the ads was last seen on the same day, ads that ended earlier are probably missing. */
+/**
+ * If at least this share of the ads was last seen on the same day, ads that ended earlier are probably missing from the
+ * board.
+ */
 const maxShareOnOneDay = 0.8;
 
 /**
@@ -167,7 +176,9 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
   return isLongAgo && largestCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
 }
 
-/** Finds the landing page that the most variants of an advertiser link to. At least five variants must link to it. */
+/**
+ * Finds the landing page that most of an advertiser's different ad texts link to. At least five texts must link to it.
+ */
 function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
   const { formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) =>
@@ -187,7 +198,7 @@ function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: 
   };
 }
 
-/** Groups items by key. The groups are in the order of their first items. */
+/** Groups items by key, in the order in which the keys first occur. */
 export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

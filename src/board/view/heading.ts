@@ -21,7 +21,10 @@ export function formatCounts(state: State): string {
   return `${formatShare(countVariants(visibleAds), variantCount, 'message')}, ${adsText}`;
 }
 
-/** Formats an estimate, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call did more than estimate. */
+/**
+ * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call has
+ * also read ads.
+ */
 export function formatEstimate({ context, formats }: State): string | undefined {
   const { isDemo, estimate, gathering } = context;
   const { formatCount, formatNumber } = formats;
@@ -44,7 +47,7 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
   return `${atLeast === atMost ? '' : lowerBound}${formatCount(atMost, 'credit')}`;
 }
 
-/** Formats the line below the heading: further search conditions, the number of missing ads, and the date. */
+/** Formats the line below the board's heading: further search conditions, the number of missing ads, and the date. */
 export function formatDetails(state: State, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
   const { formatDay, formatNumber } = formats;
@@ -87,7 +90,7 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
   return `${charge}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
 }
 
-/** Maximum length in characters of the title and of each condition. */
+/** Maximum length of the board's title and of each search condition, in characters. */
 const maxTextLength = 80;
 const maxConditions = 5;
 
@@ -109,7 +112,7 @@ export function buildHeading(state: State): { title: string; conditions: string[
   const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
   const { pageId, sort: _, order: __, ...otherFilters } = others;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
-  // Show the advertiser's name instead of the page id. The name comes from the ads.
+  // Show the advertiser's name, which the ads contain, instead of the page id in the filters.
   const namesOfPageIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...namesOfPageIds].map(String))];
   const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
@@ -133,7 +136,7 @@ export function buildHeading(state: State): { title: string; conditions: string[
 
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
 
-/** Collects the values of each filter key. The values of all split parts are merged. */
+/** Collects the values of each filter key. If the search has several parts, merges the values of all parts. */
 function collectFilters({ filters, split }: State['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
   for (const part of [filters, split].flat())

@@ -13,7 +13,7 @@ export type JsonObject = Record<string, unknown>;
 /** The connection to the host, which uses JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export type Host = ReturnType<typeof connectHost>;
 
-/** Responses to the requests that the board supports. All other requests of the host are rejected. */
+/** The responses to the requests of the host that the board supports. All others are rejected. */
 const replies: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
@@ -63,12 +63,12 @@ export class ToolError extends Error {
   }
 }
 
-/** The server's tools that the board calls. */
+/** The tools of the MCP server that the board calls. */
 export type Server = ReturnType<typeof connectServer>;
 
 /** Returns functions that call the server's tools through the host. */
 export function connectServer(host: Host) {
-  /** Token in the page, by which the server recognizes calls from the board. Models never see this token. */
+  /** A token in the page by which the server recognizes calls from the board. Models never see it. */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
     const silenceTimeout = new Promise<never>((_, reject) => {
@@ -196,7 +196,7 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
-/** How the host displays the board. */
+/** How the MCP host displays the board. */
 export interface Display {
   /** `inline` (between messages) or `fullscreen`. Undefined if the host does not say. */
   mode?: string | undefined;
@@ -208,8 +208,8 @@ export interface Display {
 }
 
 /**
- * Maximum height in pixels by display mode. A taller board scrolls inside its frame, so that the conversation remains
- * visible.
+ * Maximum height of the board in pixels, by display mode. A taller board scrolls, so that the conversation around it
+ * remains visible.
  */
 const maxHeights = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';

@@ -7,7 +7,7 @@ import { variantOf } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { isGrouped, listAxisMonths, locateRun, type TimeAxis, type View } from './state.ts';
 
-/** Number of ads rendered at once. More are rendered when the user scrolls toward the end. */
+/** Number of ads that are rendered at first. More follow when the user scrolls toward the end. */
 const adsPerBatch = 30;
 /** Maximum number of ads that remain rendered after the filters or the sort order change. */
 const maxDrawnAfterChange = 4 * adsPerBatch;
@@ -24,7 +24,8 @@ export function AdList({ view }: { view: View }) {
   useEffect(() => {
     const endObserver = new IntersectionObserver(
       ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: drawnCount + adsPerBatch }),
-      // The root must be the document of the frame. Browsers ignore `rootMargin` if the root belongs to another origin.
+      // The root must be this document. Browsers ignore `rootMargin` for the default root, because the top window
+      // belongs to the host.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
@@ -106,7 +107,7 @@ class CardItem extends Item {
   }
 }
 
-/** An ad as a row of the timeline. */
+/** An ad as a row of the timeline, with a bar from its first to its last day. */
 class RowItem extends Item {
   override render({ view, ad, axis, isSelected }: ItemProps) {
     return (
@@ -134,7 +135,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-/** A button that shows all ads of a variant. Renders nothing if the variant has only one ad. */
+/** A button that shows all ads with nearly the same text as this ad. Renders nothing if there are none. */
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const open = () => {
@@ -178,7 +179,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
   );
 }
 
-/** The run of an ad as a bar on the time axis. */
+/** A bar on the time axis that shows from when to when an ad ran. */
 export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }) {
   const bar = locateRun(ad, axis);
   return (

@@ -41,7 +41,10 @@ const host = connectHost({
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
 });
 const server = connectServer(host);
-/** The number of each variant, and the ids of its ads in the order in which they were first shown. */
+/**
+ * The number of each text variant, and the ids of its ads in the order in which they were first shown. The second ad of
+ * variant 3 has the number 3.2.
+ */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
 const view: View = {
@@ -76,7 +79,7 @@ function applyHostContext(context: JsonObject): void {
   applyDisplayContext(context);
 }
 
-/** Shows the result of the tool call that opened the board. */
+/** Shows the result of the tool call for which the host opened the board. */
 async function showResult(result: JsonObject): Promise<void> {
   const context = { ...readBoardContext(result), isDemo: isDemoResult(result) };
   view.update({ context, problem: undefined });
@@ -96,7 +99,7 @@ async function showResult(result: JsonObject): Promise<void> {
   view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Runs `read` and shows its progress or error. If it fails, the ads received so far remain on the board. */
+/** Runs `read` and shows its progress or its error. If it fails, the ads received so far stay on the board. */
 async function readWithStatus(read: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
@@ -170,7 +173,7 @@ function showAnswers(answers: readonly BoardAds[], pendingIds: readonly string[]
 function addAds(ads: readonly BriefAd[], change: Partial<State>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
-  // The first ads were numbered before all ads were sorted, so assign new numbers.
+  // The first ads were numbered before all ads were loaded and sorted, so assign new numbers.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
   const next = { ...state, ...change, ads: allAds };

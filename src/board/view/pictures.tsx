@@ -10,12 +10,12 @@ const maxConcurrentCalls = 2;
 
 type ShowPicture = (picture: BoardPicture) => void;
 
-/** Loads the picture of an ad when its frame becomes visible. */
+/** Loads pictures of ads when their place on the page becomes visible. */
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Creates a picture loader. The frames that became visible last are loaded first, because the user may have scrolled
- * past the others.
+ * Creates a loader for ad pictures. It loads the pictures that became visible last first, because the user may have
+ * scrolled past the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
@@ -39,7 +39,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      // Without this check, the loader would repeat the same call forever.
+      // Without this check, the loader would repeat the same call forever if the server returned no pictures.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
       queue.push(...left.toReversed());
     } catch {
@@ -64,8 +64,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     /** Returns a picture that is already loaded. */
     get: (id: string) => loadedPictures.get(id),
     /**
-     * Requests a picture as soon as its frame becomes visible, and passes it to `show` when it arrives.
-     * @returns a function that stops watching the frame
+     * Requests a picture as soon as `frame` (the element for the picture) becomes visible, and passes it to `show` when
+     * it arrives.
+     * @returns a function that stops watching the element
      */
     watch: (id: string, frame: Element, show: ShowPicture) => {
       frames.set(frame, { id, show });
@@ -81,11 +82,11 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
 interface LazyPictureProps {
   ad: BriefAd;
   view: { pictureLoader: PictureLoader; state: { formats: Formats } };
-  /** Number of the card to show. By default, the picture of the ad itself is shown. */
+  /** The number of a carousel card whose picture is shown. By default, the picture of the ad itself. */
   card?: number;
 }
 
-/** The picture of an ad or of one of its cards. It is loaded when the frame becomes visible. */
+/** The picture of an ad or of one of its cards. It is loaded when it becomes visible. */
 export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
   const id = card === undefined ? ad.id : `${ad.id}#${card}`;
   const frame = useRef<HTMLDivElement>(null);

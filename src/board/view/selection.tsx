@@ -30,7 +30,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     isSending.current = false;
     setBusy(false);
   };
-  // Hosts do not allow forms in the frame, so handle the Enter key here.
+  // Hosts do not allow forms in embedded pages, so handle the Enter key here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void ask();
@@ -64,7 +64,10 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
 
 const toTextContent = (text: string) => [{ type: 'text', text }];
 
-/** Sends a message to the conversation. The status of the board shows whether the host accepted it. */
+/**
+ * Sends a message to the conversation as if the user had typed it. The status line of the board shows whether the host
+ * accepted it.
+ */
 async function sendMessage(view: View, text: string, successStatus: string): Promise<boolean> {
   try {
     const { isError } = await view.host.request('ui/message', { role: 'user', content: toTextContent(text) });
@@ -81,15 +84,15 @@ const numberCollator = new Intl.Collator('en', { numeric: true });
 
 const findAd = (view: View, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
-/** Formats the numbers of ads on the board, e.g. `ads 1, 2 and 4`. */
+/** Formats the numbers of the given ads, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (view: View, ids: readonly string[]): string => {
   const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
 /**
- * Describes which ad id belongs to a number on the board, as text for the model. The text contains nothing written by
- * advertisers.
+ * Tells the model which ad id belongs to a number on the board. The text contains nothing written by advertisers, which
+ * could manipulate the model.
  */
 function describeId(view: View, id: string): string {
   const ad = findAd(view, id);
@@ -100,8 +103,8 @@ function describeId(view: View, id: string): string {
 }
 
 /**
- * Sends a question about ads to the conversation. If the host lets the board update the model's context, the ad ids are
- * sent that way. Otherwise they become part of the message.
+ * Sends the user's question about ads to the conversation. If the host lets the board update the model's context, the
+ * ad ids are sent that way. Otherwise they are part of the message.
  */
 async function sendQuestion(
   view: View,
@@ -138,7 +141,7 @@ export const askToRetry = (view: View): Promise<boolean> =>
   );
 
 /**
- * Tells the model which ads are selected, and which ids the numbers in earlier messages refer to.
+ * Tells the model which ads are selected and which ad ids the numbers in earlier messages mean.
  * @returns false if the host does not support this, refuses, or does not respond within three seconds
  */
 export async function updateModelContext(view: View): Promise<boolean> {
@@ -158,8 +161,8 @@ export async function updateModelContext(view: View): Promise<boolean> {
 }
 
 /**
- * Time in milliseconds in which the user can cancel. After that, the board cannot remove a saved ad from the
- * collection.
+ * How long the user can undo a save before it is sent, in milliseconds. After that, the board cannot remove the ad from
+ * the collection.
  */
 const undoMs = 5000;
 

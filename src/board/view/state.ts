@@ -6,24 +6,27 @@ import { type Finding, groupBy, variantOf } from './finding.ts';
 import { type Display, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
-/** The complete state of the board. It is immutable; a change creates a new object. */
+/** The complete state of the ad board. It is immutable; each change creates a new object. */
 export interface State {
   /** Formats numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
   /** Ads that match the selected filter values. */
   visibleAds: readonly BriefAd[];
-  /** The ads behind each card, in the order shown. A card represents a single ad or all visible ads of a variant. */
+  /**
+   * The ads behind each card, in the order shown. A card stands for a single ad, or for all visible ads with nearly the
+   * same text (a variant).
+   */
   cards: readonly (readonly BriefAd[])[];
-  /** The common time axis of all runs. Undefined if no ad has a date. */
+  /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
   timeAxis?: TimeAxis | undefined;
   finding?: Finding | undefined;
-  /** Ids of ads that have not been received yet. */
+  /** Ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
   /** Ids of ads that a result listed but the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
-  /** Id of the variant that is opened. The board then shows only its ads. */
+  /** The id of the text variant whose ads the user has opened. The board then shows only these ads. */
   openVariant?: string | undefined;
   /** True if the user chose one card per variant, false for one card per ad. Undefined until the user chooses. */
   isGroupingChosen?: boolean | undefined;
@@ -37,13 +40,13 @@ export interface State {
   selectedIds: ReadonlySet<string>;
   /** Ids of ads that the user has already asked about in the conversation. */
   sharedIds: readonly string[];
-  /** Id of the ad shown in the drawer. */
+  /** The id of the ad whose details are open. */
   openAdId?: string | undefined;
-  /** Ids of the ads shown in the comparison. */
+  /** The ids of the ads that the user compares. */
   comparedIds?: readonly string[] | undefined;
   /** Ids of the ads that the save dialog is about to save. */
   idsToSave?: readonly string[] | undefined;
-  /** Tools that the board may call and that the server offers. */
+  /** The tools that the board may call on this server. */
   offeredTools: readonly string[];
   /** Time of the last call, in ISO format. Undefined before the first response. */
   asOf?: string | undefined;
@@ -52,7 +55,7 @@ export interface State {
   gathering?: BoardGathering | undefined;
   /** Arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
-  /** The board's data from the result of that tool call. */
+  /** The data for the board in the result of the tool call that opened it. */
   context: BoardContext;
   collectionName?: string | undefined;
   display: Display;
@@ -84,7 +87,10 @@ export interface View {
   hasCapability(capability: string): boolean;
   /** Requests ads by id from the server and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
-  /** Full ads by id. They are loaded when needed, because the board first receives only the `BriefAd` of each ad. */
+  /**
+   * Ads with all their fields, by id. The board first receives only a `BriefAd` of each ad and loads the full ads when
+   * it needs them.
+   */
   fullAds: Map<string, FullAd>;
   server: Server;
   host: Host;
@@ -121,7 +127,7 @@ export const createProblem = (error: unknown, retry: () => unknown): Problem => 
 });
 
 /**
- * Returns how many ads match in total, if the board does not have all of them. Returns undefined if it has all, and
+ * Returns how many ads match the search if the board does not have all of them. Returns undefined if it has all, and
  * `Infinity` if the total is unknown.
  */
 export function countAllMatches({
@@ -143,7 +149,7 @@ export function countAllMatches({
 const variantCounts = new WeakMap<readonly BriefAd[], number>();
 
 /**
- * Counts the variants in a list of ads. The count is cached per list, because several components need it in every
+ * Counts the text variants in a list of ads. Caches the count per list, because several components need it in every
  * render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
@@ -153,13 +159,13 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if the board shows one card per variant. Until the user chooses, this is the case if at least a quarter
- * of the ads belong to the same variant as another ad.
+ * Returns true if ads with nearly the same text (a variant) share one card. Until the user chooses, this is the case if
+ * it saves at least a quarter of the cards.
  */
 export const isGrouped = ({ ads, openVariant, isGroupingChosen }: State): boolean =>
   openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
-/** Returns the ads to which filters apply: all ads, or the ads of the opened variant. */
+/** Returns the ads to which filters apply: all ads, or the ads of the text variant that the user has opened. */
 export const selectFilterableAds = ({ ads, openVariant }: State): readonly BriefAd[] =>
   openVariant === undefined ? ads : ads.filter((ad) => variantOf(ad) === openVariant);
 
@@ -193,7 +199,7 @@ interface Facet {
 const toArray = (value: string | undefined) => (value === undefined ? [] : [value]);
 const keepAsIs = (value: string) => value;
 
-/** Facets for fields of the service. Labels are additional facets; see `getFacet`. */
+/** The properties of ads that the user can filter by. Labels are additional ones; see `getFacet`. */
 export const facets = {
   state: {
     title: 'State',
@@ -219,7 +225,7 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/** Name of a facet. The facet of a label starts with `#`, e.g. `#hook`. */
+/** The name of a property that the user can filter by. For a label, it starts with `#`, e.g. `#hook`. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
@@ -235,7 +241,7 @@ export function getFacet(name: FacetName): Facet {
   };
 }
 
-/** Maximum number of labels that become facets. */
+/** Maximum number of labels that the user can filter by. */
 const maxLabels = 12;
 
 function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
@@ -250,7 +256,7 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the facets in which an ad has none of the selected values. */
+/** Returns the filters that an ad does not pass, i.e. those in which it has none of the selected values. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -270,10 +276,7 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 /** A value of a facet, with the number of ads that the board would show if the user selected it. */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
-/**
- * If a facet has more values than this and no value belongs to more than one ad, the facet is not offered. Such values
- * are rather names than filters.
- */
+/** If a property has more values than this and no two ads share a value, the board does not offer it as a filter. */
 const maxValuesOfSingleAds = 8;
 
 /**
@@ -328,7 +331,9 @@ const compareDescending = (getValue: (ad: BriefAd) => number | string | undefine
 };
 
 const nameCollator = new Intl.Collator('en');
-/** Sorts after all names. Used for ads without an advertiser. */
+/**
+ * A character that sorts after all names. Stands for the name of ads without an advertiser, so that they come last.
+ */
 const lastCharacter = '\uffff';
 
 /** Sort orders with their title and comparator. Ads without a value come last. */
@@ -359,7 +364,7 @@ export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   return [...ads].sort(compareDescending((ad) => adsPerVariant.get(variantOf(ad))));
 }
 
-/** A time axis, with both ends in milliseconds. All runs share it, so that users can compare their bars. */
+/** A time axis with both ends in milliseconds. The bars of all ads share it, so that users can compare them. */
 export interface TimeAxis {
   from: number;
   to: number;
@@ -394,7 +399,10 @@ export function createTimeAxis(ads: readonly BriefAd[], today: string | undefine
   return { from: Math.max(from, to - maxAxisDays * dayMs), to };
 }
 
-/** Returns the start and the length of a run as fractions of the axis. Returns undefined if the dates are unknown. */
+/**
+ * Returns where the bar of an ad starts and how long it is, as fractions of the axis. Returns undefined if the ad's
+ * dates are unknown.
+ */
 export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
   const { from, to } = axis;

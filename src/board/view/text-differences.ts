@@ -1,13 +1,16 @@
 import { diffArrays } from 'diff';
 
-/** Part of a text in which either all words differ from the compared text or none do. */
+/** A part of a text whose words all differ from the compared text, or all occur in it. */
 export interface TextPart {
   text: string;
   /** True if the compared text does not contain these words. */
   isDifferent: boolean;
 }
 
-/** Time limit for one comparison, in milliseconds. Texts that take longer have little in common. */
+/**
+ * Time limit for one comparison, in milliseconds. Texts that take longer have little in common, so marking their
+ * differences would not help.
+ */
 const timeoutMs = 150;
 
 /** Splits text into words in any script, including scripts without spaces such as Chinese. */
@@ -15,7 +18,7 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
 /**
- * If the common share of two texts is smaller than this, no differences are marked, because almost everything would be.
+ * If two texts have a smaller share in common, no differences are marked, because almost all words would be marked.
  */
 const minCommonShare = 0.3;
 
