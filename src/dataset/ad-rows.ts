@@ -39,41 +39,41 @@ import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
 
 /**
- * Facts about an ad that are computed once per dataset version. Coverage, summaries and launch counts use them without
- * building the ad's row.
+ * Facts about an ad that are computed once per dataset version. Summaries, launch counts and coverage notes use them,
+ * because building the ad's complete table row would be slower.
  */
 export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
   /**
-   * The id of the ad's variant. Ads of one advertiser page with nearly the same text have the same variant. Null for an
-   * ad without visible text.
+   * Id of the ad's variant, i.e. its group of ads with nearly the same text on the same advertiser page. null for an ad
+   * without visible text.
    */
   variant: string | null;
-  /** When the service last saw the ad running, in milliseconds since the epoch. */
+  /** Time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
   lastSeenAt: number | null;
-  /** When the latest API response with the ad arrived, in milliseconds since the epoch. */
+  /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
-  /** The fields in `chartedFields` for which the ad has a value. */
+  /** Those of `chartedFields` for which the ad has a value. */
   chartedFields: readonly ChartedField[];
 }
 
-/** The fields that the board shows in charts and filters. */
+/** The ad fields that the board, our view in MCP hosts, shows in charts and filters. */
 export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'] as const;
 type ChartedField = (typeof chartedFields)[number];
 
-/** Values that are parsed once from the JSON of an ad and then cached. */
+/** Values that are parsed from the JSON of an ad once and then cached, because parsing is slow. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   hash: string;
   perceptualHash: string | undefined;
-  /** The values that reveal how the service sorted its results: dates, spend, reach and similar columns of the ad. */
+  /** Values that reveal by which field the service sorted its results, such as dates, spend and reach. */
   orderValues: OrderValues;
 }
 
 /**
- * The variants of the ads of one advertiser page. `hashes[i]` and `variants[i]` belong to the same ad. Ads are in the
- * order in which they arrived.
+ * The variants (groups of nearly equal texts) among the ads of one advertiser page. `hashes[i]` and `variants[i]`
+ * belong to the same ad. The ads are in the order of their arrival.
  */
 interface PageVariants {
   hashes: string[];
@@ -81,7 +81,7 @@ interface PageVariants {
   index: VariantIndex;
 }
 
-/** The facts about all ads in one version of a dataset. */
+/** Facts about all ads in one version of a dataset. */
 interface KnownFacts {
   version: string;
   facts: ReadonlyMap<string, KnownAdFacts>;
@@ -89,9 +89,9 @@ interface KnownFacts {
 }
 
 /**
- * Facts that are computed per gathering. `orders` and `ranges` are maps by gathering id: the order in which the service
- * listed the ads of an incomplete gathering, and the dates on which a gathering's ads were last seen. `lastGatherings`
- * maps each ad to the gathering that read it last.
+ * Facts about gatherings, i.e. the stored ads of one search each. `orders` and `ranges` are maps by gathering id. They
+ * contain the order in which the service listed the ads of an incomplete gathering, and the dates on which a
+ * gathering's ads were last seen. `lastGatherings` maps each ad to the gathering that read it last.
  */
 interface SeenFacts {
   orders: ReadonlyMap<string, ListingOrder | undefined>;
@@ -101,19 +101,21 @@ interface SeenFacts {
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
-/** The number of tenants whose facts stay in memory. Equals the number of tenants whose SQL tables stay loaded. */
+/**
+ * Number of tenants (API keys) whose facts stay in memory. Equals the number of tenants whose SQL tables stay loaded.
+ */
 const maxTenants = 2;
-/** The number of ads that are processed before the event loop can run other calls. */
+/** Number of ads to process before yielding to the event loop, so that other calls are not delayed. */
 const adsPerBatch = 10;
 
-/** The number of detected languages that are cached. */
+/** Maximum number of detected languages in the cache. */
 const maxCachedLanguages = 20_000;
 
 const decoder = new TextDecoder();
 
 /**
- * Creates the caches that all tenants share. Their keys are text hashes and stored objects, so no tenant can see the
- * data of another one.
+ * Creates the caches that all tenants share. Their keys are text hashes and stored objects, so a tenant cannot read
+ * another tenant's data.
  */
 const createAdMemory = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
@@ -122,8 +124,8 @@ const createAdMemory = () => ({
 type AdMemory = ReturnType<typeof createAdMemory>;
 
 /**
- * Creates one `AdRowReader` per tenant. A tenant's reader caches facts between calls.
- * @param now returns milliseconds since the epoch; decides which picture URLs have expired
+ * Creates an `AdRowReader` for each tenant. The reader caches facts between the tenant's calls.
+ * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
 export function createAdRowReaders(now: () => number) {
   const memory = createAdMemory();
@@ -134,12 +136,12 @@ export function createAdRowReaders(now: () => number) {
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
-/** The row readers of all tenants. */
+/** Gives access to the row readers of all tenants. */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads the rows of one tenant's ads. Variants depend only on the stored ads and on the order in which they arrived, so
- * every process computes the same variants.
+ * Reads one tenant's ads as table rows. Groups of nearly equal texts depend only on the stored ads and their order of
+ * arrival, so every process computes the same groups.
  */
 export class AdRowReader {
   readonly #memory: AdMemory;
@@ -154,17 +156,15 @@ export class AdRowReader {
     this.#now = now;
   }
 
-  /**
-   * Returns a string that changes once a day. Rows depend on it as well as on the dataset, because picture URLs expire.
-   */
+  /** Returns a string that changes once a day. Rows must be rebuilt when it changes, because picture URLs expire. */
   getTimeVersion(): string {
     return String(Math.floor(this.#now() / dayMs));
   }
 
   /**
-   * Yields the rows of ads in batches.
-   * @param options `json`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read;
-   *   default: all ads.
+   * Yields the table rows of ads in batches.
+   * @param options `json`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read; all
+   * ads by default.
    */
   async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
@@ -195,25 +195,31 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of ad pictures, by the normalized id of the ad. A hash is known if this server has
-   * fetched the picture, or if a local library stores it. For a picture that could not be fetched, the value is
-   * `failedPicture`.
+   * Returns the perceptual hashes of ad pictures by normalized ad id. A hash is known if this server has fetched the
+   * picture or if a local library stores the hash. If a picture could not be fetched, the value is `failedPicture`.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
       const { perceptualHash } = this.#parseAd(item);
       return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
     });
-    // Hashes from a local library override `failedPicture`, because the library may have stored the picture since then.
+    // Hashes from a local library replace `failedPicture`, because the library may have stored the picture in the
+    // meantime.
     return new Map<string, unknown>([...pictures, ...storedHashes]);
   }
 
-  /** Returns when the ads of each gathering were last seen running, by the id of the gathering. */
+  /**
+   * Returns when the ads of each gathering (the stored ads of one search) were last seen running. The keys are
+   * gathering ids.
+   */
   async readSeenRanges(contents: AdContents): Promise<SeenFacts['ranges']> {
     return (await this.#readSeenFacts(contents)).ranges;
   }
 
-  /** Returns the order in which the service listed the ads of each incomplete gathering, by the id of the gathering. */
+  /**
+   * Returns in which order the service listed the ads of each incomplete gathering (the stored ads of one search). The
+   * keys are gathering ids.
+   */
   async readListingOrders(contents: AdContents): Promise<SeenFacts['orders']> {
     return (await this.#readSeenFacts(contents)).orders;
   }
@@ -247,8 +253,8 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the facts about each ad, by the normalized id of the ad. Calls run one at a time, because each call extends
-   * the variants that the previous call has found.
+   * Returns the facts about each ad by normalized ad id. Calls run one after another, because each call extends the
+   * groups of equal texts that the previous call found.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const nextFacts = this.#knownFacts.then((previousFacts) =>
@@ -323,8 +329,8 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
   });
 
 /**
- * Assigns variants to the ads of one advertiser page. If ads were only appended since the last call, extends the
- * existing variants. Otherwise computes all variants again.
+ * Groups the ads of one advertiser page by nearly equal text. If ads were only appended since the last call, extends
+ * the existing groups. Otherwise computes all groups again.
  */
 async function extendVariants(
   hashedAds: readonly { item: StoredItem; hash: string }[],
@@ -342,27 +348,29 @@ async function extendVariants(
   return page;
 }
 
-/** Builds the rows of a stored ad. */
+/** Builds the table rows of a stored ad. */
 function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
   return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
 }
 
-/** Values of a row that are not fields of the ad itself. */
+/** Values in the row of an ad that do not come from the ad itself. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
   /**
-   * When this version of the ad arrived, in milliseconds since the epoch. `daysRunning` and `active` refer to this
-   * time.
+   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active` are
+   * computed for this time.
    */
   gatheredAt: number;
-  /** When the first version of the ad arrived, in milliseconds since the epoch. Default: `gatheredAt`. */
+  /**
+   * Time at which the first version of the ad arrived, in milliseconds since the Unix epoch. Defaults to `gatheredAt`.
+   */
   firstGatheredAt?: number;
-  /** The latest date on which the service saw any ad of the same gathering running, as ISO text. */
+  /** The latest date on which any ad of the same search was seen running, as ISO text. */
   lastSeenTo?: string | null | undefined;
-  /** The known facts about the ad's picture. If undefined, `pictureState` is null. */
+  /** The result of the last attempt to fetch the ad's picture. If undefined, the column `pictureState` is null. */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
-  /** The JSON of the ad as the service sent it. Default: the serialized object. */
+  /** The JSON of the ad as the service sent it. Defaults to serializing the object. */
   json?: string;
 }
 
@@ -378,8 +386,7 @@ export interface AdRows {
 }
 
 /**
- * Builds the rows of an ad in all tables. Accepts ads whose fields are missing or have a type other than the API
- * document states.
+ * Builds the rows of an ad in all tables. Fields may be missing or have a different type than the API document defines.
  */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
@@ -388,8 +395,8 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const links = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     originalAd: ad,
-    // Use `Object.assign`: an object literal with two spreads takes ten times as long, and this function runs for
-    // thousands of ads.
+    // Use `Object.assign`, because an object literal with two spreads takes ten times as long and this function runs
+    // for thousands of ads.
     ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
@@ -401,14 +408,14 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
 }
 
 /**
- * Returns the text that is used to detect the language of an ad, or null if there is none. Templates such as
- * `{{product.name}}` are left out, because the ad network replaces them with other words.
+ * Returns the text from which the language of an ad is detected, or null if there is none. Texts with placeholders such
+ * as `{{product.name}}` are omitted, because the ad network replaces the placeholders with other words.
  */
 export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
 }
 
-/** Replaces texts that are templates with null. */
+/** Replaces texts that contain placeholders with null. */
 const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
   headline: dropTemplate(headline),
   body: dropTemplate(body),
@@ -418,8 +425,8 @@ const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
 const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
 
 /**
- * Returns true if any text of an ad is a template. The ad library then shows the template instead of the text that
- * people saw.
+ * Returns true if any text of an ad contains a placeholder. The ad library then shows the placeholder instead of the
+ * text that people saw.
  */
 const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
@@ -429,13 +436,16 @@ const readSentCells = createCellReader(adFields);
 const buildSentColumns = (ad: Fields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readSentCells(ad));
 
-/** Returns the name of the ad's advertiser page, trimmed. Otherwise the same advertiser could be counted twice. */
+/**
+ * Returns the name of the ad's advertiser page. The name is trimmed, because the same advertiser could otherwise be
+ * counted twice.
+ */
 function readPageName(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-/** Builds the columns of `ads` that are computed rather than copied from API fields. */
+/** Builds the columns of the table `ads` that are computed instead of copied from API fields. */
 function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
@@ -495,8 +505,8 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
 }
 
 /**
- * Returns the first line that a person would read. Templates such as `{{product.name}}` are skipped, because people
- * never see them.
+ * Returns the first line of an ad that a person would read. Texts with placeholders such as `{{product.name}}` are
+ * skipped, because people never see them in this form.
  */
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
@@ -511,8 +521,8 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 }
 
 /**
- * Returns the text that determines an ad's variant: headline and body, or the card texts if both are missing. Templates
- * are left out, because ads for different products share them.
+ * Returns the text by which similar ads are grouped: headline and body, or the card texts if both are missing. Texts
+ * with placeholders are omitted, because ads for different products share them.
  */
 export function selectVariantText(texts: AdTexts): string | null {
   const { headline, body, cards } = dropTemplates(texts);

@@ -3,12 +3,12 @@ import type { KnownAdFacts } from './ad-rows.ts';
 type AdvertiserFields = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
 
 /**
- * Returns a function that identifies the advertiser of an ad. It returns a key, or null if the ad has neither a page id
+ * Creates a function that returns a key for the advertiser of an ad. The key is null if the ad has neither a page id
  * nor a page name.
  *
- * An advertiser is a page, whatever page names its ads contain: the page may have been renamed, and some ads may lack
- * the name. If an ad has a name but no page id, the name is used, ignoring case. If exactly one page has this name, the
- * ad belongs to that page.
+ * An advertiser is identified by its page id, because a page may have been renamed and some ads lack the name. If an ad
+ * has a name but no page id, the name is used, ignoring case. If exactly one page has this name, the ad is assigned to
+ * that page.
  */
 export function createAdvertiserKeyFinder(ads: Iterable<AdvertiserFields>): (ad: AdvertiserFields) => string | null {
   const idsByName = new Map<string, Set<string>>();

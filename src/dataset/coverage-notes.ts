@@ -12,39 +12,39 @@ import type { ReadField, ReadFields } from './sql/statement.ts';
  * If nothing is missing, there is no note.
  */
 
-/** How much of a gathering was read, and what is missing. */
+/** How many ads of a search were read, and which ads are missing. */
 export interface IncompleteReading {
-  /** The number of ads that were read, and the number of ads that match. `found` is null if unknown. */
+  /** Number of ads that were read, and number of ads that match the search. `found` is null if unknown. */
   read: number;
   found: number | null;
-  /** The number of matching ads as a phrase, if only some parts of the question state a total. */
+  /** Number of matching ads as a phrase. Set if the service reports a total only for some parts of the search. */
   foundInParts?: string | undefined;
-  /** How many ads `found` counts more than once, because parts of the question overlap. */
+  /** How many ads `found` counts more than once, because the parts of the search overlap. */
   repeats: number;
-  /** The number of ads that were read and later evicted to make room. */
+  /** Number of ads that were read and later evicted to free space. */
   removed: number;
-  /** True if the last result page was reached. */
+  /** True if the last page of results was read. */
   isEnded: boolean;
-  /** True if the service repeats result pages, so that the remaining ads cannot be read. */
+  /** True if the service returns the same pages again, so that the remaining ads cannot be read. */
   isStuck: boolean;
   order: ListingOrder | undefined;
-  /** Descriptions of the parts of the question that are not complete. */
+  /** Descriptions of the parts of the search that are incomplete. */
   missingParts: readonly string[];
-  /** The day of an earlier complete gathering of the same question, if there is one. */
+  /** Day on which the same search was last read completely. Undefined if that never happened. */
   earlierCompleteDay: string | undefined;
-  /** The price of reading the remaining ads. Undefined if unknown. */
+  /** Price of reading the remaining ads. Undefined if unknown. */
   rest: RestPrice | undefined;
 }
 
-/** The lowest and the highest price, in credits. If `atMost` is undefined, the price is unknown. */
+/** Lowest and highest price in credits. If `atMost` is undefined, the price is unknown. */
 export interface RestPrice {
   atLeast: number;
   atMost?: number | undefined;
 }
 
 /**
- * Describes an incomplete gathering, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to 2026-07-01. Older ads
- * are missing. Reading the rest costs 144 credits.`
+ * Describes a search whose ads were not all read, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to
+ * 2026-07-01. Older ads are missing. Reading the rest costs 144 credits.`
  */
 export function formatIncompleteReading(reading: IncompleteReading): string {
   const { read, removed, isEnded, order, missingParts, earlierCompleteDay } = reading;
@@ -69,7 +69,10 @@ function formatTotal({ read, found, foundInParts, repeats }: IncompleteReading):
 
 const nothingRead = { phrase: '', missing: undefined };
 
-/** Phrases for an order by date: the name of the order, and which ads are missing. Descending orders come first. */
+/**
+ * For each date field by which results can be sorted: phrases for the order and for the ads that are missing. Each pair
+ * lists the descending order first.
+ */
 const dateOrders: Partial<Record<ListingOrder['field'], readonly [string, string][]>> = {
   startedAt: [
     ['newest first', 'Older ads are missing.'],
@@ -115,15 +118,15 @@ function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest
 const maxNamedAdvertisers = 3;
 const nameTokens = 20;
 
-/** Quotes the name of an advertiser, or its id if no ad names it. */
+/** Quotes the name of an advertiser. If no ad contains its name, quotes its id. */
 export const quoteAdvertiser = ({ pageName, pageId }: Pick<OneDayAdvertiser, 'pageName' | 'pageId'>): string =>
   quote(truncateLine(pageName ?? pageId ?? '', nameTokens));
 
 /**
- * Names the advertisers whose ads were nearly all last seen on one day, and explains the consequence. Returns undefined
- * if there are none.
+ * Lists the advertisers whose ads were nearly all last seen on the same day, and explains why their running times are
+ * unreliable. Returns undefined if there are none.
  * @param options `hasNames`: false to count the advertisers without naming them, because the font of a chart may lack
- *   the letters of a name
+ * letters of their names
  */
 export function formatOneDayAdvertisers(
   advertisers: readonly OneDayAdvertiser[],
@@ -149,30 +152,40 @@ export function formatOneDayAdvertisers(
   return `Last seen on one day: ${all}. ${meaning}`;
 }
 
-/** If fewer ads than this fraction have a value for a field, the field counts as a gap. */
+/** If the share of ads with a value for a field is below this threshold, the field is reported as incomplete. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
 /**
- * An advertiser is named beside a field if it has this many ads, and if the share of its ads with the field is at most
- * this part of the share of all ads.
+ * An advertiser is mentioned for an incomplete field if it has at least this many ads and its share of ads with the
+ * field is at most this fraction of the overall share.
  */
 const minAdsOfWorst = 10;
 const maxShareOfWorst = 0.5;
 const maxWorstAdvertisers = 2;
 
-/** The advertisers whose gaps a sentence states. Advertisers have the keys of `createAdvertiserKeyFinder`. */
+/**
+ * Selects the advertisers whose missing fields are reported. Advertisers are identified by the keys from
+ * `createAdvertiserKeyFinder`.
+ */
 export interface GapScope {
-  /** The advertisers that the statement names, with the advertisers in its rows. Undefined: all ads count. */
+  /**
+   * The advertisers named in the SQL statement or in the rows of its result. If undefined, the ads of all advertisers
+   * count.
+   */
   named?: ReadonlySet<string> | undefined;
-  /** The advertisers in the rows, if the rows name any. Their gaps are stated even if all ads together have none. */
+  /**
+   * The advertisers in the rows of the result, if the rows identify any. Their missing fields are reported even if the
+   * ads as a whole have few.
+   */
   inRows?: ReadonlySet<string> | undefined;
-  /** Returns the name of an advertiser. A sentence without names leaves the function out. */
+  /** Returns the name of an advertiser. Undefined if the sentence should contain no names. */
   getName?: ((key: string) => string) | undefined;
 }
 
 /**
- * Formats which fields of a statement many ads lack, for example `Known for some of the 5,437 ads only: country (776; 0 of
- * 1,963 of "EWA"), endDate (45) and 2 more fields.` The largest gap comes first. Returns undefined if there is no gap.
+ * Lists the fields of an SQL statement that many ads lack, e.g. `Known for some of the 5,437 ads only: country (776; 0
+ * of 1,963 of "EWA"), endDate (45) and 2 more fields.` The field that most ads lack comes first. Returns undefined if
+ * no field is incomplete.
  */
 export function formatFieldGaps(read: ReadFields, { named, inRows, getName }: GapScope = {}): string | undefined {
   const total = named ? sumCounts(read.adsByAdvertiser, named) : read.ads;
@@ -201,7 +214,7 @@ export function formatFieldGaps(read: ReadFields, { named, inRows, getName }: Ga
 const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string>): number =>
   [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
 
-/** Returns the advertisers whose ads lack a field more often than the others, the largest gap first. */
+/** Returns the advertisers whose ads lack a field most often, starting with the most incomplete one. */
 function findWorst(
   candidates: readonly string[],
   knownShare: number,
@@ -220,18 +233,19 @@ const formatOwners = (keys: readonly string[], getName: GapScope['getName']): st
     ? ` of ${formatCount(keys.length, 'advertiser')}`
     : ` of ${joinNames(keys.map(getName))}`;
 
-/** Columns that are misleading for advertisers whose ads were nearly all last seen on one day. */
+/** Columns that are misleading for advertisers whose ads were nearly all last seen on the same day. */
 const timeColumns = new Set(['startedAt', 'startedMonth', 'lastSeenAt', 'daysRunning', 'active', 'activeWhenLastRead']);
 
-/** Returns true if a statement reads when ads started or how long they ran. */
+/** Returns true if an SQL statement reads when ads started or how long they ran. */
 export const readsRunningTimes = ({ fields }: ReadFields): boolean => fields.some(({ name }) => timeColumns.has(name));
 
-/** Merges the fields that several statements read. Each field is listed once. */
+/** Merges the fields that several SQL statements read, so that each field is listed once. */
 export function mergeReadFields(all: readonly (ReadFields | undefined)[]): ReadFields | undefined {
   const known = all.filter((read) => read !== undefined);
   const [first] = known;
   if (first === undefined) return undefined;
-  // Statements over current_ads count fewer ads. The fields of all ads then describe the report best.
+  // Statements that read `current_ads` count fewer ads. Use the statements with the most ads, because their counts
+  // describe the report best.
   const widest = known.reduce((most, read) => (read.ads > most.ads ? read : most), first);
   const merged = known.filter(({ ads }) => ads === widest.ads);
   const fields = new Map(merged.flatMap((read) => read.fields.map((one) => [one.name, one])));

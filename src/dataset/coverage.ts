@@ -34,13 +34,16 @@ import type { ListingOrder } from './listing-order.ts';
 import { findOneDayAdvertisers } from './one-day.ts';
 import { cleanCell, type ReadFields } from './sql/statement.ts';
 
-/** The schema for the number of matching ads in the parts of a gathering. See `formatFoundInParts`. */
+/**
+ * Schema of the text for a search that is split into parts, if only some parts have a known total. See
+ * `formatFoundInParts`.
+ */
 export const FoundInPartsView = z
   .string()
   .optional()
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
 
-/** The schema for a gathering that is not complete. */
+/** Schema of an incomplete gathering, i.e. a search whose ads were not all read. */
 const PartialView = z
   .looseObject({
     gathering: z.string().describe('Id of the gathering.'),
@@ -57,7 +60,7 @@ const PartialView = z
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
 
-/** The schema for an advertiser with ads that no complete gathering contains. */
+/** Schema of an advertiser with ads that belong to no completely read search. */
 const UncoveredView = z
   .looseObject({
     pageId: z.string().optional().describe('Id of the advertiser page.'),
@@ -68,7 +71,7 @@ const UncoveredView = z
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
 
-/** The schema for the number of ads in the view `current_ads` and the days on which they were read. */
+/** Schema of the number of ads in the SQL view `current_ads`, and the days on which these ads were read. */
 const CurrentView = z
   .looseObject({
     ads: z.number().describe('Number of ads.'),
@@ -77,7 +80,7 @@ const CurrentView = z
   })
   .meta({ title: 'Current' });
 
-/** The schema of `coverage`: which ads and gatherings a result is based on, and what is missing. */
+/** Schema of `coverage`, which tells which ads and searches a result is based on and what is missing. */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('Number of ads in the dataset.'),
@@ -96,39 +99,42 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /**
- * The schema of `coverage` for tools that write files. It omits the fields to keep the tool list small; only
- * `query_ads` describes them.
+ * Schema of `coverage` for tools that write files. It declares no fields, to keep the tool list small. Only `query_ads`
+ * describes them.
  */
 export const FileCoverageView = z
   .looseObject({})
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
-/** The dataset, and the result whose coverage is computed. */
+/** A dataset, and the query result whose coverage (i.e. which data is missing) is computed. */
 export interface CoverageInput {
   contents: DatasetContents;
-  /** The facts about each ad of the dataset, by normalized ad id. */
+  /** Facts about each ad of the dataset, by normalized ad id. */
   facts: ReadonlyMap<string, KnownAdFacts>;
-  /** The columns and rows of the result. If undefined, the coverage describes the whole dataset. */
+  /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
-  /** The number of characters to which the cells in `rows` were cut. */
+  /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
-  /** The ad fields that the statement reads. */
+  /** The ad fields that the SQL statement reads. */
   read?: ReadFields | undefined;
-  /** By gathering id: the order in which the service listed the ads, and the price of reading the remaining ads. */
+  /**
+   * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
+   * ids as keys.
+   */
   orders?: ReadonlyMap<string, ListingOrder | undefined>;
   prices?: ReadonlyMap<string, RestPrice | undefined>;
 }
 
-/** The maximum number of incomplete gatherings in a coverage. */
+/** Maximum number of incomplete searches to list. */
 export const maxPartial = 5;
 const maxAdvertisers = 10;
 const nameTokens = 20;
 const aboutTokens = 40;
 
 /**
- * Computes the coverage of a result. Only the newest gathering of each question counts. Gatherings that are parts of
- * another gathering are not listed separately.
+ * Computes which ads a query result is based on and which are missing. If a search was read several times, only its
+ * newest gathering (stored result) counts. The parts of a split search are not listed separately.
  */
 export function viewCoverage(answered: CoverageInput): CoverageView {
   const { contents } = answered;
@@ -158,28 +164,34 @@ export function viewCoverage(answered: CoverageInput): CoverageView {
   };
 }
 
-/** Builds the coverage of an answer that is not about ads, such as a list of gatherings. It states no gaps of ads. */
+/**
+ * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
+ * because missing ads do not affect such a result.
+ */
 export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,
   gatherings: gatherings.length,
 });
 
-/** Returns the newest gathering of each question. Leaves out parts of other gatherings. */
+/**
+ * Returns the newest gathering of each search, i.e. its most recently stored result. The parts of a split search are
+ * omitted.
+ */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newest = selectNewestGatherings(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   return newest.filter(({ id }) => !parts.has(id));
 }
 
-/** Returns the incomplete gatherings, the newest first. */
+/** Returns the searches whose ads were not all read, newest first. */
 export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
   selectTopLevelGatherings(contents)
     .filter(({ complete }) => !complete)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
- * Returns the advertisers that were seen on one day only, if the statement reads how long ads ran. If the statement or
- * its rows name advertisers, only these count.
+ * Returns the advertisers whose ads were nearly all last seen on the same day, if the SQL statement reads how long ads
+ * ran. If the statement or its rows mention advertisers, only these are returned.
  */
 function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Advertisers) {
   if (read === undefined || !readsRunningTimes(read)) return [];
@@ -189,13 +201,16 @@ function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Adver
 }
 
 /**
- * Returns whose ads a statement reads, as far as its literals show. Rows alone do not show this: a join or a condition may
- * have dropped the very ads that lack a field.
+ * Determines from the text of an SQL statement which advertisers' ads it reads. The rows alone are not sufficient,
+ * because a join or a condition may have removed exactly the ads that lack a field.
  */
 const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Advertisers, 'inRows'>): GapScope =>
   namedAdvertisers.size === 0 ? { inRows } : { named: new Set([...namedAdvertisers, ...(inRows ?? [])]) };
 
-/** Returns the coverage notes for the caption of a chart. They do not name advertisers. */
+/**
+ * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font may lack
+ * some letters.
+ */
 export function listCaptionNotes(answered: CoverageInput): string[] {
   const incomplete = selectIncompleteGatherings(answered.contents);
   const [newest] = incomplete;
@@ -211,8 +226,9 @@ export function listCaptionNotes(answered: CoverageInput): string[] {
 }
 
 /**
- * Returns notes about one gathering. `missing` is set if the gathering is not complete, `oneDay` if some advertisers'
- * ads were nearly all last seen on one day, and `fieldGaps` if many ads lack a field that the board uses for filters.
+ * Returns notes about the stored ads of one search. `missing` is set if not all ads were read, `oneDay` if some
+ * advertisers' ads were nearly all last seen on the same day, and `fieldGaps` if many ads lack a field by which the
+ * board filters.
  */
 export function describeGathering(gathering: Gathering, answered: CoverageInput) {
   const { complete, adIds } = gathering;
@@ -224,7 +240,7 @@ export function describeGathering(gathering: Gathering, answered: CoverageInput)
   };
 }
 
-/** Counts how many of the ads have each field by which the board filters. */
+/** Counts how many ads have a value for each field by which the board filters. */
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (counted: readonly KnownAdFacts[]) => {
@@ -238,7 +254,7 @@ function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   return { ads: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
 
-/** Describes how much of a gathering was read. */
+/** Describes how many ads of a search were read, and which are missing. */
 function describeReading(
   gathering: Gathering,
   { contents, orders, prices }: Pick<CoverageInput, 'contents' | 'orders' | 'prices'>,
@@ -263,7 +279,7 @@ function describeReading(
   };
 }
 
-/** Combines the listing orders of all parts of a question. Returns undefined unless all parts have the same order. */
+/** Combines the sort orders of all parts of a search. Returns undefined unless all parts have the same order. */
 function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [first, ...others] = orders;
   if (first === undefined) return undefined;
@@ -279,7 +295,7 @@ function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder
 
 const maxMissingParts = 3;
 
-/** Describes the parts of a question that are not complete, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
+/** Describes the parts of a split search that are incomplete, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
 function listMissingParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
@@ -295,7 +311,7 @@ function listMissingParts(gathering: Gathering): string[] {
   return more > 0 ? [...missingParts.slice(0, maxMissingParts), `${formatCount(more, 'more part')}`] : missingParts;
 }
 
-/** Returns the number of ads in the newest complete gatherings, and the days on which they were read. */
+/** Returns how many ads belong to a completely read search, and on which days they were read. */
 function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
@@ -304,7 +320,7 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }
 
-/** Builds the result fields of an incomplete gathering. */
+/** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
 function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
   const reading = describeReading(gathering, answered);
@@ -325,18 +341,20 @@ function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView
 
 interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
   ads: number;
-  /** The number of the advertiser's ads that no complete gathering contains. */
+  /** Number of the advertiser's ads that belong to no completely read search. */
   outside: number;
 }
 
 interface Advertisers {
   byKey: ReadonlyMap<string, Advertiser>;
-  /** The keys of the advertisers in the rows. Undefined if the rows have no ids of ads and name no known advertiser. */
+  /**
+   * Keys of the advertisers that occur in the rows. Undefined if the rows contain neither ad ids nor known advertisers.
+   */
   inRows: ReadonlySet<string> | undefined;
   getName(key: string): string;
 }
 
-/** Groups the ads of the dataset by advertiser, and marks the advertisers that the rows mention. */
+/** Groups the ads of the dataset by advertiser, and determines which advertisers occur in the rows. */
 function collectAdvertisers({
   contents,
   facts,
@@ -347,7 +365,7 @@ function collectAdvertisers({
   const coveredIds = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
-  // A statement may write names in upper or lower case. Advertisers are compared without regard to case everywhere.
+  // A statement may change the case of names. Advertisers are always compared without regard to case.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
   const findAdvertiserKey = createAdvertiserKeyFinder(facts.values());
@@ -367,15 +385,16 @@ function collectAdvertisers({
     if (idsInRows.has(key) || isInNames(pageId) || isInNames(pageName)) inRows.add(advertiserKey);
     byKey.set(advertiserKey, advertiser);
   }
-  // The ids of a table such as `gatherings` are not ids of ads, so they do not point to an advertiser.
+  // Tables such as `gatherings` contain ids that are not ad ids. Such ids do not identify an advertiser.
   const hasAdIds = [...idsInRows].some((id) => facts.has(id));
   const getName = (key: string) => quoteAdvertiser(byKey.get(key) ?? { pageId: null, pageName: null });
   return { byKey, inRows: hasAdIds || inRows.size > 0 ? inRows : undefined, getName };
 }
 
 /**
- * Finds advertisers with ads that no complete gathering contains. If the rows mention ads or advertisers, only these
- * advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted, without names.
+ * Finds advertisers with ads that belong to no completely read search. If the rows mention ads or advertisers, only
+ * these advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted without
+ * being named.
  */
 function findUncovered({ columns = [], rows = [] }: CoverageInput, { byKey, inRows }: Advertisers) {
   const uncovered = [...byKey].filter(([, { outside }]) => outside > 0);
@@ -390,7 +409,7 @@ function findUncovered({ columns = [], rows = [] }: CoverageInput, { byKey, inRo
   };
 }
 
-/** Columns that name the ads or the advertisers of the rows. */
+/** Columns that identify the ads or the advertisers of the rows. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
@@ -401,8 +420,8 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
 });
 
 /**
- * Formats the coverage for the text of a result.
- * @param statedNotes the sentences on incomplete gatherings with which the result begins; they are not repeated
+ * Formats the coverage (which data is missing) for the text of a result.
+ * @param statedNotes sentences on incomplete searches with which the result already begins; they are not repeated
  */
 export const formatCoverage = (coverage: CoverageView, statedNotes: readonly string[] = []): string =>
   [
@@ -418,7 +437,9 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
   return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
 }
 
-/** Lists the advertisers that no complete gathering covers. Returns an empty string if there are none. */
+/**
+ * Lists the advertisers with ads that belong to no completely read search. Returns an empty string if there are none.
+ */
 export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
@@ -451,8 +472,8 @@ const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView, stat
   `${gathering} ${quote(about)}, ${gatheredAt}${statedNotes.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**
- * Returns the notes that come first in an empty result, because the rows may be among the missing ads. Skips gatherings
- * whose question has an earlier complete gathering.
+ * Returns the notes with which an empty result begins, because the expected rows may be among the missing ads. Searches
+ * that were read completely before are skipped.
  */
 export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
   partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

@@ -9,53 +9,61 @@ import type { Sheet, SheetCell } from './workbook.ts';
 /** The file formats of an export. */
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
-/** Runs a statement from the beginning and passes the result to `read`. Resolves to the value that `read` returns. */
+/**
+ * Runs an SQL statement from the beginning and passes the result to `read`. Resolves to the value that `read` returns.
+ */
 export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Result>) => Promise<Result>;
 
-/** One statement of an export. `name` is the sheet name in a workbook. */
+/** One SQL statement of an export. `name` is the name of its sheet in a workbook. */
 export interface Statement {
   name: string;
   sql: string;
   run: RunStatement;
 }
 
-/** Columns, row count and first rows of an exported statement. */
+/** The columns, number of rows and first rows of an exported SQL statement. */
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rowCount: number;
-  /** The first rows. With them, a model can check the export without reading the file. */
+  /** The first rows. With them, a model can check the export without opening the file. */
   firstRows: Cell[][];
-  /** The number of cells that were cut to the maximum cell length of Excel. */
+  /** Number of cells that were cut to the maximum length of a cell in Excel. */
   truncatedCells: number;
-  /** The ad fields that the statement reads. */
+  /** The ad fields that the SQL statement reads. */
   read: SqlExport['read'];
-  /** False if the statement reads nothing but the list of gatherings or months. */
+  /** False if the SQL statement reads no ads, but only the tables of gatherings or months. */
   isAboutAds: boolean;
   /**
-   * The distinct values of the column `id` or `adId`. They are not necessarily ad ids. Undefined if there is no such
-   * column.
+   * The distinct values of the column `id` or `adId`. They may also be ids of other things than ads. Undefined if there
+   * is no such column.
    */
   ids: Set<Cell> | undefined;
 }
 
 interface ExportTarget {
   format: ExportFormat;
-  /** Writes a chunk of the file. More rows are read only after the returned promise resolves. */
+  /**
+   * Writes a chunk of the file. The next rows are read after the returned promise has resolved, so that memory use
+   * stays low.
+   */
   write(bytes: Uint8Array): void | Promise<void>;
-  /** The maximum size of the file in bytes. */
+  /** Maximum size of the file in bytes. */
   maxBytes: number;
-  /** Returns the rows of the "Method" sheet of a workbook. Called after all other sheets are written. */
+  /**
+   * Returns the rows of the workbook's "Method" sheet. Called after all other sheets are written, because the sheet
+   * contains their row counts.
+   */
   method(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
-/** The default statement of an export. Selects all ads in the order of arrival, with all columns except `json`. */
+/** Default SQL statement of an export. Selects all ads in the order of arrival, with all columns except `json`. */
 export const allAdsSql = `SELECT ${getColumnNames('ads')
   .filter((name) => name !== 'json')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /**
- * Runs statements and writes their rows to a file as they arrive, so that the rows are never all in memory. A workbook
- * gets one sheet per statement.
+ * Runs SQL statements and writes their rows to a file as they arrive, so that the rows are never all in memory. A
+ * workbook contains one sheet per statement.
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
 export async function writeExport(statements: readonly Statement[], { format, method, ...target }: ExportTarget) {
@@ -95,7 +103,7 @@ export async function writeExport(statements: readonly Statement[], { format, me
 
 const maxFirstRows = 3;
 
-/** Passes rows on and counts them. A statement may run twice, so the counts start again at the first row. */
+/** Counts rows while passing them on. A statement may run twice, so the counts are reset before the first row. */
 async function* countRows({ columns, rows, read, isAboutAds }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
   const column = columns.findIndex((name) => name === 'id' || name === 'adId');
   const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
@@ -124,12 +132,12 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
   }
 }
 
-/** The byte order mark. It makes spreadsheet applications read the file as UTF-8. */
+/** The byte order mark, with which spreadsheet applications recognize the file as UTF-8. */
 const byteOrderMark = '\ufeff';
 
 /**
- * Formats a row as a line of CSV (RFC 4180). Quotes texts that contain a character which any spreadsheet uses as its
- * list separator.
+ * Formats a row as a line of CSV (RFC 4180). Texts are quoted if they contain a character that any spreadsheet
+ * application uses as list separator.
  */
 async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string> {
   const signsToEscape = row.some((cell) => typeof cell === 'string' && functionCall.test(cell))
@@ -142,11 +150,12 @@ async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string
 }
 
 /**
- * Formats a text as a CSV cell. Inserts an apostrophe at each place from which a spreadsheet would run a formula.
+ * Formats a text as a CSV cell. To prevent CSV injection, inserts an apostrophe wherever a spreadsheet application
+ * would start a formula.
  *
- * A spreadsheet with another list separator does not recognize the quotes. It splits a text into several cells, so a
- * formula may begin inside the text. If no cell of the row can call a function, lines such as `- item of a list` are
- * harmless and stay unchanged.
+ * An application with a different list separator does not recognize the quotes and splits the text into several cells,
+ * so a formula may start in the middle of the text. If no cell of the row can call a function, lines such as `- item of
+ * a list` are harmless and remain unchanged.
  */
 async function formatCsvText(cell: string, signs: RegExp, pause: Pause): Promise<string> {
   if (isDate(cell)) return formatDate(cell);
@@ -160,15 +169,15 @@ async function formatCsvText(cell: string, signs: RegExp, pause: Pause): Promise
 }
 
 /**
- * `pieceChars` is the number of characters that are escaped without a pause, which takes a few milliseconds. Texts up
- * to `shortChars` take negligible time, so no pause follows them.
+ * `pieceChars` is the number of characters to escape before yielding to the event loop, which takes a few milliseconds.
+ * Texts up to `shortChars` take so little time that no yielding is needed.
  */
 const pieceChars = 32_768;
 const shortChars = 1000;
 
 /**
- * Splits a long text in front of list separators. A match of the `signs` pattern never spans two pieces, because it
- * begins with a list separator and contains no other one.
+ * Splits a long text before list separators. The pattern `signs` never matches across two pieces, because a match
+ * starts with a list separator and contains no other one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separator = /[;|\t\r\n]/g;
@@ -182,18 +191,18 @@ function* splitAtSeparators(text: string): Generator<string> {
   yield text.slice(start);
 }
 
-/** Formats a date in UTC for people and spreadsheets, e.g. `2026-06-14 12:30:05`. */
+/** Formats a date in UTC so that people and spreadsheet applications can read it, e.g. `2026-06-14 12:30:05`. */
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
 /** Matches texts that must be quoted in CSV. */
 const needsQuotes = /[",;|\t\r\n]/;
-/** Matches texts that could call a function or start a program (DDE). */
+/** Matches texts that could call a function or start another program (DDE). */
 const functionCall = /[|(]/;
-/** Matches the beginning of a text that a spreadsheet would run as a formula. Includes full-width signs. */
+/** Matches the start of a text that a spreadsheet application would run as a formula. Includes full-width signs. */
 const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-/** Matches a list separator in front of a sign that starts a formula. */
+/** Matches a list separator that is followed by a sign which starts a formula. */
 const formulaSign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Like `formulaSign`, but does not match `+` and `-` in front of a space, because these mark list items. */
+/** Like `formulaSign`, but ignores `+` and `-` before a space, because they usually mark list items. */
 const formulaSignExceptListItem = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>
@@ -203,28 +212,28 @@ type Write = (bytes: Uint8Array) => Promise<void>;
 type Pause = ReturnType<typeof createEventLoopYielder>;
 
 /**
- * The maximum number of rows below the header of a sheet, and of characters in a cell. Source: Excel specifications and
- * limits.
+ * Maximum number of rows below the header of a sheet, and maximum number of characters in a cell. Source: "Excel
+ * specifications and limits".
  */
 const maxSheetRows = 1_048_575;
 const maxSheetCellChars = 32_767;
-/** The largest integer that Excel stores exactly. Excel has 15 significant digits. */
+/** Largest integer that Excel stores exactly, because Excel has 15 significant digits. */
 const maxSheetInteger = 999_999_999_999_999;
-/** The first date that Excel counts correctly. Excel includes 29 February 1900 in its count, which never existed. */
+/** First date that Excel counts correctly. Excel counts 29 February 1900, a day that never existed. */
 const firstSheetDate = '1900-03-01';
-/** The serial number of 1 January 1970 in Excel, which counts days from the beginning of 1900. */
+/** Excel's number for 1 January 1970. Excel counts days from the beginning of 1900. */
 const excelDayOf1970 = 25_569;
 
 /**
- * A column of the result with its type. The type is known only after the last row. Therefore the statement runs twice:
- * first to determine the types, then to write the rows.
+ * A column of the result with its type. The type is known only after the last row has been read. The statement
+ * therefore runs twice: first to determine the types, then to write the rows.
  */
 interface TypedColumn {
   name: string;
   type: ColumnType;
-  /** True if all dates of the column are at midnight. They are then written without a time. */
+  /** True if all dates in the column are at midnight. They are then written without a time. */
   isDaysOnly: boolean;
-  /** The length of the longest cell in characters, at most `maxWidth`. */
+  /** Length of the longest cell in characters, at most `maxWidth`. */
   width: number;
 }
 
@@ -232,7 +241,7 @@ type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
 
 const maxWidth = 60;
 
-/** Reads all rows of a statement. Returns the type of each column, and the number of rows. */
+/** Reads all rows of an SQL statement to determine the type of each column. Also returns the number of rows. */
 async function readTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rows: number }> {
   const typedColumns = columns.map(
     (name): TypedColumn => ({ name, type: 'nothing', isDaysOnly: true, width: Math.min(name.length + 3, maxWidth) }),
@@ -286,7 +295,7 @@ async function writeWorkbook(
   await workbook.end();
 }
 
-/** The name of the last sheet of a workbook. Other sheets must not use this name. */
+/** Name of the last sheet of a workbook. No other sheet may have this name. */
 export const methodSheetName = 'Method';
 const methodColumns = [24, 48, 24, 12, 12, 12].map((width) => ({ title: '', width, style: 'plain' }) as const);
 
@@ -319,8 +328,8 @@ const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
 /**
- * The maximum number of cells and of characters in a Parquet row group. Writing a group blocks the event loop, so
- * groups are small.
+ * Maximum number of cells and characters in a Parquet row group. Groups are small, because writing a group blocks the
+ * event loop.
  */
 const groupCells = 40_000;
 const groupChars = 2_000_000;

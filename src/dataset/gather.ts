@@ -26,20 +26,20 @@ import {
 } from './gatherings.ts';
 import { classifyFailure, isCallAbandoned, type Stop, type StopSignals } from './stops.ts';
 
-/** What a call should read: a question, and the limits of the call. */
+/** What a call should read (filters or a collection), and the limits of the call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
   /**
-   * The maximum number of credits that this call may spend. If undefined, reading ends with the first result page that
-   * the service charges for.
+   * Maximum number of credits that this call may spend. If undefined, the call stops after the first page for which the
+   * service charges.
    */
   maxCredits: number | undefined;
-  /** True to read all result pages again instead of continuing an earlier gathering. */
+  /** True to read all pages again instead of continuing where an earlier call stopped. */
   fresh: boolean;
 }
 
-/** The parts of a tool call's context that gathering needs. */
+/** The part of a tool call's context that is needed to read and store ads. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
@@ -47,26 +47,27 @@ export interface GatherContext extends StopSignals {
   dataset(): Promise<Dataset>;
   /** Returns true if the response to a request is cached, so that the request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
-  /** Returns the number of matching ads, if a cached response states it. */
+  /** Returns how many ads match a search, if a cached response contains that number. */
   cachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
-   * Opens a credit limit for the API calls of this tool call. Without `maxCredits`, the first charge reaches the limit.
+   * Creates a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is 0, so that the call
+   * stops at the first charge.
    */
   callBudget(maxCredits?: number): Promise<CallBudget>;
   /** Waits for a named lock of the caller. Resolves to a function that releases the lock. */
   acquireLock(name: string): Promise<() => void>;
-  /** When the call started, in milliseconds since the epoch. */
+  /** Time at which the call started, in milliseconds since the Unix epoch. */
   now: number;
-  /** Returns the current time in milliseconds since the epoch. The time never goes backwards. */
+  /** Returns the current time in milliseconds since the Unix epoch. It never goes backwards. */
   clock(): number;
-  /** The time by which the call must end, as returned by `clock`. */
+  /** Time at which the call must end, comparable with `clock`. */
   deadline: number;
-  /** True if the user chose "first page only" in the confirmation form. The call then requests only one result page. */
+  /** True if the user chose "first page only" in the confirmation form. The call then requests only one page. */
   isFirstPageOnly: boolean;
   onProgress?: ReportProgress;
 }
 
-/** The progress of a long call. `progress` increases with each report. */
+/** The progress of a long call. `progress` must increase with each report. */
 export interface Progress {
   progress: number;
   total?: number;
@@ -76,41 +77,36 @@ export interface Progress {
 /** Sends a progress notification to the caller. */
 export type ReportProgress = (progress: Progress) => void;
 
-/** The outcome of a call that gathers ads. */
+/** The result of a call that reads and stores ads. */
 export interface GatherOutcome {
   /** The reason why the call stopped reading. */
   stop: Stop;
-  /** The gathering as it is stored. Undefined if nothing of it is stored. */
+  /** The gathering, i.e. the stored ads of this search. Undefined if nothing is stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
-  /** The number of ads that this call and earlier calls have read for the gathering. */
+  /** Number of ads of this search that this call and earlier calls have read. */
   readCount: number;
-  /** The normalized ids of the ads that this call has read. */
+  /** Normalized ids of the ads that this call has read. */
   idsReadByCall: ReadonlySet<string>;
-  /**
-   * The credits that this call has spent on the gathering. Charges that are still unknown count with their highest
-   * possible value.
-   */
+  /** Credits that this call has spent. If a charge is unknown, its highest possible value is counted. */
   spentCredits: number;
-  /**
-   * True if the call started the gathering again, because an earlier gathering with `fresh` had stopped too long ago to
-   * be continued.
-   */
+  /** True if the call had to start again, because an earlier call with `fresh` stopped too long ago to be continued. */
   hasStartedOver: boolean;
   /**
-   * Records that the caller has received the result. A later call with `fresh` then starts over instead of continuing.
+   * Records that the caller has received the result. After that, a call with `fresh` starts again instead of
+   * continuing.
    */
   markReturned(): Promise<void>;
 }
 
-/** A gathering that is ready to be read, with a snapshot of the dataset. */
+/** A gathering (the stored ads of one search) that can be continued, together with a snapshot of the dataset. */
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering of a question and passes it to `work`, which may read the missing result pages. Calls of the same
- * caller for the same question run one at a time.
+ * Opens the gathering (the stored ads) of a search and passes it to `work`, which may read the missing pages. If a
+ * caller sends several calls for the same search, they run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
- * @param work receives the gathering, and a function that reads the missing result pages
+ * @param work receives the gathering, and a function that reads the missing pages
  */
 export async function withOpenedGathering<Result>(
   { question, ...limits }: GatherRequest,
@@ -129,7 +125,7 @@ export async function withOpenedGathering<Result>(
   }
 }
 
-/** How long a call with `fresh` may continue a gathering that another call with `fresh` started, in milliseconds. */
+/** How long after its start a call with `fresh` can be continued by another call with `fresh`, in milliseconds. */
 const maxFreshAge = dayMs;
 
 async function openCurrentGathering(
@@ -141,13 +137,14 @@ async function openCurrentGathering(
   const [newestGathering] = findGatherings(contents, question);
   const startsOver = fresh && !(newestGathering && isFresh(newestGathering, contentsBefore, context.now));
   const opened = openGathering(question, contents, startsOver, context.clock());
-  /** True if an earlier gathering with `fresh` stopped too long ago to be continued. */
+  /** True if an earlier call with `fresh` stopped too long ago to be continued. */
   const isTooOld = startsOver && newestGathering?.fresh === true && !newestGathering.ended;
   return { ...opened, contents, isTooOld };
 }
 
 /**
- * Returns true if a call with `fresh` may continue a gathering. This is the case in two situations:
+ * Returns true if a call with `fresh` may continue a gathering (the stored ads of a search) instead of starting again.
+ * This is the case in two situations:
  *
  * - The gathering started after the call arrived.
  * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its end yet.
@@ -160,74 +157,71 @@ function isFresh({ id, parts }: Gathering, contentsBefore: DatasetContents, now:
 }
 
 /**
- * Result pages are cached only until the gathering has this many ads. The dataset already contains the ads, and a
+ * Once this many ads of a search have been read, further pages are not cached. The ads are in the dataset anyway, and a
  * second copy would use too much memory.
  */
 const maxCachedAds = 1000;
 /**
- * The maximum number of ad ids in one gathering, added up over its parts. Within this limit, the dataset evicts no ids
- * of a gathering that is being read.
+ * Maximum number of ad ids stored for one search, counted separately for each of its parts. Within this limit, the
+ * dataset evicts no ids of a search that is being read.
  */
 const maxInParts = 100_000;
-/** After this many consecutive result pages without a new ad, the service is considered to repeat itself. */
+/** If this many consecutive pages contain no new ad, the service is considered to repeat its pages. */
 const maxIdlePages = 3;
-/** A result page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
+/** A page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
 const slowestPageFactor = 1.5;
-/** The time to reserve for building the summary, in milliseconds: a fixed amount, plus an amount per ad. */
+/** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount per ad. */
 const summaryMs = { all: 300, each: 0.6 };
 
-/** The cursor of a result page, and its maximum number of ads. */
+/** The cursor of a page of results, and the maximum number of ads on it. */
 interface PagePosition {
   limit: number;
   cursor: string | null;
 }
 
-/** The state of a part while this call reads it. */
+/** The state of one part of a search while this call reads it. */
 interface PartRun extends GatheringPart {
-  /** True to request result pages even if their responses are cached. */
+  /** True to request pages even if their responses are cached. */
   fresh: boolean;
-  /** The normalized ids of all ads in the part. */
+  /** Normalized ids of all ads in this part. */
   ids: Set<string>;
-  /**
-   * The ids on the result pages that this call has read. An ad that only an earlier call has read still counts as new
-   * here.
-   */
+  /** Ids on the pages that this call has read. An ad counts as new even if an earlier call has read it. */
   listedIds: Set<string>;
-  /** The number of consecutive result pages without a new ad. */
+  /** Number of consecutive pages without a new ad. */
   idlePages: number;
   /**
-   * All requests that may be charged. Each promise settles when its request ends, even if the call was cancelled
-   * before.
+   * All requests that may be charged. Each promise settles when its request has finished, even if the call was
+   * cancelled earlier.
    */
   requests: Promise<unknown>[];
 }
 
 type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
 
-/** Reads the missing result pages of a gathering, one part at a time, within the limits of one call. */
+/** Reads the missing pages of a search, one part at a time, within the limits of one call. */
 class GatheringRun {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
   readonly #reopen: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
-  /** The gathering and its parts, each with its latest known progress. */
+  /** The stored ads of the search and of each part, with the latest known progress. */
   #openedGathering: OpenedGathering;
-  /** The normalized ids of the ads that any call has read, in all parts. */
+  /** Normalized ids of all ads that this or an earlier call has read, in all parts. */
   readonly #adIds = new Set<string>();
-  /** The normalized ids of the ads that this call has read. */
+  /** Normalized ids of the ads that this call has read. */
   readonly #idsReadByCall = new Set<string>();
-  /** The number of ads listed in all parts. An ad that is in two parts counts twice. */
+  /** Number of ads listed in all parts. An ad that belongs to two parts is counted twice. */
   #listedCount = 0;
   /**
-   * The maximum number of ads in the gathering: the limit of the request, or the number of ads that fit into the
+   * Maximum number of ads to read for this search: the limit of the request, or the number of ads that fit in the
    * dataset, whichever is lower.
    */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { max: number; accepted: number };
   #slowestPageMs = 0;
-  /** The number of result pages that this call has read. */
+  /** Number of pages that this call has read. */
   #pagesRead = 0;
 
   private constructor(
@@ -245,7 +239,7 @@ class GatheringRun {
     this.#pageSizes = { max: getMaxPageSize(request.question, context.adFilters), accepted: 0 };
   }
 
-  /** Reads the missing result pages and returns the outcome. */
+  /** Reads the missing pages and returns what was read and why reading stopped. */
   static async read(
     request: GatherRequest,
     opened: OpenedGathering,
@@ -286,7 +280,7 @@ class GatheringRun {
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.question)?.state.ended !== false) continue;
       const stop = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
-      // If one part repeats its result pages, continue with the other parts.
+      // If the service repeats the pages of one part, continue with the other parts.
       if (stop.deadEnd === 'repeats') repeatingStop ??= stop;
       else if (stop.reason !== 'end') return stop;
     }
@@ -297,8 +291,8 @@ class GatheringRun {
   }
 
   /**
-   * Reads a part while holding its lock, so that no other call reads the same part. The lock is released after the last
-   * request of the part has ended.
+   * Reads a part of the search while holding its lock, so that no other call reads the same part at the same time. The
+   * lock is released after the last request has finished.
    */
   async #readPartWithLock(question: string): Promise<Stop> {
     const releaseLock = await this.#context
@@ -307,7 +301,7 @@ class GatheringRun {
     if (typeof releaseLock !== 'function') return releaseLock;
     const requests: Promise<unknown>[] = [];
     try {
-      // Other calls may have read pages of the part while this call waited for the lock.
+      // Other calls may have read pages of this part while this call was waiting for the lock.
       this.#continueFrom(await this.#reopen());
       const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
@@ -317,13 +311,13 @@ class GatheringRun {
       if (stop.deadEnd) await this.#saveSplitGathering({ fresh: false });
       return stop;
     } finally {
-      // Requests continue after their caller has left. Hold the lock until they end, so that the next call continues
-      // after their result pages.
+      // Requests continue even if their caller disconnects. Hold the lock until they finish, so that the next call
+      // continues after their pages.
       void Promise.all(requests).then(releaseLock);
     }
   }
 
-  /** Reads result pages of a part until the part ends or a limit is reached. */
+  /** Reads pages of a part until there are no more pages or a limit is reached. */
   async #readPart(part: PartRun): Promise<Stop> {
     if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEnd: 'repeats' };
     const total = part.state.found === null ? await this.#findTotal(part) : undefined;
@@ -333,7 +327,8 @@ class GatheringRun {
       const limit = this.#findReachedLimit();
       if (limit) return limit;
       const totalAds = part.state.found ?? total?.ads;
-      // Some services charge for the requested number of ads. So the last page requests only as many ads as remain.
+      // Some services charge for the requested number of ads rather than the returned number. Request only as many ads
+      // as remain on the last page.
       const remainingAds =
         isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
       try {
@@ -344,8 +339,8 @@ class GatheringRun {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
-      // A service inside this process responds without any I/O. Yield to the event loop, so that other work can run
-      // between two pages.
+      // A local library in this process responds without any I/O. Yield to the event loop between two pages, so that
+      // other work can run.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
@@ -360,7 +355,7 @@ class GatheringRun {
     return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
-  /** Records that continuing this part is useless, so that a later call with `fresh` starts over. */
+  /** Records that it is useless to continue this part, so that a later call with `fresh` starts again. */
   async #endPart({ state }: PartRun, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<Stop> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
@@ -368,7 +363,7 @@ class GatheringRun {
     return { reason: 'error', error, deadEnd };
   }
 
-  /** Reads the next result page of a part. If the service refuses the page size, tries smaller sizes. */
+  /** Reads the next page of a part. If the service refuses the page size, tries smaller sizes. */
   async #readPage(part: PartRun, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
@@ -391,7 +386,7 @@ class GatheringRun {
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = smallerPageSizes.find((size) => size < limit);
-        // The service may have refused the page because it is too small, so try the largest size once.
+        // The service may have refused the page because it was too small, so try the largest size once.
         if (limit === max && limit < sizes.max) max = Infinity;
         else if (smallerSize === undefined || limit <= sizes.accepted) throw error;
         else sizes.max = smallerSize;
@@ -401,16 +396,16 @@ class GatheringRun {
     }
   }
 
-  /** Requests a result page and stores it. The page is stored even if the caller leaves before the response arrives. */
+  /** Requests a page and stores it, even if the caller disconnects before the response arrives. */
   async #requestPage(part: PartRun, position: PagePosition): Promise<void> {
     let pageStoring: Promise<void> | undefined;
     const storePageOnce = (answer: ListAnswer) => {
       pageStoring ??= this.#storePage(part, answer);
       return pageStoring;
     };
-    // The service charges for a page that it has sent, even if the caller has left. Store the page in any case.
+    // The service charges for every page it has sent. Store the page even if the caller has disconnected.
     const onSending = (sending: Promise<Answer>) => {
-      // Ignore errors here: `storePageOnce` at the end of this method throws the same error.
+      // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
       const storingPage = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
       part.requests.push(storingPage);
       return storingPage;
@@ -419,9 +414,9 @@ class GatheringRun {
     const uncached = this.#adIds.size >= maxCachedAds;
     const callOptions = { fresh: part.fresh, uncached, creditLimit: this.#callBudget, onSending };
     const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
-    // A response without a sequence number counts as older than every response with one.
+    // A response without a sequence number counts as older than all responses with one.
     const { order = 0, receipt, raw } = answer;
-    // The dataset may have evicted the ads of a cached response, so add them again.
+    // Add the ads of a cached response again, because the dataset may have evicted them.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
@@ -431,7 +426,7 @@ class GatheringRun {
     await storePageOnce(answer);
   }
 
-  /** Stores the progress of a part after a result page, including the ad ids on the page. */
+  /** Stores the progress of a part after a page was read, including the ad ids on that page. */
   async #storePage(part: PartRun, answer: ListAnswer): Promise<void> {
     const { state, listedIds } = part;
     const { ids, found } = await readListAnswer(part.question, answer);
@@ -446,7 +441,8 @@ class GatheringRun {
     const nextState = {
       ...state,
       found: found ?? state.found,
-      // `listed` can exceed the number of stored ids, because the gathering may have lost ids of earlier pages.
+      // `listed` can be higher than the number of stored ids, because the dataset may have evicted ids of earlier
+      // pages.
       listed: Math.max(state.listed, idsBefore) + added,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
@@ -461,9 +457,9 @@ class GatheringRun {
   }
 
   /**
-   * Stores the state of the whole gathering if its question has `split`. Without `split`, the gathering is its own only
-   * part, and storing the part is enough. Called for the first time after the first result page: a gathering without
-   * pages must not replace an earlier one.
+   * Stores the state of a split search as a whole. A search without `split` has only one part, whose state is already
+   * stored. The state is first stored after the first page, because a search without pages must not replace an earlier
+   * result.
    */
   async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
@@ -508,9 +504,7 @@ class GatheringRun {
   }
 }
 
-/**
- * Returns the number of ads that match a question, from a stored gathering or a cached response, whichever is newer.
- */
+/** Returns how many ads match a search, from its stored result or from a cached response, whichever is newer. */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
     question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
@@ -519,11 +513,11 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
   return gathering && gathering.answerOrder > (cachedTotal?.order ?? 0) ? gatheredTotal : cachedTotal;
 }
 
-/** Returns the API operation that lists the ads of a question. */
+/** Returns the API operation that lists the ads: `searchAds`, or `listCollectionItems` for a collection. */
 export const getListOperation = ({ collectionId }: GatheringQuestion) =>
   collectionId === undefined ? 'searchAds' : 'listCollectionItems';
 
-/** Builds the API request for a result page of a question. */
+/** Builds the API request for one page of a search or collection. */
 function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
   const position = { limit, ...(cursor !== null && { cursor }) };
   if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
@@ -531,7 +525,7 @@ function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit,
 }
 
 async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListAnswer) {
-  // Import the API client on first use, which shortens the start of the process.
+  // Import the API client on first use instead of at startup, so that the process starts faster.
   const { readAds } = await import('../api/client.ts');
   const collectionAnswer = answer as ApiAnswer<'listCollectionItems'>;
   const ids = readAds(collectionAnswer).map(({ id }) => id);
@@ -545,14 +539,15 @@ async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListA
 }
 
 /**
- * Returns when the service sent a response, in milliseconds since the epoch. Subtracts the age of a cached response.
+ * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. For a cached response,
+ * its age is subtracted.
  */
 export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);
 
 /**
- * Returns the maximum page size for a question, from the described maximum of the filter `limit` or from the API
- * document.
+ * Returns the maximum page size, which is the described maximum of the filter `limit`. If there is none, returns the
+ * limit from the API document.
  */
 export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;
@@ -560,9 +555,7 @@ export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: rea
   return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
 }
 
-/**
- * The page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing.
- */
+/** Page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing. */
 const smallerPageSizes = [50, 20, 10];
 
 const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>

@@ -18,13 +18,13 @@ import {
 import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** The schema of counter changes, e.g. `{ duplicates: { rose: 6, fell: 1 } }`. */
+/** Schema for changes of the service's counters, e.g. `{ duplicates: { rose: 6, fell: 1 } }`. */
 export const CounterChangesView = z
   .looseObject({})
   .optional()
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
-/** The schema of changes since the last complete gathering of the same question. `fresh` is the number of new ads. */
+/** Schema for the changes since the same search was last read completely. `fresh` is the number of new ads. */
 const SinceLast = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
@@ -35,14 +35,14 @@ const SinceLast = z
   })
   .meta({ title: 'SinceLast' });
 
-/** Descriptions of the credit fields, which all estimates share. */
+/** Descriptions of the credit fields. All estimates share them. */
 export const estimateMeanings = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
   atMost: 'Most credits that the calls may cost. Missing if unknown.',
 };
 
-/** The schema of the estimated price of reading the remaining ads. */
+/** Schema for the estimated price of reading the remaining ads. */
 export const EstimateView = z
   .looseObject({
     ads: z
@@ -58,8 +58,8 @@ export const EstimateView = z
 export type EstimateView = DataOf<typeof EstimateView>;
 
 /**
- * Builds the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. Sums are
- * rounded, because adding fractional credits causes floating-point errors.
+ * Returns the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. The prices
+ * are rounded, because sums of fractional credits contain floating-point errors.
  */
 export function buildCreditRange(least: number, most: number | undefined) {
   const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
@@ -72,7 +72,7 @@ export const StopView = {
   problem: z.string().optional().describe('Text of the error.'),
 };
 
-/** The schema of the structured result of `gather_ads`. */
+/** Schema for the structured result of `gather_ads`. */
 export const GatherOutput = z.looseObject({
   gathering: z
     .string()
@@ -106,11 +106,11 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** The maximum number of ids in `gone`. */
+/** Maximum number of ids in `gone`. */
 const maxListedGoneIds = 40;
 
 /**
- * Builds the structured result of a call that gathered ads.
+ * Builds the structured result of a call that read ads.
  * @param options `before`: snapshot of the dataset from the beginning of the call
  */
 export async function buildGatherOutput(

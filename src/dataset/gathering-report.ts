@@ -30,7 +30,7 @@ export function formatGathering(output: GatherOutput): string {
   ]);
 }
 
-/** Formats the first line: how many ads were read, and whether the gathering is complete. */
+/** Formats the first line of the result: how many ads were read, and whether these are all ads of the search. */
 function formatHeadline(output: GatherOutput): string {
   const {
     gathering,
@@ -45,7 +45,7 @@ function formatHeadline(output: GatherOutput): string {
     unlisted,
     repeats,
   } = output;
-  // For an incomplete gathering, state first that a limit stopped it, which ads are missing, and the price of the rest.
+  // If a limit stopped the call, first say which limit, which ads are missing, and what reading them costs.
   if (incomplete)
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
@@ -61,16 +61,16 @@ const unlistedText = (ads: number) =>
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
-/** A note for calls that started over instead of continuing an old gathering. */
+/** Note for calls that had to start again instead of continuing an older call. */
 export const restartNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
-/** Explains how to read the ads of a complete gathering again. */
+/** Explains how to read the ads of a search again after all of them were read. */
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats a note that the dataset cannot take more ads of the gathering. Returns undefined if another limit ended the
- * call.
+ * Formats a note that the dataset has no space for more ads of this search. Returns undefined if the call stopped for
+ * another reason.
  */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxInParts }: Stop,
@@ -81,7 +81,7 @@ export function formatDatasetLimit(
   return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 
-/** Builds the result fields that state why the call stopped and how to continue. */
+/** Returns the result fields that explain why the call stopped and how to continue. */
 export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: ErrorContext) {
   const next = deadEnd ? startOverHint : nextSteps[reason];
   const isOwnLimit = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
@@ -94,12 +94,12 @@ export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: E
   };
 }
 
-/** Explains errors in words. Used when a result contains both an error and the ads that were read before the error. */
+/** Explains errors in words. Used if a result contains both an error and the ads that were read before it. */
 export interface ErrorContext {
   explain(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
-/** How to continue, for each reason to stop. */
+/** How the caller can continue, for each reason to stop. */
 const nextSteps: Record<Stop['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,

@@ -9,24 +9,24 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { type Differences, formatCounterChanges } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** Gives access to the reader of ad rows. */
+/** Gives access to the object that reads ads as table rows. */
 export interface RowContext {
   adRows(): AdRowReader;
 }
 
 /**
- * Replaces the long texts of an ad with null. A summary does not need them, and all ads of a gathering are in memory at
- * once.
+ * Replaces the long texts of an ad with null. A summary does not need them, and they would take too much memory for all
+ * ads of a search.
  */
 const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
-/** The rows that a summary is computed from. */
+/** The table rows from which a summary is computed. */
 interface GatheredRows {
   ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
 }
 
-/** Reads the rows of a gathering's ads for its summary. */
+/** Reads the table rows of the given ads for a summary. */
 export async function readGatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows }: RowContext) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
@@ -39,8 +39,8 @@ export async function readGatheredRows(ids: ReadonlySet<string>, contents: Datas
 }
 
 /**
- * Formats the changes since the last complete gathering of the same question.
- * @param at when that gathering was read, in milliseconds since the epoch
+ * Formats the changes since the same search was last read completely.
+ * @param at time of that earlier reading, in milliseconds since the Unix epoch
  */
 export function formatDifferences(at: number, { newIds, updatedIds, goneIds, counters }: Differences): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
@@ -55,9 +55,7 @@ export function formatDifferences(at: number, { newIds, updatedIds, goneIds, cou
 
 const maxIdsInText = 12;
 
-/**
- * Formats a line that lists the first ids and states how many more there are. Returns undefined if there are no ids.
- */
+/** Formats the first ids on one line and says how many more there are. Returns undefined if there are no ids. */
 function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shownIds = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
@@ -66,8 +64,8 @@ function formatIdsLine(label: string, ids: readonly string[]): string | undefine
 }
 
 /**
- * Formats the summary of a gathering: the number of ads by property, with one property per line. Values come from third
- * parties, so they are sanitized and shortened.
+ * Summarizes the ads of a search as text. Each line has the number of ads per value of one property. The values are
+ * third-party text, so they are sanitized and shortened.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   const lines = buildSummaryLines(rows);
@@ -77,7 +75,7 @@ export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
-/** A line of the summary, or a function that formats the line with a fraction of its values, from 0 to 1. */
+/** A line of the summary, or a function that formats the line with only a share of its values (0 to 1). */
 type Line = string | ((share: number) => string);
 
 function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
@@ -98,7 +96,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const lastSeen = findSeenDays(selectAdsByState(null));
   const days = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastRead = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // If the state of every ad is known, `running` already states this number.
+  // If the state of every ad is known, `running` already contains this number.
   const runningText =
     unknown > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
   const placeholders = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
@@ -117,7 +115,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
     formatNumbers('Days running', days),
     ...(videoSeconds.some((seconds) => seconds !== null) ? [formatNumbers('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // Every ad with visible text has a variant.
+    // Every ad with visible text belongs to a variant, i.e. a group of nearly equal texts.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     countValues('First lines', readValues('firstLine'), 6, quote),
     ...(placeholders > 0
@@ -128,7 +126,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   ];
 }
 
-/** Formats how many ads lack a date. Returns an empty list if no date is missing. */
+/** Formats how many ads lack each date. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
   const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
     const unknown = ads.filter((ad) => ad[name] === null).length;
@@ -151,33 +149,33 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
   ];
 }
 
-/** A value of an ad. Values with the same `key` are counted together under their most frequent spelling. */
+/**
+ * A value of an ad's field. Values with the same `key` are counted together and shown in their most frequent spelling.
+ */
 type Value = { key: string; spelling: string } | null;
 
 const toValue = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
 /**
- * Creates a value from a case-insensitive code such as `VIDEO` or `DE`. SQL and the filters of a local library ignore
- * the case of such codes in the same way.
+ * Creates a value from a code such as `VIDEO` or `DE`, ignoring case. SQL and the filters of a local library ignore the
+ * case of such codes too.
  */
 const toCodeValue = (cell: Cell): Value =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
-/**
- * Returns the advertiser of each ad. The page name is used if any ad of the advertiser has one, otherwise the page id.
- */
+/** Returns the advertiser of each ad: the page name if any of the advertiser's ads has one, otherwise the page id. */
 function listAdvertisers(ads: GatheredRows['ads']): Value[] {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const namedKeys = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (findAdvertiserKey(ad) ?? []))));
   return ads.map((ad) => {
     const key = findAdvertiserKey(ad);
     if (key === null) return null;
-    // Empty spellings are never shown, so the page id appears only if no ad of the page has a name.
+    // An empty spelling is never shown, so the page id appears only if no ad of the page has a name.
     return { key, spelling: ad.pageName ?? (namedKeys.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
 
-/** Returns the countries of all ads, plus null for each ad without a country. */
+/** Returns the countries of all ads, with null for each ad without a country. */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
   const ids = new Set(ads.map(({ id }) => id));
   const knownCountries = countries.filter(({ id }) => id !== null && ids.has(id));
@@ -192,7 +190,7 @@ const compareNames: Order = ([left], [right]) => (left < right ? -1 : 1);
 const compareByFrequency: Order = (left, right) => right[1] - left[1] || compareNames(left, right);
 const compareNewestFirst: Order = (left, right) => compareNames(right, left);
 
-/** Returns a line with the number of ads per value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
+/** Formats the number of ads per value on one line, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function countValues(
   label: string,
   values: readonly Value[],
@@ -209,7 +207,7 @@ function countValues(
     const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
     const otherValues = sorted.filter((value) => !shownValues.includes(value));
     const parts = [
-      // Shorten values only after counting, because two values may differ only beyond the cut.
+      // Shorten values only after counting, because two values may have the same beginning.
       ...shownValues.map(([value, ads]) => `${formatName(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
@@ -221,8 +219,8 @@ function countValues(
 }
 
 /**
- * Returns the most frequent values in their sorted order. No omitted value is more frequent than a returned one. If
- * only one value would be omitted, it is returned as well, because its name takes no more space than "1 other".
+ * Returns the most frequent values without changing their order. If only one value would be omitted, it is returned
+ * too, because its name takes no more space than "1 other".
  */
 function selectShownValues(sorted: readonly Counted[], max: number): readonly Counted[] {
   if (max >= sorted.length - 1 && max > 0) return sorted;
@@ -241,7 +239,7 @@ function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string
   return spelling;
 }
 
-/** The maximum length of a value in tokens. */
+/** Maximum length of a value in tokens. */
 const valueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */

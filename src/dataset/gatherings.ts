@@ -8,21 +8,24 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
-/** The question of a gathering: filters, optionally with a `split` into parts, or a collection. */
+/**
+ * Describes which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search into
+ * parts, each with additional filters.
+ */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
   split?: readonly Filters[] | undefined;
   collectionId?: string | undefined;
 }
 
-/** Returns a key that is equal for equal questions. The order of filters does not matter. */
+/** Returns a key that identifies a search. The order of the filters does not matter. */
 export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
   hash('sha256', toCanonicalJson([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
 const listParts = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** Removes repeated parts from the `split` of a question. */
+/** Removes duplicate parts from the `split` of a search. */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
   const keys = listParts(question).map(getQuestionKey);
   const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
@@ -30,10 +33,10 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
 }
 
 /**
- * Creates the state of a new gathering. Its id is derived from the question and the sequence number, so two processes
- * that start the same gathering create the same id.
- * @param at when the gathering starts, in milliseconds since the epoch
- * @param order the sequence number of the gathering
+ * Creates the state of a new gathering (the stored ads of one search). Its id is derived from the search and the
+ * sequence number, so two processes that start the same gathering create the same id.
+ * @param at time at which the gathering starts, in milliseconds since the Unix epoch
+ * @param order sequence number of the gathering
  */
 export function createGathering(question: GatheringQuestion, at: number, order = at, fresh = false): GatheringState {
   const key = getQuestionKey(question);
@@ -59,22 +62,22 @@ export function createGathering(question: GatheringQuestion, at: number, order =
   };
 }
 
-/** A part of a gathering, with its question and its progress. */
+/** A part of a split search, with its filters and its progress. */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
-  /** The stored gathering of the part. Undefined if nothing of the part is stored. */
+  /** The stored ads of this part. Undefined if nothing is stored. */
   stored: Gathering | undefined;
 }
 
 /**
- * Opens the gathering of a question: the newest stored one, or a new one. Also returns the progress of each part. A
- * gathering without `split` is its own only part.
- * @param fresh true to start a new gathering even if an earlier one exists
+ * Opens the newest gathering (the stored ads) of a search, or creates one. Also returns the progress of each part. A
+ * search without `split` has a single part.
+ * @param fresh true to create a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
-  // The new gathering must sort after all others, even if other processes have clocks that are ahead.
+  // The new gathering must sort after all others, even if the clocks of other processes are ahead.
   const order = contents.gatherings.reduce((next, gathering) => Math.max(next, gathering.order + 1), now);
   const state = newestGathering ? newestGathering.state : createGathering(question, now, order, fresh);
   if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newestGathering }] };
@@ -89,8 +92,9 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
 }
 
 /**
- * Determines where reading of a part continues. Prefers a complete gathering of the part, however old, then the one
- * that `all` has started for the part, then the newest. If `all` has `fresh`, gatherings older than `all` are ignored.
+ * Determines where to continue reading a part of a search. Prefers a complete gathering of the part regardless of its
+ * age, then the gathering that the whole search started for the part, then the newest one. With `fresh`, gatherings
+ * older than the whole search are ignored.
  */
 function findPartState(
   question: GatheringQuestion,
@@ -106,7 +110,7 @@ function findPartState(
   return { question, state: stored ? stored.state : createGathering(question, startedAt, order, fresh), stored };
 }
 
-/** Returns the question of a stored gathering. */
+/** Returns the search whose ads a gathering contains. */
 export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
   if (collectionId !== null) return { collectionId };
   if (parts.length === 0) return { filters: filters ?? {} };
@@ -114,15 +118,15 @@ export function getQuestion({ filters, collectionId, parts }: Gathering): Gather
   return { filters: commonFilters, split: split as readonly Filters[] };
 }
 
-/** Returns the stored gatherings of a question, the newest first. */
+/** Returns the gatherings (stored results) of a search, newest first. */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = getQuestionKey(question);
   return gatherings.filter((gathering) => gathering.question === key).reverse();
 };
 
 /**
- * Returns the newest complete gathering of a broader question, or undefined. A question is broader if all of its
- * filters are also filters of this question, with the same values.
+ * Returns the newest complete gathering of a broader search, or undefined. A search is broader if all of its filters
+ * also occur in this search with the same values, so its result includes all ads of this search.
  */
 export function findBroaderGathering(
   { gatherings }: Pick<DatasetContents, 'gatherings'>,
@@ -142,14 +146,14 @@ export function findBroaderGathering(
   );
 }
 
-/** Returns the newest gathering of each question. */
+/** Returns the newest gathering (stored result) of each search. */
 export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] => [
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
 
 /**
- * Returns the newest complete gathering of each question. These gatherings contain the ads that the service listed most
- * recently. A gathering with `split` is left out once one of its parts was read again.
+ * Returns the newest complete gathering (stored result) of each search. They contain the ads that the service listed
+ * most recently. A gathering of a split search is omitted once one of its parts was read again.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newestByQuestion = new Map(
@@ -160,7 +164,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 }
 
 /**
- * Returns the number of ads that come only from searches or from earlier gatherings. Returns 0 if nothing was gathered.
+ * Returns how many ads come only from single searches or from replaced gatherings. Returns 0 if the dataset has no
+ * gatherings.
  */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
@@ -168,15 +173,15 @@ export function countAdsOutsideGatherings(contents: DatasetContents): number {
   return contents.ads.filter(({ id }) => !gatheredIds.has(normalizeAdId(id))).length;
 }
 
-/** Returns the number of ads in the dataset that are part of any gathering. */
+/** Returns how many ads of the dataset belong to at least one gathering (the stored ads of one search). */
 export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads' | 'gatherings'>): number {
   const gatheredIds = new Set(gatherings.flatMap(({ adIds }) => [...adIds]));
   return ads.filter(({ id }) => gatheredIds.has(normalizeAdId(id))).length;
 }
 
 /**
- * Adds up the credits charged for all gatherings of the dataset. The sum is exact if the service stated every charge
- * and no gathering was evicted.
+ * Adds up the credits charged for all stored searches. The sum is exact if the service reported every charge and no
+ * gathering (stored result) was evicted.
  */
 export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
@@ -185,15 +190,14 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
 }
 
 /**
- * Returns the gatherings that contain the ad ids: the stored parts if the question has `split`, otherwise the gathering
- * itself.
+ * Returns the gatherings that store the ad ids: one for each part of a split search, otherwise the gathering itself.
  */
 const listReadParts = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Formats the number of matching ads if only some parts state a total, e.g. `90 found in 2 of 3 parts`. Otherwise
- * returns undefined.
+ * Formats the number of matching ads for a search of which only some parts have a known total, e.g. `90 found in 2 of 3
+ * parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const totals = storedParts.flatMap((part) => part.found ?? []);
@@ -201,17 +205,17 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
   return `${formatNumber(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
 }
 
-/** Returns how many ads `found` counts more than once, because they are in several parts. */
+/** Returns how many ads `found` counts more than once, because they belong to several parts. */
 export const countRepeats = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** Returns how many ads the service counted but did not list, although the last result page was reached. */
+/** Returns how many ads the service counted but never listed, although the last page was read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended ? sumOf(listReadParts(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
 
 /**
- * Returns true if the gathering has ended and the ids of all listed ads are still stored. The ads themselves may have
- * been evicted.
+ * Returns true if all pages were read and the ids of all listed ads are still stored. The ads themselves may have been
+ * evicted.
  */
 export const hasAllIds = (gathering: Gathering): boolean =>
   gathering.ended &&
@@ -229,17 +233,17 @@ export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, numbe
   return orders;
 }
 
-/** A period of time. Both ends are in milliseconds since the epoch. */
+/** A period of time. Both ends are in milliseconds since the Unix epoch. */
 interface Period {
   from: number;
   to: number;
 }
 
-/** Returns the period in which all gatherings were read. Returns undefined if nothing was gathered. */
+/** Returns the period in which all stored searches were read. Returns undefined if there are none. */
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // For a gathering with `split`, `gatheredAt` is the time of its oldest part. The newest time is in `state`.
+  // For a split search, `gatheredAt` is the time of its oldest part. The newest time is in `state`.
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -248,14 +252,14 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 }
 
 /**
- * Returns the times up to which launches of ads are known, in milliseconds since the epoch.
+ * Returns up to which times the launches of ads are known, in milliseconds since the Unix epoch.
  *
- * - `complete`: the earliest of the times at which each question was last read. Launches up to this time are known for
- *   all questions.
- * - `partial`: the time of the latest API response. Between the two times, launches are known only for questions that
+ * - `complete`: for each search, take the time at which it was last read. This is the earliest of these times. Launches
+ *   before it are known for all searches.
+ * - `partial`: the time of the latest API response. Between the two times, launches are known only for searches that
  *   were read again.
  *
- * Without gatherings, both are the time of the latest API response. Returns undefined for an empty dataset.
+ * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
@@ -272,8 +276,8 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
 }
 
 /**
- * Returns the newest gathering of each question, the newest first. Includes a part of another gathering only if the
- * part was also paid for separately.
+ * Returns the newest gathering (stored result) of each search, newest first. A part of a split search is included only
+ * if it was also paid for separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -283,11 +287,11 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
-/** Formats a question as JSON, or as the id of its collection. */
+/** Formats the filters of a search as JSON, or the id of its collection as text. */
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
-/** Formats a question for people, e.g. `countries: US; active: true (in 3 parts)`. */
+/** Formats a search for people, e.g. `countries: US; active: true (in 3 parts)`. */
 export function formatQuestion(gathering: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
   const { filters, collectionId, parts } = gathering;
   if (collectionId !== null) return `collection ${collectionId}`;
@@ -300,23 +304,23 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
-/** The differences between two gatherings of the same question. All lists contain ad ids. */
+/** The differences between two stored results of the same search. All lists contain ad ids. */
 export interface Differences {
   newIds: string[];
   /**
-   * Ads whose content has changed since the earlier gathering read them. It does not matter which call read the change
+   * Ads whose content changed after the earlier result was read. It does not matter which call noticed the change
    * first.
    */
   updatedIds: string[];
   goneIds: string[];
-  /** Changes of the service's counters for ads that are in both gatherings. */
+  /** Changes of the service's counters for ads that are in both results. */
   counters: CounterChanges;
 }
 
-/** The number of ads for which each counter rose or fell. */
+/** For each counter of the service, the number of ads for which it rose and fell. */
 export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
 
-/** Returns the last complete gathering of the same question before `gathering`. */
+/** Returns the complete gathering of the same search that precedes `gathering`. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlierGatherings = contents.gatherings.filter(
@@ -325,7 +329,7 @@ export function findPreviousComplete(gathering: Gathering, contents: DatasetCont
   return earlierGatherings.findLast(({ complete }) => complete);
 }
 
-/** Compares a gathering with an earlier one of the same question. */
+/** Compares the stored ads of a search with an earlier result of the same search. */
 export function compareGatherings(
   earlierGathering: Gathering,
   gathering: Gathering,
@@ -338,7 +342,7 @@ export function compareGatherings(
   const counters: CounterChanges = {};
   for (const item of readItems) {
     const order = orders.get(normalizeAdId(item.id));
-    // An ad that was evicted and then read again has lost its earlier versions, so changes cannot be detected.
+    // If an ad was evicted and read again, its earlier versions are lost and changes cannot be detected.
     if (order === undefined || item.firstOrder > order) continue;
     const versionBefore = findVersionAt(order, item);
     if (versionBefore === undefined || !hasSameContent(versionBefore, item)) updatedItems.push(item);

@@ -5,7 +5,7 @@ import { groupBy } from '../views/lists.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** A label that the user has put on an ad. The value is null if the label has only a name. */
+/** A label that the user has attached to an ad. `value` is null if the label consists only of a name. */
 export interface Label {
   label: string;
   value: string | null;
@@ -17,27 +17,30 @@ interface AdLabel extends Label {
   labelledAt: string;
 }
 
-/** The maximum length of a label name, in characters. */
+/** Maximum length of a label's name, in characters. */
 export const maxLabelChars = 40;
-/** The maximum length of a label value, in characters. */
+/** Maximum length of a label's value, in characters. */
 export const maxLabelValueChars = 200;
 
-/** Normalizes a name: one line, no invisible characters, Unicode form NFC. Names that look the same are then equal. */
+/**
+ * Normalizes a name to one line of Unicode form NFC without invisible characters, so that names that look the same are
+ * equal.
+ */
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /**
- * Returns the record id of a label. An ad has at most one label of each name. The id is unambiguous, because names have
- * no line breaks.
+ * Returns the record id of a label. An ad can have only one label with the same name. The id is unambiguous, because
+ * names contain no line breaks.
  */
 export const buildLabelId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
-/** The stored form of a label. `at` is in milliseconds since the epoch. */
+/** A label as it is stored. `at` is in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 /** Creates the stored form of a label. */
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
 /**
  * Groups labels by ad id.
- * @param selectedIds ids of the ads whose labels are returned; default: all
+ * @param selectedIds ids of the ads whose labels are returned; all ads by default
  */
 export function groupLabelsByAd(
   { labels }: { labels: RecordsById },
