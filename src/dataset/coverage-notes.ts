@@ -147,9 +147,12 @@ export function formatOneDayAdvertisers(
       ({ pageName, pageId, seenOnDay, ads, day }) =>
         `${formatNumber(seenOnDay)} of ${formatCount(ads, 'ad')} of ${quoteAdvertiser({ pageName, pageId })} on ${day}`,
     );
-  const more = advertisers.length - named.length;
-  const all = joinNames([...named, ...(more > 0 ? [`nearly all ads of ${formatNumber(more)} more`] : [])]);
-  return `Last seen on one day: ${all}. ${meaning}`;
+  const unnamedCount = advertisers.length - named.length;
+  const advertiserList = joinNames([
+    ...named,
+    ...(unnamedCount > 0 ? [`nearly all ads of ${formatNumber(unnamedCount)} more`] : []),
+  ]);
+  return `Last seen on one day: ${advertiserList}. ${meaning}`;
 }
 
 /** If the share of ads with a value for a field is below this threshold, the field is reported as incomplete. */
@@ -191,11 +194,11 @@ export function formatFieldGaps(read: ReadFields, { named, inRows, getName }: Ga
   const total = named ? sumCounts(read.adsByAdvertiser, named) : read.ads;
   const gaps = read.fields
     .map((field) => {
-      const known = named ? total - sumCounts(field.missingByAdvertiser, named) : field.ads;
-      const hasGap = known < minKnownShare * total;
+      const adsWithValue = named ? total - sumCounts(field.missingByAdvertiser, named) : field.ads;
+      const hasGap = adsWithValue < minKnownShare * total;
       const candidates = hasGap ? (named ?? read.adsByAdvertiser.keys()) : (inRows ?? []);
-      const worst = getName && known > 0 ? findWorst([...candidates], known / total, field, read) : [];
-      return { name: field.name, known, hasGap, worst };
+      const worst = getName && adsWithValue > 0 ? findWorst([...candidates], adsWithValue / total, field, read) : [];
+      return { name: field.name, known: adsWithValue, hasGap, worst };
     })
     .filter(({ hasGap, worst }) => hasGap || worst.length > 0)
     .sort((left, right) => left.known - right.known || (left.name < right.name ? -1 : 1));
@@ -206,9 +209,9 @@ export function formatFieldGaps(read: ReadFields, { named, inRows, getName }: Ga
     );
     return `${name} (${[formatNumber(known), worstTexts.join(', ')].filter(Boolean).join('; ')})`;
   });
-  const more = gaps.length - texts.length;
-  const all = joinNames([...texts, ...(more > 0 ? [formatCount(more, 'more field')] : [])]);
-  return `Known for some of the ${formatCount(total, 'ad')}${named ? formatOwners([...named], getName) : ''} only: ${all}.`;
+  const omittedCount = gaps.length - texts.length;
+  const fieldList = joinNames([...texts, ...(omittedCount > 0 ? [formatCount(omittedCount, 'more field')] : [])]);
+  return `Known for some of the ${formatCount(total, 'ad')}${named ? formatOwners([...named], getName) : ''} only: ${fieldList}.`;
 }
 
 const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string>): number =>
@@ -240,19 +243,19 @@ const timeColumns = new Set(['startedAt', 'startedMonth', 'lastSeenAt', 'daysRun
 export const readsRunningTimes = ({ fields }: ReadFields): boolean => fields.some(({ name }) => timeColumns.has(name));
 
 /** Merges the fields that several SQL statements read, so that each field is listed once. */
-export function mergeReadFields(all: readonly (ReadFields | undefined)[]): ReadFields | undefined {
-  const known = all.filter((read) => read !== undefined);
-  const [first] = known;
+export function mergeReadFields(statementReads: readonly (ReadFields | undefined)[]): ReadFields | undefined {
+  const definedReads = statementReads.filter((read) => read !== undefined);
+  const [first] = definedReads;
   if (first === undefined) return undefined;
   // Statements that read `current_ads` count fewer ads. Use the statements with the most ads, because their counts
   // describe the report best.
-  const widest = known.reduce((most, read) => (read.ads > most.ads ? read : most), first);
-  const merged = known.filter(({ ads }) => ads === widest.ads);
-  const fields = new Map(merged.flatMap((read) => read.fields.map((one) => [one.name, one])));
-  const isLimited = known.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
+  const widest = definedReads.reduce((most, read) => (read.ads > most.ads ? read : most), first);
+  const widestReads = definedReads.filter(({ ads }) => ads === widest.ads);
+  const fields = new Map(widestReads.flatMap((read) => read.fields.map((one) => [one.name, one])));
+  const isLimited = definedReads.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
   return {
     ...widest,
     fields: [...fields.values()],
-    namedAdvertisers: new Set(isLimited ? known.flatMap((read) => [...read.namedAdvertisers]) : []),
+    namedAdvertisers: new Set(isLimited ? definedReads.flatMap((read) => [...read.namedAdvertisers]) : []),
   };
 }

@@ -136,25 +136,25 @@ const aboutTokens = 40;
  * Computes which ads a query result is based on and which are missing. If a search was read several times, only its
  * newest gathering (stored result) counts. The parts of a split search are not listed separately.
  */
-export function viewCoverage(answered: CoverageInput): CoverageView {
-  const { contents } = answered;
+export function viewCoverage(input: CoverageInput): CoverageView {
+  const { contents } = input;
   const { ads, gatherings, evicted } = contents;
   const outsideAds = countAdsOutsideGatherings(contents);
   const current = viewCurrentAds(contents);
   const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
-  const advertisers = collectAdvertisers(answered);
-  const { named, others } = findUncovered(answered, advertisers);
+  const advertisers = collectAdvertisers(input);
+  const { named, others } = findUncovered(input, advertisers);
   const notes = [
-    formatOneDayAdvertisers(listOneDayAdvertisers(answered, advertisers), { hasNames: true }),
-    answered.read && formatFieldGaps(answered.read, { ...findGapScope(answered.read, advertisers), ...advertisers }),
+    formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
+    input.read && formatFieldGaps(input.read, { ...findGapScope(input.read, advertisers), ...advertisers }),
   ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
-    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map((one) => viewPartial(one, answered)) }),
+    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map((one) => viewPartial(one, input)) }),
     ...(incomplete.length > maxPartial && { morePartial: incomplete.length - maxPartial }),
     ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
     ...(others > 0 && { moreUncovered: others }),
@@ -196,8 +196,8 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
 function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Advertisers) {
   if (read === undefined || !readsRunningTimes(read)) return [];
   const scope = findGapScope(read, { inRows }).named ?? inRows;
-  const found = [...findOneDayAdvertisers([...facts.values()])];
-  return found.flatMap(([key, advertiser]) => (scope && !scope.has(key) ? [] : advertiser));
+  const oneDayAdvertisers = [...findOneDayAdvertisers([...facts.values()])];
+  return oneDayAdvertisers.flatMap(([key, advertiser]) => (scope && !scope.has(key) ? [] : advertiser));
 }
 
 /**
@@ -211,16 +211,16 @@ const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Adverti
  * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font may lack
  * some letters.
  */
-export function listCaptionNotes(answered: CoverageInput): string[] {
-  const incomplete = selectIncompleteGatherings(answered.contents);
+export function listCaptionNotes(input: CoverageInput): string[] {
+  const incomplete = selectIncompleteGatherings(input.contents);
   const [newest] = incomplete;
-  const more = incomplete.length - 1;
-  const advertisers = collectAdvertisers(answered);
+  const otherCount = incomplete.length - 1;
+  const advertisers = collectAdvertisers(input);
   const notes = [
-    newest && formatIncompleteReading({ ...describeReading(newest, answered), missingParts: [] }),
-    more > 0 && `${formatCount(more, 'other gathering')} ${more === 1 ? 'is' : 'are'} not complete.`,
-    formatOneDayAdvertisers(listOneDayAdvertisers(answered, advertisers), { hasNames: false }),
-    answered.read && formatFieldGaps(answered.read, findGapScope(answered.read, advertisers)),
+    newest && formatIncompleteReading({ ...describeReading(newest, input), missingParts: [] }),
+    otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
+    formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
+    input.read && formatFieldGaps(input.read, findGapScope(input.read, advertisers)),
   ];
   return notes.filter((note) => typeof note === 'string');
 }
@@ -230,13 +230,13 @@ export function listCaptionNotes(answered: CoverageInput): string[] {
  * advertisers' ads were nearly all last seen on the same day, and `fieldGaps` if many ads lack a field by which the
  * board filters.
  */
-export function describeGathering(gathering: Gathering, answered: CoverageInput) {
+export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const { complete, adIds } = gathering;
-  const ads = [...answered.facts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
+  const ads = [...input.facts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
   return {
-    missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, answered)),
+    missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, input)),
     oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
-    fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(answered)),
+    fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
   };
 }
 
@@ -299,16 +299,18 @@ const maxMissingParts = 3;
 function listMissingParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
-  const stored = new Map(gathering.storedParts.map((part) => [part.id, part]));
+  const storedPartsById = new Map(gathering.storedParts.map((part) => [part.id, part]));
   const missingParts = gathering.parts.flatMap((id, index) => {
-    const part = stored.get(id);
+    const part = storedPartsById.get(id);
     if (part?.complete) return [];
     const name = quote(truncateLine(toCanonicalJson(split[index] ?? {}), aboutTokens));
     if (part === undefined) return `${name} not begun`;
     return `${name} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
   });
-  const more = missingParts.length - maxMissingParts;
-  return more > 0 ? [...missingParts.slice(0, maxMissingParts), `${formatCount(more, 'more part')}`] : missingParts;
+  const omittedCount = missingParts.length - maxMissingParts;
+  return omittedCount > 0
+    ? [...missingParts.slice(0, maxMissingParts), `${formatCount(omittedCount, 'more part')}`]
+    : missingParts;
 }
 
 /** Returns how many ads belong to a completely read search, and on which days they were read. */
@@ -321,9 +323,9 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
 }
 
 /** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
-function viewPartial(gathering: Gathering, answered: CoverageInput): PartialView {
+function viewPartial(gathering: Gathering, input: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const reading = describeReading(gathering, answered);
+  const reading = describeReading(gathering, input);
   const { foundInParts, repeats } = reading;
   return {
     gathering: id,

@@ -55,9 +55,7 @@ export function groupLabelsByAd(
   return groupBy(adLabels, ({ adId }) => adId);
 }
 
-/**
- * Formats labels, e.g. `hook: question`. If there are more than `max`, the last string states how many were omitted.
- */
+/** Formats labels, e.g. `hook: question`. If there are more than `max`, the last string says how many were omitted. */
 export function formatLabels(labels: readonly Label[] = [], max = 12): string[] {
   const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
   return labels.length > max ? [...texts, `+${labels.length - max} more`] : texts;

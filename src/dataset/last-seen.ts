@@ -3,7 +3,7 @@ import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import { formatIsoTime } from './tables.ts';
 
 /**
- * The first and the last date on which the service saw any ad of a gathering running, as table cells. Null if no ad has
+ * The first and the last date on which any ad of a search was seen running, as table cells. Both are null if no ad has
  * such a date.
  */
 export interface SeenRange {
@@ -12,9 +12,10 @@ export interface SeenRange {
 }
 
 /**
- * Returns when the ads of each gathering were last seen running, by the id of the gathering. A date after the gathering
- * was read is replaced by the time of reading, because another call may have read the ad again since then.
- * @param lastSeenById returns when an ad was last seen, in milliseconds since the epoch, for a normalized ad id
+ * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. If a
+ * date is later than the gathering, the time of the gathering is used, because another call must have read the ad
+ * again.
+ * @param lastSeenById returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
  */
 export async function findSeenRanges(
   gatherings: readonly Gathering[],
@@ -42,8 +43,9 @@ export async function findSeenRanges(
 }
 
 /**
- * Returns, by normalized ad id, the gathering that read each ad last. For a question with `split`, this is the
- * gathering of the whole question, because only the whole question shows up to which date the service saw ads.
+ * Returns for each normalized ad id the gathering (the stored ads of one search) that read the ad last. For a search
+ * with `split`, this is the gathering of the whole search, because only the whole search shows until when the service
+ * saw ads.
  */
 export async function findLastGatherings({
   gatherings,
@@ -62,11 +64,11 @@ export async function findLastGatherings({
 }
 
 /**
- * Computes whether an ad was running when its gathering was read: 1, 0, or null if unknown. Compares the ad's dates
- * with `lastSeenTo`, the last day on which any ad of the gathering was seen.
+ * Computes whether an ad was running when its search was read: 1, 0, or null if unknown. For this, the ad's dates are
+ * compared with `lastSeenTo`, the last day on which any ad of the search was seen.
  *
- * A service with archived ads may have stopped observing them months before the gathering. `active` is then unknown for
- * most ads, while this value is known.
+ * A service with archived ads may have stopped observing them months before they were read. `active` is then unknown
+ * for most ads, but this value is known.
  */
 export function computeActiveWhenLastRead(
   { lastSeenAt, endDate }: { lastSeenAt: string | null; endDate: string | null },
@@ -78,5 +80,5 @@ export function computeActiveWhenLastRead(
   return lastSeenAt === null ? null : Number(getDay(lastSeenAt) >= lastDay);
 }
 
-/** Returns the date part of an ISO date and time. */
+/** Returns the date part of an ISO date and time, e.g. `2026-06-01`. */
 const getDay = (time: string): string => time.slice(0, 10);

@@ -3,18 +3,24 @@ import { computeRun } from '../views/days-running.ts';
 import { type Fields, readNumber } from '../views/view.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** The order in which the service listed the ads of a gathering. */
+/** The field and direction by which the service sorted the ads of a search. */
 export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
   /** The smallest and the largest value among the listed ads. Dates are ISO days. */
   from: string | number;
   to: string | number;
-  /** True if the requested order has reached the ads without a value, which come last. All other ads were listed. */
+  /**
+   * True if the list has reached the ads without a value, which come last. In that case, all ads with a value were
+   * listed.
+   */
   endsWithoutValue: boolean;
 }
 
-/** The order that a question requests, with the keys of a local library. Other services may ignore or reject them. */
+/**
+ * The sort order that a search requests, with the filter keys of a local library. Other services may ignore or reject
+ * these keys.
+ */
 interface RequestedOrder {
   sort?: unknown;
   order?: unknown;
@@ -23,8 +29,8 @@ interface RequestedOrder {
 type OrderField = (typeof orderFields)[number];
 
 /**
- * The fields by which a service may sort. If several fields match the order, the first one in this list is reported.
- * Start dates come first because they say most about which ads are missing.
+ * The fields by which a service may sort. If the listed ads are in order by several of these fields, the first one is
+ * reported. Start dates come first because they say most about which ads are missing.
  */
 export const orderFields = [
   'startedAt',
@@ -43,12 +49,12 @@ export const orderFields = [
 
 const dateFields = new Set<string>(['startedAt', 'lastSeenAt', 'endDate']);
 
-/** The values of one ad, one per field in `orderFields`. Dates are in milliseconds since the epoch. */
+/** The values of one ad for the fields in `orderFields`. Dates are in milliseconds since the Unix epoch. */
 export type OrderValues = readonly (number | null)[];
 
 /**
- * Reads the values of the fields in `orderFields`.
- * @param readAt when the ad was read, in milliseconds since the epoch
+ * Reads an ad's values for the fields in `orderFields`.
+ * @param readAt time at which the ad was read, in milliseconds since the Unix epoch
  */
 export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
   orderFields.map((field) => {
@@ -56,19 +62,19 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 
-/** The fraction of ads that must have a value, and the fraction of neighboring ads that may be out of order. */
+/** Minimum share of ads that must have a value, and maximum share of neighboring ads that may be out of order. */
 const minKnownShare = 0.8;
 const maxInversionShare = 0.01;
 /**
- * An order is reported only if a random order of the ads would show it with a probability of at most 1 in 1,000. Lists
- * of a few ads, or of ads with mostly equal values, are often sorted by chance.
+ * An order is reported only if randomly ordered ads would show it with a probability of at most 1 in 1,000. Short
+ * lists, and lists with mostly equal values, are often sorted by chance.
  */
 const minSurprise = Math.log(1000);
 
 /**
- * Finds the field by which the listed ads are sorted. If the question requests an order, the values only have to agree
- * with it. Otherwise the values have to show an order. Returns undefined if no field matches the order. A value may have
- * changed since the ad was listed, so 1 % of neighboring ads may be out of order.
+ * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to be
+ * consistent with it. Otherwise the order must be evident from the values. Returns undefined if the ads are not sorted
+ * by any field. Up to 1 % of neighboring ads may be out of order, because values can change after an ad was listed.
  * @param listing the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(
@@ -79,7 +85,7 @@ export function findListingOrder(
   const requestedOrder = requestedField && describeListing(listing, requestedField);
   if (requestedOrder && agreesWith(requestedOrder, order))
     return toListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
-  // Without a request, nothing shows where the service lists ads without a value.
+  // If no order was requested, it is unknown where the service lists ads without a value.
   for (const field of orderFields) {
     const described = describeListing(listing, field);
     if (!described || described.values.length < minKnownShare * listing.length) continue;
@@ -90,14 +96,17 @@ export function findListingOrder(
 
 interface DescribedListing {
   field: OrderField;
-  /** The values of the ads that have one. At least one ad has a value. */
+  /** The values of the ads that have one. There is at least one. */
   values: readonly number[];
-  /** Undefined if all values are equal. */
+  /** Undefined if all values are equal, because the direction is then unknown. */
   isDescending: boolean | undefined;
   endsWithoutValue: boolean;
 }
 
-/** Describes how the values of a field run through a listing. Returns undefined if the values are not in order. */
+/**
+ * Determines whether a list of ads is sorted by a field, and in which direction. Returns undefined if it is not sorted
+ * by this field.
+ */
 function describeListing(listing: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
   const index = orderFields.indexOf(field);
   const values = listing.flatMap((ad) => ad[index] ?? []);
@@ -110,7 +119,7 @@ function describeListing(listing: readonly OrderValues[], field: OrderField): De
   return { field, values, isDescending, endsWithoutValue };
 }
 
-/** Returns whether a listing has the requested direction. A local library sorts in descending order by default. */
+/** Returns true if a list has the requested direction. A local library sorts in descending order by default. */
 const agreesWith = ({ isDescending }: DescribedListing, order: unknown): boolean =>
   isDescending === undefined || order === undefined || isDescending === (order !== 'asc');
 
@@ -121,7 +130,7 @@ function toListingOrder({ field, values, isDescending = true, endsWithoutValue }
   return { field, isDescending, from: from ?? '', to: to ?? '', endsWithoutValue };
 }
 
-/** Counts how often a value is larger, and how often it is smaller, than the value before it. */
+/** Counts how often a value is larger than the previous value, and how often it is smaller. */
 function countSteps(values: readonly number[]): [rising: number, falling: number] {
   let [rising, falling] = [0, 0];
   for (const [index, value] of values.entries()) {
@@ -133,8 +142,8 @@ function countSteps(values: readonly number[]): [rising: number, falling: number
 }
 
 /**
- * Returns the natural logarithm of the number of distinct orders of the values. Swapping equal values does not count as
- * another order.
+ * Returns the natural logarithm of the number of different orders in which the values could be listed. The higher it
+ * is, the less likely the list is sorted by chance. Swapping equal values does not count as a different order.
  */
 function measureSurprise(values: readonly number[]): number {
   const counts = new Map<number, number>();

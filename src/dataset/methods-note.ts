@@ -6,18 +6,18 @@ import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } fro
 import { describeColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
-/** The data that the method note of an export describes. */
+/** The data for an export's method note, which explains how the exported ads were collected. */
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
   exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
-  /** The normalized ids of the ads in the exported rows. Undefined if the rows contain no ad ids. */
+  /** Normalized ids of the exported ads. Undefined if the rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
   version: string;
 }
 
-/** A section of the method note. All fields except the heading are optional. */
+/** A section of an export's method note. All fields except the heading are optional. */
 interface NotePart {
   heading: string;
   paragraphs?: string[];
@@ -26,7 +26,7 @@ interface NotePart {
   points?: string[];
 }
 
-/** Builds the method note of an export. The note explains how the ads were gathered and what the columns mean. */
+/** Builds the method note of an export. It explains how the ads were collected and what the columns mean. */
 export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   const { contents, coverage, exported, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
@@ -82,7 +82,7 @@ const buildTableRow = (gathering: Gathering): (string | number)[] => {
   return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 
-/** Renders the method note as Markdown. */
+/** Formats the method note of an export as Markdown. */
 export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
   parts
     .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
@@ -102,7 +102,7 @@ const formatTableLine = (cells: readonly (string | number)[]) =>
   `| ${cells.map((cell) => (/[{}]/.test(String(cell)) ? `\`${removeTableSyntax(cell)}\`` : removeTableSyntax(cell))).join(' | ')} |`;
 const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
-/** Converts the method note into rows of a worksheet. */
+/** Converts the method note of an export to rows of a worksheet. */
 export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
   parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
     [{ bold: heading }],

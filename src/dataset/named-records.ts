@@ -5,10 +5,9 @@ import { quoteUntrusted } from '../views/tokens.ts';
 import { normalizeLabel } from './labels.ts';
 
 /**
- * Returns the stored records with the given names, each once.
+ * Returns the stored records with the given names, without duplicates.
  * @param kind the noun for a record in the error message, e.g. `watch`
- * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists the stored
- *   names
+ * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists all names
  */
 export function findRecordsByName<Named extends { name: string }>(
   kind: string,

@@ -3,7 +3,7 @@ import { dayMs } from '../views/durations.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** An ad with the time at which it was last seen and the time at which it was read, in milliseconds since the epoch. */
+/** An ad with the times at which it was last seen and read, both in milliseconds since the Unix epoch. */
 interface SeenAd {
   pageId: string | null;
   pageName: string | null;
@@ -11,29 +11,31 @@ interface SeenAd {
   readAt: number;
 }
 
-/** An advertiser whose ads were nearly all last seen on the same day, more than two days before they were read. */
+/**
+ * An advertiser whose ads were nearly all last seen on the same day, more than two days before they were read. The
+ * running times of these ads are unreliable.
+ */
 export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
-  /** The number of the advertiser's ads. */
+  /** Total number of the advertiser's ads. */
   ads: number;
-  /** The number of these ads that were last seen on `day`. */
+  /** Number of these ads that were last seen on `day`. */
   seenOnDay: number;
   day: string;
 }
 
-/** The minimum fraction and the minimum number of an advertiser's ads that must have the same last-seen day. */
+/** Minimum share and minimum number of an advertiser's ads that must have been last seen on the same day. */
 const minShare = 0.8;
 const minAds = 10;
 
 /**
  * Finds the advertisers whose ads were nearly all last seen on the same day, more than two days before they were read.
- * The service has probably looked at such an advertiser only once. It does not know how long the ads ran afterwards,
- * and it lacks ads that had already ended on that day.
+ * The service has probably looked at such an advertiser only once. It does not know how long the ads ran after that
+ * day, and it lacks ads that had already ended.
  *
- * If a service observes ads continuously, running ads are last seen on the day of reading. Therefore a recent day does
- * not count.
- * @returns the advertisers by key, sorted by their number of ads, the largest number first
+ * Recent days do not count. If a service observes ads continuously, running ads are last seen on the day of reading.
+ * @returns the advertisers by key, with the largest number of ads first
  */
 export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<string, OneDayAdvertiser> {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
@@ -43,7 +45,7 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
     if (key === null) continue;
     const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, ads: 0, days: new Map() };
     advertiser.pageId ??= ad.pageId;
-    // Ads are sorted by the time of their newest version, so a renamed page gets its newest name.
+    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
     advertiser.pageName = ad.pageName ?? advertiser.pageName;
     advertiser.ads++;
     const day = findDayBeforeReading(ad);
@@ -58,12 +60,12 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
   return new Map(oneDayAdvertisers.sort(([, left], [, right]) => right.ads - left.ads));
 }
 
-/** The number of ads last seen on each day. A day is counted from the epoch. */
+/** Number of ads last seen on each day. The keys are days since the Unix epoch. */
 type Days = Map<number, number>;
 
 /**
- * Returns the day on which an ad was last seen, counted from the epoch. Returns undefined unless the ad was read more
- * than two days later.
+ * Returns the day on which an ad was last seen, in days since the Unix epoch. Returns undefined unless the ad was read
+ * more than two days later.
  */
 function findDayBeforeReading({ lastSeenAt, readAt }: SeenAd): number | undefined {
   if (lastSeenAt === null) return undefined;

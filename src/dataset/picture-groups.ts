@@ -5,26 +5,31 @@ import { type AdPicture, selectPicture } from '../views/ad-media.ts';
 import type { Fields } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
-/** The perceptual hash of an ad's picture, and the group of similar pictures. */
+/** The perceptual hash of an ad's picture, and the group of ads with similar pictures. */
 export interface GroupedPicture {
-  /** The perceptual hash of the picture (a difference hash), as 16 hexadecimal digits. */
+  /** Perceptual hash of the picture (a difference hash), as 16 hexadecimal digits. */
   picture: string;
-  /** The id of the ad whose picture started the group. Null for a picture that is nearly a single color. */
+  /**
+   * Id of the first ad in the group. null for a picture of nearly a single color, because all such pictures look
+   * similar.
+   */
   group: string | null;
 }
 
-/** Matches the result of `computePerceptualHash`: two halves, and `-` if the picture is nearly a single color. */
+/**
+ * Matches the result of `computePerceptualHash`: two halves, followed by `-` if the picture is nearly a single color.
+ */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
-/** The maximum number of bits in which a picture may differ from the first picture of its group. */
+/** Maximum number of bits in which a picture's hash may differ from the first picture of its group. */
 const maxDistance = 8;
 
-/** Compares ads by the order in which they first arrived. */
+/** Compares two ads by the order in which they first arrived. */
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
   left.firstOrder - right.firstOrder || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
 
 /**
- * Groups ads whose pictures look nearly the same. Processes ads in the order of their arrival, so that every process
- * builds the same groups.
+ * Groups ads whose pictures look nearly the same. Ads are processed in the order of their arrival, so that every
+ * process builds the same groups.
  * @param perceptualHashes perceptual hashes by normalized ad id
  * @returns the grouped pictures by normalized ad id
  */
@@ -58,8 +63,8 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
 }
 
 /**
- * Returns the id of the nearest group within `maxDistance`. Compares thousands of pictures with thousands of groups, so
- * each hash is stored as two 32-bit numbers in a single array.
+ * Returns the id of the most similar group within `maxDistance`. Each hash is stored as two 32-bit numbers in a single
+ * array, because thousands of pictures are compared with thousands of groups.
  */
 function findNearestGroup(
   { ids, halves }: { ids: string[]; halves: Int32Array },
@@ -81,20 +86,22 @@ function countBits(number: number): number {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** A picture that a tool call tried to fetch, with the result of the attempt. */
+/** A picture that a tool call tried to fetch, and the result of the attempt. */
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
   fetched: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
 }
 
-/** Returns true if a picture represents the ad. Profile pictures of advertisers and pictures of later cards do not. */
+/**
+ * Returns true if a picture represents its ad. Advertisers' profile pictures and the pictures of later cards do not.
+ */
 function representsAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
   if ('reason' in picture || picture.shows === 'portrait') return false;
   return typeof picture.shows !== 'object' || picture.shows.card === 1;
 }
 
-/** Stored instead of a perceptual hash for an ad whose picture could not be fetched. */
+/** Stored instead of a perceptual hash if an ad's picture could not be fetched. */
 export const failedPicture = 'failed';
 
 /**
@@ -102,7 +109,7 @@ export const failedPicture = 'failed';
  *
  * - `none`: the ad has no picture of its own.
  * - `expired`: the picture URLs of the ad no longer work.
- * - `available` or `failed`: the picture was fetched, or could not be fetched.
+ * - `available` or `failed`: the last attempt to fetch the picture succeeded or failed.
  * - null: nobody has tried to fetch the picture.
  */
 export function findPictureState(
@@ -117,8 +124,8 @@ export function findPictureState(
 }
 
 /**
- * Returns the perceptual hash of an ad's picture if a local library stores the picture. The picture's URL then contains
- * the hash.
+ * Returns the perceptual hash of an ad's picture if a local library stores the picture, because the picture's URL then
+ * contains the hash.
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
@@ -128,8 +135,8 @@ export function readPerceptualHash(ad: Fields): string | undefined {
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. When there are too many,
- * the oldest entries are removed. Errors are ignored, because the pictures can be fetched again.
+ * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. If there are too many
+ * entries, the oldest ones are removed. Errors are ignored, because the pictures can be fetched again.
  * @returns the perceptual hashes by normalized ad id
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {

@@ -10,11 +10,11 @@ import {
 } from '../storage/user-records.ts';
 import { formatDay } from '../views/dates.ts';
 
-/** A section of a stored report. */
+/** A section of a stored report, without the results of its SQL statement. */
 const Section = z.object({
   heading: z.string(),
   text: z.string().optional(),
-  /** When the text was written, in milliseconds since the epoch. */
+  /** Time at which the text was written, in milliseconds since the Unix epoch. */
   textAt: z.number(),
   sql: z.string().optional(),
   chart: z.enum(chartKinds).optional(),
@@ -22,15 +22,15 @@ const Section = z.object({
 });
 
 /**
- * The row of a section whose statement returned exactly one row, by column. Numbers are figures; texts state what the
- * figures measure.
+ * The result of a section whose SQL statement returned exactly one row, by column. Numbers are figures to compare with
+ * later reports; texts say what the figures measure.
  */
 const Row = z.record(z.string(), z.union([z.number(), z.string()]));
 type Row = z.infer<typeof Row>;
 
 /**
- * One run of a report: the time of the run in milliseconds since the epoch, and one row per section. The row is null
- * for sections that did not return exactly one row.
+ * One run of a report: its time in milliseconds since the Unix epoch, and one row for each section. The row is null for
+ * a section that did not return exactly one row.
  */
 const Run = z.object({ at: z.number(), rows: z.array(Row.nullable()) });
 type ReportRun = z.infer<typeof Run>;
@@ -38,11 +38,11 @@ type ReportRun = z.infer<typeof Run>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(Section),
-  /** The last run, and the last run of an earlier day, the newest first. */
+  /** The last run, followed by the last run of an earlier day. */
   runs: z.array(Run),
 });
 
-/** Parses the stored reports. Skips records that do not match the schema. */
+/** Parses stored reports. Records that do not match the schema are skipped. */
 export const parseReports = (records: RecordsById) => parseNamedRecords(records, ReportRecord);
 /** A stored report with its name. */
 export type SavedReport = ReturnType<typeof parseReports>[number];
@@ -55,15 +55,15 @@ export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
- * The maximum size of a report without its rows, and of one row, in characters of JSON. With these limits, the largest
- * report with the rows of two runs still fits into one record.
+ * Maximum size of a report without its rows, and of one row, in characters of JSON. With these limits, even the largest
+ * report fits in one record together with the rows of two runs.
  */
 const maxReportChars = 48 * 1024;
 const maxRowChars = 400;
 
 /**
- * Converts the row of a section into its stored form. Returns null if the row is too long to store; later runs then
- * cannot compare its figures.
+ * Converts the row of a section to its stored form. Returns null if the row is too long to store. Later runs then
+ * cannot compare their figures with it.
  */
 export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): Row | null {
   const cells = Object.fromEntries(
@@ -76,8 +76,8 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
 }
 
 /**
- * Returns the figures of an earlier row by column, if both rows measure the same thing. This is the case if all their
- * texts are equal. For example, a row that now names another advertiser has no comparable figures.
+ * Returns the figures of an earlier row by column, if both rows measure the same things, i.e. if all their texts are
+ * equal. For example, if the current row has a different advertiser, the figures are not comparable.
  */
 export function selectComparableFigures(
   earlierRow: Row | null | undefined,
@@ -91,7 +91,7 @@ export function selectComparableFigures(
 const selectTexts = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /**
- * Checks that a report can be stored. Called before the report is written.
+ * Checks that a report can be stored. Called before the report is written to a file.
  * @throws AdLibraryError `invalid_request` if the report is too large, or if there are too many reports
  */
 export async function checkReportFits(userRecords: UserRecords, { name, title, sections }: Omit<SavedReport, 'runs'>) {
@@ -101,8 +101,8 @@ export async function checkReportFits(userRecords: UserRecords, { name, title, s
 }
 
 /**
- * Stores a report with its latest run. If `isAgain` is true and the report was removed in the meantime, nothing is
- * stored.
+ * Stores a report together with its latest run. If `isAgain` is true but the report has been removed meanwhile, nothing
+ * is stored.
  */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isAgain: boolean) {
   return userRecords.update('report', (records) => ({

@@ -18,7 +18,10 @@ import {
   toJsonCell,
 } from './tables.ts';
 
-/** Opens SQL over the datasets of all tenants. The SQL engine is loaded when the first statement runs. */
+/**
+ * Gives access to SQL over the datasets of all tenants. The SQL engine is loaded when the first statement runs, because
+ * most sessions never use it.
+ */
 export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
   const open = () => {
@@ -33,7 +36,9 @@ export function openDatasetSql(adRows: AdRowReaders) {
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
-        /** Passes all rows of a statement to `read`, in batches and without cutting cells. */
+        /**
+         * Passes all rows of an SQL statement to `read`. The rows arrive in batches, and their cells are not shortened.
+         */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
@@ -49,8 +54,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
 /**
- * Creates a snapshot of a dataset for SQL. The version of the snapshot changes whenever the result of a statement may
- * change.
+ * Creates a snapshot of a dataset for SQL. Its version changes whenever an SQL statement may return a different result.
  */
 export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
   return {
@@ -110,8 +114,8 @@ function* listOtherTables(
 }
 
 /**
- * Yields the rows of items one by one. Rows are built only when they are read, because all rows together would use too
- * much memory.
+ * Yields the table rows of items one by one. Rows are built only when they are read, because all rows together would
+ * take too much memory.
  */
 function* buildRowsLazily<Item, Row>(items: Iterable<Item>, buildRows: (item: Item) => readonly Row[]): Generator<Row> {
   for (const item of items) yield* buildRows(item);
@@ -129,8 +133,8 @@ const buildVersionRows = (item: StoredItem, hasJson: boolean): Row<'ad_versions'
   }));
 
 /**
- * Builds the row of a gathering.
- * @param isNewest true if the ads of the gathering belong to the view `current_ads`
+ * Builds the table row of a gathering, i.e. of the stored ads of one search.
+ * @param isNewest true if the ads of the gathering belong to the SQL view `current_ads`
  * @param seenRange when the ads of the gathering were last seen
  */
 function buildGatheringRow(
@@ -153,7 +157,7 @@ function buildGatheringRow(
   };
 }
 
-/** Builds the row of an advertiser page. */
+/** Builds the table row of an advertiser page. */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
   return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readSentPageCells(page), {
     firstGatheredAt: formatIsoTime(firstAt),

@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../api/errors.ts';
 
-/** The reasons why a tool that makes several API calls stops making them. */
+/** The possible reasons why a tool that makes several API calls stops before the next one. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -14,21 +14,21 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Why a tool call stopped reading. */
+/** Describes why a tool call stopped reading ads. */
 export interface Stop {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
-  /** Set if continuing is useless: the service repeats its result pages, or rejects the request. */
+  /** Set if it is useless to continue, because the service repeats its pages or rejects the request. */
   deadEnd?: 'repeats' | 'rejected';
   /**
-   * The limit on the number of ads, if it ended the call. `maxAds` applies to the whole gathering; `maxInParts` applies
-   * to the sum over its parts.
+   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search; `maxInParts`
+   * limits the sum over its parts.
    */
   maxAds?: number;
   maxInParts?: number;
 }
 
-/** Signals that end a tool call early. */
+/** Signals that can end a tool call early. */
 export interface StopSignals {
   signal: AbortSignal;
   isDraining(): boolean;
@@ -37,12 +37,15 @@ export interface StopSignals {
 const isPastDeadline = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 
-/** Returns true if the caller can no longer receive a result. A call that reached its deadline still returns one. */
+/**
+ * Returns true if the caller can no longer receive a result. A call that reached its deadline still returns a result.
+ */
 export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
 /**
- * Returns the reason to stop for a failed API call.
- * @throws the error itself if the tool call has no result, because the caller has left or the API key is not accepted
+ * Converts the error of a failed API call to a reason to stop.
+ * @throws the error itself if the tool call cannot return a result, because the caller has disconnected or the service
+ * rejected the API key
  */
 export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;

@@ -2,12 +2,12 @@ import { parseTime } from '../views/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
-/** The column types of the fields that the API returns. */
+/** Column types for the API fields that are table columns. */
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
-/** Selects the API fields that are columns, with their column types. */
+/** Returns the column type of each API field that is a table column. */
 const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
@@ -16,8 +16,8 @@ const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fie
   ) as SentColumns<Fields>;
 
 /**
- * The tables of the dataset and the types of their columns. Dates are ISO texts, flags are 0 or 1, and missing values
- * are null. Texts are never empty.
+ * The tables of the dataset and their column types. Dates are ISO texts, flags are 0 or 1, and missing values are null.
+ * Texts are never empty.
  */
 export const tables = {
   ads: {
@@ -82,16 +82,17 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * Views over `ads`, as conditions. `current_ads` contains the ads of the newest complete gathering of each question. The table
- * `ads` also contains ads that are no longer listed, with their last known values.
+ * SQL views over the table `ads`, defined by conditions. `current_ads` contains the ads that each search returned when
+ * it was last read completely. The table `ads` also contains ads that are no longer listed, with their last known
+ * values.
  */
 export const views = {
   current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
 /**
- * Explanations of columns that are not API fields. They appear in the description of `query_ads` and in the method note
- * of exports.
+ * Explanations of columns that are not API fields. They are shown in the description of `query_ads` and in the method
+ * note of exports.
  */
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
@@ -118,7 +119,7 @@ export type ViewName = keyof typeof views;
 export type Cell = string | number | null;
 
 type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
-/** A row of a table. */
+/** A row of a table, with null for missing values. */
 export type Row<Table extends TableName> = {
   -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
 };
@@ -141,28 +142,28 @@ export function describeColumns(): { name: string; meaning: string | undefined }
 }
 
 /**
- * Converts a value to a text cell. Returns null for an empty text and for other types, because a field may be missing
- * or have a type other than the API document states.
+ * Converts a value to a text cell. Returns null for empty texts and other types, because a field may be missing or have
+ * a different type than the API document defines.
  */
 export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /**
- * The maximum length of a text cell, in characters. Texts of real ads are shorter. A row that exceeds SQLite's limits
- * would make every statement fail that reads it.
+ * Maximum length of a text cell, in characters. Texts of real ads are shorter. The limit is necessary, because every
+ * statement that reads a row beyond SQLite's limits would fail.
  */
 const maxTextChars = 50_000;
 
-/** Cuts a text to `maxTextChars`. */
+/** Cuts a text to the maximum length of a text cell. */
 export const clipText = (text: string): string => clip(text, maxTextChars);
 
-/** Returns the approximate size of cells in characters. Numbers and null count as 8 characters. */
+/** Returns the approximate size of cells in characters. Numbers and nulls count as 8 characters. */
 export const measureCells = (cells: readonly Cell[]): number =>
   cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /**
- * Cuts a text to `max` characters and appends the number of missing characters. Never splits a surrogate pair.
- * @param beyond the number of characters that follow `text` but were not read
+ * Cuts a text to `max` characters and appends how many characters are missing. Never splits a surrogate pair.
+ * @param beyond number of characters after `text` that were not read
  */
 export function clip(text: string, max: number, beyond = 0): string {
   if (text.length <= max && beyond === 0) return text;
@@ -171,14 +172,14 @@ export function clip(text: string, max: number, beyond = 0): string {
 }
 
 /**
- * Converts JSON to a cell. Returns null for JSON that is far larger than any object from a service, because a truncated
- * object would be useless.
+ * Converts JSON to a cell. Returns null if the JSON is far larger than any object from a service, because truncated
+ * JSON would be useless.
  */
 export const toJsonCell = (json: string): string | null => (json.length <= maxJsonChars ? json : null);
 
 const maxJsonChars = 500_000;
 
-/** Converts an id to a cell. Numbers become text. */
+/** Converts an id to a text cell, even if the id is a number. */
 export const toIdCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : toTextCell(value);
 
@@ -188,21 +189,22 @@ export const toNumberCell = (value: unknown): number | null => readNumber(value)
 /** Converts a boolean to 0 or 1. Returns null for any other value. */
 export const toFlagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 
-/** Converts a date of any format to ISO text, e.g. `2026-06-01T00:00:00.000Z`. Such dates sort correctly as text. */
+/** Converts a date of any format to ISO text, e.g. `2026-06-01T00:00:00.000Z`. ISO dates sort correctly as text. */
 export function toDateCell(value: unknown): string | null {
   const time = parseTime(value);
   return time === undefined ? null : formatIsoTime(time);
 }
 
-/** Formats milliseconds since the epoch as an ISO date and time. */
+/** Formats milliseconds since the Unix epoch as an ISO date and time. */
 export const formatIsoTime = (time: number): string => new Date(time).toISOString();
 
 const maxMonths = 240;
 
 /**
- * Builds the rows of the table `months`: one row per UTC month from `from` to the latest API response, at most the last
- * 240. Each row has the first and the last millisecond of its month. Later months have no row, because their launches
- * are unknown. A month is unfinished if it had not ended when all questions of the dataset were read.
+ * Builds the rows of the table `months`: one row per UTC month from `from` to the latest API response, but at most the
+ * last 240. Each row contains the first and the last millisecond of its month. Later months have no row, because it is
+ * unknown which ads launched in them. A month is marked as unfinished if it had not ended when all stored searches were
+ * read.
  */
 export function buildMonthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
   const [start = 0, end = 0] = [new Date(from), new Date(knownUntil.partial)].map(
@@ -222,7 +224,7 @@ export function buildMonthRows(from: string, knownUntil: { complete: number; par
   return rows;
 }
 
-/** Returns the non-empty texts of a list without duplicates, ignoring case. */
+/** Returns the non-empty texts of a list without duplicates. Texts that differ only in case are duplicates. */
 export function readTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();
@@ -237,7 +239,7 @@ function toListCell(value: unknown): string | null {
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
-/** Creates a function that converts the API fields of an object to cells. */
+/** Creates a function that converts the API fields of an object to table cells. */
 export function createCellReader<Fields extends Record<string, SentField>>(
   fields: Fields,
 ): (sent: object) => SentCells<Fields> {

@@ -9,7 +9,7 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
 
 /**
  * Returns who paid for an ad and who benefits from it. In `beneficiaryPayers`, the current entry takes precedence over
- * earlier ones. `bylines` is the disclaimer of a political ad, which names the payer.
+ * earlier ones. `bylines` is the disclaimer of a political ad, which contains the payer's name.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
   const entries = readObjects(beneficiaryPayers);
@@ -21,8 +21,8 @@ export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: F
 }
 
 /**
- * Returns the URL of an imported ad in its public ad library, where anybody can look it up. For the Meta Ad Library,
- * the URL is built from the archive id. For other libraries, the imported URL is returned.
+ * Returns the URL of an imported ad in its public ad library, where anyone can look it up. For the Meta Ad Library, the
+ * URL is built from the archive id. For other libraries, the imported URL is returned.
  */
 export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: Fields): string | null {
   const archiveId = toIdCell(adArchiveId) ?? '';
@@ -34,18 +34,20 @@ export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl
 
 const maxUrlChars = 2000;
 
-/** Parses an https URL. Refuses URLs with a user name, which can make a URL look as if it belonged to another host. */
+/**
+ * Parses an https URL. Rejects URLs with a user name, because it can make a URL look as if it belonged to another host.
+ */
 function parsePublicUrl(text: unknown): string | undefined {
   const url = typeof text === 'string' && text.length <= maxUrlChars ? parseUrl(text) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** The maximum number of rows per ad. There are about 250 countries, 7 age ranges and 3 genders. */
+/** Maximum number of rows per ad. About 250 countries, 7 age ranges and 3 genders are possible. */
 const maxReachRows = 5000;
 
 /**
- * Returns how many people an ad reached, by country, age range and gender. A country for which only a total is known
- * has one row without age and gender. A country never has both kinds of rows, so reach can be summed.
+ * Returns how many people an ad reached by country, age range and gender. If only the total of a country is known, the
+ * country has one row without age and gender. A country never has both kinds of rows, so reach can be summed.
  */
 export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];

@@ -2,21 +2,21 @@ import { hash } from 'node:crypto';
 import { fnv1a, sanitize } from '../views/safe-text.ts';
 
 /**
- * Groups the ads of one advertiser page whose texts are nearly the same. A text is split into overlapping sequences of
- * three characters ("shingles"). All digits count as the same digit, so that a changed price does not create a new
- * variant. Two texts are near-identical if they share most of their shingles.
+ * Groups the ads of one advertiser page whose texts are nearly the same. Such a group is called a variant. A text is
+ * split into overlapping sequences of three characters ("shingles"). All digits count as the same digit, so that a
+ * changed price does not create a new variant. Two texts are nearly the same if they share most of their shingles.
  *
- * Ads are added in the order of their arrival. An ad joins the first variant whose earliest ad is similar, or starts a
- * new variant, which gets the id of the ad. Therefore adding ads never changes existing variants. If an ad changes or
- * is removed, the caller must rebuild the index of its page. Similar texts are found by MinHash bands, so the time per
- * ad does not grow with the number of ads.
+ * Ads are added in the order of their arrival. An ad joins the first variant whose earliest ad is similar. Otherwise it
+ * starts a new variant, whose id is the id of the ad. Adding an ad therefore never changes existing variants. If an ad
+ * changes or is removed, the caller must rebuild the index of its page. Similar texts are found by MinHash bands, so
+ * the time per ad does not grow with the number of ads.
  */
 export class VariantIndex {
-  /** The shingles of the earliest ad of each variant. */
+  /** The shingles of the earliest ad in each variant. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
-  /** The ids of variants by the hashes of their bands. */
+  /** The ids of variants, by the hash of each of their MinHash bands. */
   readonly #idsByBand = new Map<number, string[]>();
-  /** Variants by the hash of the whole text. Many ads have identical texts, which need no further comparison. */
+  /** Variants by the hash of the whole text. Many ads have identical texts, for which this lookup is sufficient. */
   readonly #variantsByText = new Map<string, string>();
 
   /** Adds an ad and returns the id of its variant. Returns null if the text has no visible character. */
@@ -55,23 +55,28 @@ export class VariantIndex {
   }
 }
 
-/** The minimum fraction of common shingles of two near-identical texts. */
+/** Minimum share of common shingles (sequences of three characters) for texts that are nearly the same. */
 const minSimilarity = 0.6;
 /**
- * The number of bands. Texts that share 60 % of their shingles have a common band with a probability of 98 %. For texts
- * that share 30 %, the probability is 35 %.
+ * Number of MinHash bands. Texts that share 60 % of their shingles have a common band with a probability of 98 %. For
+ * texts that share 30 %, the probability is 35 %.
  */
 const bandCount = 16;
 const rowsPerBand = 3;
-/** The maximum number of ids per band. If more ads have a band in common, the band comes from a common phrase. */
+/**
+ * Maximum number of ids to store per band. If more ads share a band, it comes from a common phrase and does not help.
+ */
 const maxIdsPerBand = 50;
 const maxChars = 2000;
 const shingleLength = 3;
 
-/** Returns the hashes of a text's shingles in ascending order. A text shorter than a shingle counts as one shingle. */
+/**
+ * Returns the hashes of a text's shingles (sequences of three characters) in ascending order. A shorter text counts as
+ * one shingle.
+ */
 function hashShingles(adText: string): Uint32Array {
   const visibleText = sanitize(adText).trim().slice(0, maxChars);
-  // A text without letters and digits, such as an emoji or a link, is compared as it is.
+  // A text without letters and digits, such as an emoji, is compared unchanged.
   const text = normalizeText(visibleText) || visibleText;
   const length = Math.min(shingleLength, text.length);
   const hashes = new Set<number>();
@@ -81,7 +86,7 @@ function hashShingles(adText: string): Uint32Array {
 }
 
 /**
- * Converts a text to lower case, replaces each number with 0, and replaces everything that is neither letter nor number
+ * Converts a text to lower case, replaces each number with 0, and replaces all other characters that are not letters
  * with single spaces.
  */
 const normalizeText = (text: string): string =>
@@ -120,7 +125,7 @@ const mixHash = (hash: number): number => {
   return (mixed ^ (mixed >>> 15)) >>> 0;
 };
 
-/** Returns the smallest hash after mixing all hashes with a seed, as in MinHash. */
+/** Mixes all hashes with a seed and returns the smallest result, as in MinHash. */
 function findSmallestHash(shingles: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
   let smallestHash = 0xffffffff;

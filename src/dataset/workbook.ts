@@ -8,7 +8,7 @@ export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** True to freeze the first row and add a filter to each of its cells. */
+  /** True to freeze the header row and add a filter to each column. */
   isTable: boolean;
 }
 
@@ -19,7 +19,7 @@ interface SheetColumn {
   style: keyof typeof styles;
 }
 
-/** A cell of a sheet. Dates are numbers of days, as Excel counts them. An object is a bold text. */
+/** A cell of a sheet. A date is a number of days, as Excel counts them. An object is a bold text. */
 export type SheetCell = string | number | null | { bold: string };
 
 type Write = (bytes: Uint8Array) => Promise<void>;
@@ -32,7 +32,7 @@ function wrapXml(name: string, inside: string): string {
   return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${inside}</${name}>`;
 }
 
-/** The indexes of the cell formats in `styleSheet`. */
+/** The index of each cell format in `styleSheet`. */
 const styles = { plain: 0, bold: 1, day: 2, time: 3 } as const;
 
 const styleSheet = wrapXml(
@@ -45,7 +45,7 @@ const styleSheet = wrapXml(
 );
 
 /**
- * Opens a workbook that is written while sheets are added, so that only one chunk of a sheet is in memory at a time.
+ * Creates a workbook that is written while sheets are added, so that only one chunk of a sheet is in memory at a time.
  */
 export function openWorkbook(write: Write) {
   const zip = createZipWriter(write);
@@ -130,8 +130,8 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
 }
 
 /**
- * `longCellChars` is the cell length, in characters, after which other calls may run. XML is compressed in chunks of
- * `flushChars` characters.
+ * After a cell with more than `longCellChars` characters, the writer yields so that other calls can run. XML is
+ * compressed in chunks of `flushChars` characters.
  */
 const longCellChars = 1000;
 const flushChars = 200_000;
@@ -149,8 +149,8 @@ const formatColumnLetters = (index: number): string =>
   (index >= 26 ? formatColumnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
 /**
- * Escapes a text for XML and removes characters that XML does not allow. Also escapes texts such as `_x0041_`, because
- * Excel would interpret this one as the letter A.
+ * Escapes a text for XML and removes characters that XML does not allow. Texts such as `_x0041_` are escaped too,
+ * because Excel would interpret this one as the letter A.
  */
 const escapeXml = (text: string): string =>
   text
@@ -167,7 +167,7 @@ const escapeXml = (text: string): string =>
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalike = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** Creates a ZIP file (APPNOTE 6.3). Entries are compressed and written while their content is produced. */
+/** Creates a ZIP file (APPNOTE 6.3). Entries are compressed and written while their content is being produced. */
 function createZipWriter(writeBytes: Write) {
   const entries: Buffer[] = [];
   let offset = 0;
@@ -180,7 +180,7 @@ function createZipWriter(writeBytes: Write) {
     async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const start = offset;
       const name = Buffer.from(path);
-      // Checksum and sizes follow the content of an entry (flag bit 3). Names are UTF-8 (flag bit 11).
+      // Write checksum and sizes after the content of an entry (flag bit 3). Names are UTF-8 (flag bit 11).
       const head = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await write(
         buildRecord('PK\x03\x04', ...head, toUint32(0), toUint32(0), toUint32(0), toUint16(name.length), toUint16(0)),

@@ -71,10 +71,11 @@ export class Receipts {
     const requestId = sanitizeRequestId(sent.at(-1));
     const calls = sent.length;
     const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(knownCharges)} charged`;
-    const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+    const charges =
+      calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
-    return { receipt, line: formatCreditsLine(made, receipt, 'Last request') };
+    return { receipt, line: formatCreditsLine(charges, receipt, 'Last request') };
   }
 }
 
@@ -93,8 +94,8 @@ function buildCostOfOne(received: Receipt | undefined): Cost {
 const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
-  const left = remaining === null ? '' : `, ${formatCreditNumber(remaining)} left`;
-  const line = `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
+  const remainingText = remaining === null ? '' : `, ${formatCreditNumber(remaining)} left`;
+  const line = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
 }
 

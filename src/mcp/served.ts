@@ -115,8 +115,8 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     /** The skills that this server offers. Empty if a tool that the skill needs is not available. */
     skills,
     getSkill: (uri: string, invalid: CreateError) => {
-      const found = skills.find((served) => served.uri === uri);
-      if (found) return { skill: found };
+      const matchingSkill = skills.find((served) => served.uri === uri);
+      if (matchingSkill) return { skill: matchingSkill };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
     /** Time limit of a call in milliseconds. Includes the time the call waits for a slot. */

@@ -312,7 +312,7 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
   const cutLists = Object.entries(ids).flatMap(([list, all = []]) =>
     all.length > maxListedIds ? [[list, all.length - maxListedIds]] : [],
   );
-  const listFirstIds = (all: readonly string[] | undefined) => all?.slice(0, maxListedIds).map(sanitizeId) ?? null;
+  const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
   const { next: _, problem, ...stopped } = buildStopFields(stop, context);
   const found = gathering?.found ?? null;
   const read = gathering?.adIds.size ?? 0;

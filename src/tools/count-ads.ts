@@ -255,9 +255,9 @@ async function estimateCount(
 ): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
   const { adFilters, isCached, fresh, callBudget } = countContext;
   const values = key && !key.counted ? listPartsToSearch(key, filters, adFilters) : [];
-  const all = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
+  const searches = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
   const isFree = await Promise.all(
-    all.map(async (questionFilters) => {
+    searches.map(async (questionFilters) => {
       if (fresh) return false;
       const countBy = key?.counted && { countBy: key.key };
       if (!countBy && findGatheredCount(questionFilters, countContext) !== undefined) return true;
@@ -304,9 +304,9 @@ async function countByService(key: SearchFilter, filters: Filters, countContext:
     const unknownState = buildUnknownCount(none, requireMissing(filters, key.key, countContext.adFilters));
     return { ...totalView, counts: [...counts, unknownState] };
   }
-  const rest = key.single ? subtractParts(total, [...values, { total: none }]) : undefined;
-  const leftOut = more > 0 && `${formatRareValues(more)}${rest === undefined ? '' : ' Their ads are in rest.'}`;
-  return { ...totalView, counts, none, ...(rest !== undefined && { rest }), ...(leftOut && { leftOut }) };
+  const otherAds = key.single ? subtractParts(total, [...values, { total: none }]) : undefined;
+  const leftOut = more > 0 && `${formatRareValues(more)}${otherAds === undefined ? '' : ' Their ads are in rest.'}`;
+  return { ...totalView, counts, none, ...(otherAds !== undefined && { rest: otherAds }), ...(leftOut && { leftOut }) };
 }
 
 const explainUncountedKey = ({ key }: SearchFilter) =>
@@ -445,8 +445,8 @@ function formatPart(part: Count, notesOfTotal: readonly string[]): string[] {
 
 function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
   const gatheredText = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
-  const all = [gatheredText, note].filter(Boolean).join('; ');
-  return all && ` (${all})`;
+  const remarks = [gatheredText, note].filter(Boolean).join('; ');
+  return remarks && ` (${remarks})`;
 }
 
 /**

@@ -108,7 +108,8 @@ export const exportAds = defineTool({
             run: (read) => context.sql().export(contents, { sql: one.sql, signal }, read),
           }),
         );
-        const method = (all: readonly ExportCounts[]) => buildNoteRows(describeExport(all).note);
+        const method = (exportedStatements: readonly ExportCounts[]) =>
+          buildNoteRows(describeExport(exportedStatements).note);
         counts = await writeExport(statements, { format, method, write: take, maxBytes });
       },
     });

@@ -92,15 +92,17 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
     if (!context.isEstimate) await gathered.markReturned();
-    const rest = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
-    const incomplete = await describeRest(gathering, contents, stop.deadEnd ? undefined : rest, context);
+    const remainingPrice = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
+    const incomplete = await describeRest(gathering, contents, stop.deadEnd ? undefined : remainingPrice, context);
     return {
       ...result,
       ...(incomplete && { incomplete }),
       ...buildStopFields(stop, context),
       ...(next && { next }),
       ...(gathered.hasStartedOver && { note: restartNote }),
-      ...(rest && (maxCredits === 0 || rest.pages !== 0) && !stop.deadEnd && { estimate: rest }),
+      ...(remainingPrice &&
+        (maxCredits === 0 || remainingPrice.pages !== 0) &&
+        !stop.deadEnd && { estimate: remainingPrice }),
     };
   });
 }

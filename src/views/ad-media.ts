@@ -359,15 +359,15 @@ export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPictu
 function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
   const hasVideo = assets.some(isVideo);
-  const found = [
+  const candidates = [
     ...assets
       .filter((asset) => !isVideo(asset))
       .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
     ...assets.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
   ];
-  const working = found.find((address) => !(Number(parseExpiry(address)) <= now));
+  const working = candidates.find((address) => !(Number(parseExpiry(address)) <= now));
   if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
-  const [first = ''] = found;
+  const [first = ''] = candidates;
   const expired = formatDay(parseExpiry(first));
   if (expired !== undefined) return { reason: `its address expired on ${expired}`, expired: first };
   return hasVideo ? { reason: 'the video has no still' } : undefined;

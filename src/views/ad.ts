@@ -429,13 +429,13 @@ interface Group {
 }
 
 function groupByAdvertiser(rows: readonly Row[]): Group[] {
-  const all = groupBy(rows, ({ advertiser }) => advertiser);
-  const shared = new Map([...all].map(([advertiser, theirs]) => [advertiser, findSharedFacts(theirs)]));
+  const rowsByAdvertiser = groupBy(rows, ({ advertiser }) => advertiser);
+  const shared = new Map([...rowsByAdvertiser].map(([advertiser, theirs]) => [advertiser, findSharedFacts(theirs)]));
   const groups: Group[] = [];
   let previousRow: Row | undefined;
   for (const row of rows) {
     const { advertiser } = row;
-    const first = all.get(advertiser)?.[0];
+    const first = rowsByAdvertiser.get(advertiser)?.[0];
     if (previousRow?.advertiser === advertiser) groups.at(-1)?.rows.push(row);
     else
       groups.push({

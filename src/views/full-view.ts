@@ -164,9 +164,9 @@ function cutObject(object: Fields, tokens: number): Fields {
     const share = remainingTokens / remainingFields-- - estimateCost(name);
     const cost = costs.get(name) ?? 0;
     if (cost > share && share < 2 * noteTokens) continue;
-    const fitting = cost <= share ? value : cutValue(value, share);
-    fittingFields.set(name, fitting);
-    remainingTokens -= estimateCost(name) + estimateCost(fitting);
+    const fittingValue = cost <= share ? value : cutValue(value, share);
+    fittingFields.set(name, fittingValue);
+    remainingTokens -= estimateCost(name) + estimateCost(fittingValue);
   }
   const missing = entries.length - fittingFields.size;
   const originalOrder = entries.flatMap(([name]) =>

@@ -26,19 +26,25 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/** Returns the reason why a statement must stop, or undefined if it may continue. Called every `stepsBetween` steps. */
+/**
+ * Returns the reason why an SQL statement must stop, or undefined if it may continue. Called every `stepsBetween`
+ * steps.
+ */
 type Interruption = () => 'slow' | 'stopped' | undefined;
 
-/** SQLite including functions that the package's types omit because they are not intended for browsers. */
+/**
+ * The SQLite module. Includes functions that are missing in the package's types, because they are not intended for
+ * browsers.
+ */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
 
-/** How many steps SQLite's virtual machine runs between two checks for an interruption. */
+/** Number of steps that SQLite's virtual machine runs before checking again whether the statement must stop. */
 const stepsBetween = 1000;
 
-/** An in-memory SQLite database without a file system. After `lockDown`, statements can only read. */
+/** An in-memory SQLite database without access to a file system. After `lockDown`, SQL statements can only read. */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
@@ -48,12 +54,12 @@ export class SqlEngine {
   #interruption: Interruption = () => undefined;
   #interruptionReason: ReturnType<Interruption>;
   #denialReason: 'refused' | 'json' | undefined;
-  /** The columns that the last prepared statement reads. */
+  /** The columns that the last prepared SQL statement reads. */
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
-  /** The tables by the first pages of their rows and of their indexes. */
+  /** The tables, by the numbers of the database pages at which their rows and indexes start. */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
-  /** The ids in `current_ads`. Read when they are first needed. */
+  /** The ids in the view `current_ads`. Read on first use. */
   #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -63,7 +69,7 @@ export class SqlEngine {
     this.#limits = limits;
   }
 
-  /** Opens a database with empty tables. */
+  /** Creates a database with empty tables. */
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
@@ -75,13 +81,13 @@ export class SqlEngine {
   }
 
   /**
-   * Adds the operator `text REGEXP pattern`, which SQLite implements as `regexp(pattern, text)`. Caches the last
-   * compiled pattern.
+   * Adds the operator `text REGEXP pattern`, which SQLite implements as `regexp(pattern, text)`. The last compiled
+   * pattern is cached, because a statement usually applies it to many rows.
    */
   #addRegexp(): void {
     let [compiled, regexp]: [string?, RE2JS?] = [];
     const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
-      // SQLite does not count steps while a pattern runs, so check for an interruption here as well.
+      // SQLite does not count steps while a pattern runs, so check here too whether the statement must stop.
       this.#interruptionReason = this.#interruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
@@ -107,7 +113,7 @@ export class SqlEngine {
   }
 
   /**
-   * Ends loading. Later statements can only read, and only within limits.
+   * Ends loading. After that, SQL statements can only read, and only within limits.
    * @param interruption decides when a statement must stop
    * @param json true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
    */
@@ -147,15 +153,17 @@ export class SqlEngine {
   }
 
   /**
-   * Compiles the statement in `sql`.
-   * @throws SqlFailure if the text contains no statement or more than one; nothing has run in this case
+   * Compiles the SQL statement in `sql`.
+   * @throws SqlFailure if the text does not contain exactly one statement; nothing has run in this case
    */
   prepare(sql: string): RowReader {
     this.#readColumns = new ReadColumns();
     return this.#compile(sql, (statements) => this.#createReader(statements));
   }
 
-  /** Compiles statements and passes them to `createReader`. If anything fails, the statements are released. */
+  /**
+   * Compiles SQL statements and passes them to `createReader`. If anything fails, the compiled statements are released.
+   */
   #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
@@ -174,7 +182,7 @@ export class SqlEngine {
         const statement = wasm.peekPtr(pointer) as number;
         const next = wasm.peekPtr(pointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // SQLite stops at a NUL character, although more text may follow.
+        // SQLite stops at a NUL character, even if more text follows. Reject such a text.
         else if (next <= position || (next < end && wasm.heap8u()[next] === 0))
           throw new SqlFailure({ reason: 'tail' });
         position = next;
@@ -190,7 +198,7 @@ export class SqlEngine {
   }
 
   /**
-   * Creates a reader for the compiled statement.
+   * Creates a reader for the rows of the compiled SQL statement.
    * @throws SqlFailure unless there is exactly one statement and it only reads
    */
   #createReader([statement, second]: readonly number[]): RowReader {
@@ -204,7 +212,7 @@ export class SqlEngine {
   }
 
   /**
-   * Returns the fields of ads that the last prepared statement reads, and how many ads have them.
+   * Returns which fields of ads the last prepared SQL statement reads, and how many ads have a value for them.
    * @param sql the text of this statement
    */
   describeReading(sql: string): Pick<SqlResult, 'read' | 'isAboutAds'> {
@@ -221,8 +229,8 @@ export class SqlEngine {
   }
 
   /**
-   * Returns the tables that a statement opens. SQLite does not report the columns of `USING` as read, so a table that a
-   * statement only joins is found in the compiled program.
+   * Returns the tables that an SQL statement opens. SQLite does not report the columns in `USING` as read, so tables
+   * that are only joined must be found in the compiled program.
    */
   #listOpenedTables(sql: string): string[] {
     const failure = () => this.#createFailure();
@@ -238,7 +246,7 @@ export class SqlEngine {
         if (table !== undefined) tableNames.add(table);
       }
     } catch (error) {
-      // A statement after a semicolon cannot be explained. Its joined tables then stay unknown.
+      // A statement after a semicolon cannot be explained. Its joined tables remain unknown.
       if (!(error instanceof SqlFailure)) throw error;
     } finally {
       reader?.close();
@@ -267,7 +275,7 @@ export class SqlEngine {
     return used;
   }
 
-  /** Creates a `SqlFailure` for the last error of the database. */
+  /** Creates a `SqlFailure` from the last error of the database. */
   #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#db);
@@ -291,7 +299,7 @@ export class SqlEngine {
 
 /**
  * Compiles a regular expression.
- * @throws Error that explains what is wrong with the pattern; SQLite includes this message in its own error
+ * @throws Error that explains what is wrong with the pattern; SQLite includes the message in its own error
  */
 function compilePattern(pattern: string): RE2JS {
   const { patternChars, steps } = regexpLimits;
@@ -308,10 +316,13 @@ function compilePattern(pattern: string): RE2JS {
   return regexp;
 }
 
-/** Creates an error without a name. SQLite copies the error as text, which would otherwise begin with the name. */
+/** Creates an error without a name. SQLite copies the error as text, which would otherwise start with the name. */
 const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
 
-/** Features that RE2 does not support because it runs in linear time, each with a pattern that detects the feature. */
+/**
+ * Features of regular expressions that RE2 does not support because it runs in linear time. Each one has an explanation
+ * and a pattern that detects it.
+ */
 const unsupportedFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
@@ -333,10 +344,7 @@ const lockDownSettings = [
 
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/**
- * Columns that are compared case-insensitively, like in the summary of a gathering and in the filters of a local
- * library.
- */
+/** Columns that are compared case-insensitively, just as in summaries and in the filters of a local library. */
 const anyCaseColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
@@ -353,8 +361,9 @@ function buildTableSql(name: TableName): string {
 }
 
 /**
- * Returns the SQL of a view. Where `json` was not loaded, the view does not read it: SQLite reports the columns of a view
- * and of a common table expression with the same name alike, so a reader of `json` is always the statement.
+ * Returns the SQL that defines a view. If `json` was not loaded, the view must not read that column. SQLite reports
+ * reads of a view and of a common table expression with the same name in the same way. A read of `json` can then come
+ * only from the statement itself.
  */
 function buildViewSql(name: ViewName, json: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
@@ -368,7 +377,7 @@ const buildInsertSql = (name: TableName): string =>
     .map(() => '?')
     .join(', ')})`;
 
-/** Indexes are created after loading, which is faster. */
+/** SQL that creates the indexes. It runs after loading, because inserting into an indexed table is slower. */
 const indexes = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
@@ -378,8 +387,8 @@ const indexes = [
 ];
 
 /**
- * An action that SQLite passes to its authorizer. For READ, `first` is the table and `second` the column. For FUNCTION,
- * `second` is the name of the function.
+ * An action that SQLite reports to its authorizer callback. For READ, `first` is the table and `second` the column. For
+ * FUNCTION, `second` is the name of the function.
  */
 type Action = { code: number; first: string; second: string };
 
@@ -388,21 +397,24 @@ type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
 const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
 
-/** Matches SQLite's built-in tables: the schema, statistics, pages, compiled statements and pragmas. */
+/**
+ * Matches the names of SQLite's internal tables: the schema, statistics, database pages, compiled statements and
+ * pragmas.
+ */
 const engineTable = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
 /** Matches functions that access the system, reveal details of the engine, or belong to removed modules. */
 const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
- * Returns true if a statement may perform an action, which is only the case for reading. The check covers the actions
- * that SQLite is about to perform, and never the text of the statement.
+ * Returns true if an SQL statement may perform an action, which is the case only for reading. The check applies to the
+ * actions that SQLite is about to perform, so it does not depend on the text of the statement.
  */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // If the column is empty, the name may belong to a common table expression whose rows are only counted.
+  // If the column is empty, only rows are counted, and the name may belong to a common table expression.
   return second === '' ? !engineTable.test(first) : readableTables.has(first.toLowerCase());
 }
 
@@ -413,14 +425,14 @@ type Exports = Record<
 
 /** Tells SQLite that it does not need to copy a bound text (`SQLITE_STATIC`). */
 const sqliteStatic = 0;
-/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * Creates a writer that inserts rows with a prepared INSERT statement. All texts of a row are placed in one buffer,
- * which is reused for the next row.
+ * Creates a writer that inserts rows with a prepared INSERT statement. All texts of a row are written to one buffer,
+ * which is reused for the next row to save time.
  */
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as Exports;
@@ -438,7 +450,7 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
     return wasm.heap8u();
   };
   return {
-    /** Writes a row and returns SQLite's result code. */
+    /** Inserts a row and returns SQLite's result code. */
     write(row: readonly Cell[]): number {
       const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
@@ -462,7 +474,10 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
   };
 }
 
-/** Runs a statement to its end, or until more rows are counted than a result states. */
+/**
+ * Runs an SQL statement until it ends or until `countedRows` rows were counted. Returns the first rows and the row
+ * count.
+ */
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
@@ -478,14 +493,14 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled statement, and what is needed to read its rows. */
+/** A compiled SQL statement, and what is needed to read its rows. */
 interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   failure(): SqlFailure;
   interruption: Interruption;
 }
 
-/** Reads the rows of a compiled statement. */
+/** Reads the rows of a compiled SQL statement. */
 export type RowReader = ReturnType<typeof createRowReader>;
 
 function createRowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
@@ -520,7 +535,7 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
     },
     row: (formatText: (text: string) => string): Cell[] =>
       Array.from({ length }, (_, index) => {
-        // Reading long cells takes time that SQLite's step counter does not include.
+        // SQLite's step counter does not include the time for reading long cells, so check here too whether to stop.
         const reason = interruption();
         if (reason) throw new SqlFailure({ reason });
         return readCell(index, formatText);
@@ -531,19 +546,19 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
 const maxColumnNameChars = 80;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Converts an integer to a number, or to text if JSON could not represent it exactly. */
+/** Converts an integer to a number, or to text if JSON cannot represent it exactly. */
 function toExactNumber(value: bigint | number): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
 }
 
-/** Returns a finite number unchanged, and an infinite one as text. */
+/** Returns a finite number unchanged. Returns an infinite number as text, because JSON has no infinity. */
 const toFiniteNumber = (value: number): number | string =>
   Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
 
 const maxBlobBytes = 10_000;
 
-/** Formats a blob as an SQL literal, e.g. `x'00ff'`. */
+/** Formats binary data as an SQL literal, e.g. `x'00ff'`. */
 function formatBlob(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.subarray(0, maxBlobBytes)).toString('hex');
   return `x'${hex}${bytes.length > maxBlobBytes ? `… (+${bytes.length - maxBlobBytes} bytes)` : "'"}`;

@@ -3,8 +3,8 @@ import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
- * Explains an error message of SQLite in one or two lines: what is wrong, and the most similar valid name. Parts of the
- * message that may come from an advertiser are quoted. Returns undefined if there is no better explanation.
+ * Explains an SQLite error message in one or two lines: what is wrong, and which valid name is most similar. Parts of
+ * the message that may come from an advertiser are quoted. Returns undefined if there is no better explanation.
  */
 export function explainMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
@@ -25,10 +25,10 @@ const explanations: readonly (readonly [message: RegExp, explain: (name: string)
 const ambiguousJson =
   'json_each and json_tree have a column json of their own: write ads.json, or the name of the table.';
 
-/** The names of the tables and views that statements can read. */
+/** The names of the tables and views that SQL statements can read. */
 const readableNames = [...tableNames, ...viewNames];
 
-/** Returns the tables that have a column. Column names are case-insensitive in SQLite. */
+/** Returns the tables that have a certain column. Column names are case-insensitive in SQLite. */
 const listTablesWith = (column: string): TableName[] =>
   tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
 
@@ -77,7 +77,7 @@ function explainFunction(name: string): string {
   return `There is no function ${quoteUnlessWord(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
-/** Lists the tables. Omits their columns, because the description of `query_ads` lists them. */
+/** Lists the tables. The columns are omitted, because the description of `query_ads` lists them. */
 export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
 
 const listColumns = (): string =>

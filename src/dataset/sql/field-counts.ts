@@ -6,8 +6,8 @@ import { type Literals, matchesPattern } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
- * The tables that contain ad fields. The value is the column that represents the table if a statement only counts its
- * rows.
+ * The tables that contain ad fields. If a statement only counts the rows of a table, the table's value is the column
+ * that counts as read.
  */
 const mainColumns = {
   ads: undefined,
@@ -20,13 +20,13 @@ type AdTable = keyof typeof mainColumns;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns, table);
 
-/** Columns that are set in every row. They do not count as fields of an ad. */
+/** Columns that are set in every row. They are not counted as fields of an ad, because no ad lacks them. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
-/** Tables that do not describe ads. */
+/** Tables that do not contain ads. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/** The fields of the API that are columns of other tables or have another name in `ads`. */
+/** API fields that are columns of other tables, or that have a different name in the table `ads`. */
 const columnsOfJsonFields: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -34,39 +34,39 @@ const columnsOfJsonFields: Record<string, readonly [table: AdTable, column: stri
   page: ['ads', 'pageName'],
 };
 
-/** If a statement reads only ads of this view, fields are counted over the view instead of all ads. */
+/** If a statement reads ads only through this view, field counts cover only the ads of the view. */
 const viewName = 'current_ads';
-/** A column that is read only by the definition of the view. */
+/** A column that only the definition of the view reads. It shows that a statement uses the view. */
 const columnOfView = 'gathered.adId';
 
-/** The columns that a statement reads, as SQLite reports them while compiling the statement. */
+/** The columns that an SQL statement reads, as SQLite reports them while compiling the statement. */
 export class ReadColumns {
   /** The tables and views that the statement reads, in lower case. */
   readonly #tables = new Set<string>();
   /** Columns such as `ads.headline`. The entry `ads.` means that the rows of the table are only counted. */
   readonly #columns = new Set<string>();
-  /** Columns that are read by the view, or by a common table expression with the same name. */
+  /** Columns that are read by the view `current_ads`, or by a common table expression with the same name. */
   readonly #columnsOfView = new Set<string>();
 
-  /** Adds a column. `reader` is the name of the view or common table expression that reads the column. */
+  /** Adds a column. `reader` is the name of the view or common table expression that reads it. */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
     (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
-  /** Adds a table that the statement joins. A view opens `ads` as well, so only the other tables count. */
+  /** Adds a table that the statement joins. `ads` is ignored, because the view opens it too. */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
   }
 
-  /** Returns whether the statement reads a table that describes ads or pages. */
+  /** Returns true if the statement reads a table with ads or pages. */
   isAboutAds(): boolean {
     return [...this.#tables].some((table) => !tablesWithoutAds.has(table));
   }
 
   /**
-   * Groups the columns by table or view. Columns that the view itself reads are ignored: it reads all columns of `ads`,
-   * whatever the statement uses.
+   * Groups the columns by table or view. Columns that the view itself reads are ignored, because it reads all columns
+   * of `ads` even if the statement needs only a few.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const isView = this.#columnsOfView.has(columnOfView);
@@ -79,10 +79,10 @@ export class ReadColumns {
   }
 }
 
-/** One bit per column of `ads`. */
+/** A bit for each column of `ads`. The columns with a value can then be stored in one number per ad. */
 const columnBits = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
-/** A field of ads: the name that results show, and the column that contains the field. */
+/** A field of ads: its name in results, and the table and column that contain it. */
 interface AdField {
   name: string;
   table: AdTable;
@@ -90,8 +90,8 @@ interface AdField {
 }
 
 /**
- * Returns the fields of ads among the columns that a statement reads, each once. If it reads the column `json`, the paths
- * of the statement say which fields of the ads it reads.
+ * Returns the ad fields among the columns that a statement reads, without duplicates. If the statement reads the column
+ * `json`, the JSON paths in its text determine the fields.
  */
 function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: Literals): AdField[] {
   const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
@@ -113,7 +113,10 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonF
   });
 }
 
-/** Returns the column for a field of the API. Derived columns are not in the JSON of an ad. */
+/**
+ * Returns the column that contains a field of the API. Returns no column for other names, because the JSON of an ad
+ * contains only API fields.
+ */
 function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
   const [table, column] = Object.hasOwn(columnsOfJsonFields, field) ? (columnsOfJsonFields[field] ?? []) : [];
   if (table !== undefined && column !== undefined) return [{ table, column }];
@@ -124,39 +127,46 @@ const sentColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
-/** An ad in the counts. */
+/** The values of one ad that are needed for counting. */
 interface CountedAd {
-  /** One bit for each column of `ads` that has a value. */
+  /** The columns of `ads` that have a value, with one bit for each. */
   values: bigint;
   advertiser: AdvertiserNames;
 }
 
-/** The id and the name of an advertiser, as some of its ads state them. Ads with the same values share the object. */
+/**
+ * The id and name of an advertiser as they appear in its ads. Ads with the same values share one object to save memory.
+ */
 interface AdvertiserNames {
   pageId: string | null;
   pageName: string | null;
 }
 
-/** The ads that a statement reads, with the counts that were needed so far. */
+/** The ads over which fields are counted, with the counts that were needed so far. */
 interface Scope {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** The counts by the name of the field. */
+  /** Field counts by the name of the field. */
   fields: Map<string, ReadField>;
 }
 
 /**
- * Counts how many ads have a value for each field. Values are counted while the tables are loaded. Counting with SQL
- * would take seconds, because SQLite stores these columns behind long texts.
+ * Counts how many ads have a value for each field. The values are counted while the tables are loaded. Counting with
+ * SQL would take seconds, because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserNames>();
-  /** The counts for the ads that statements read. Later statements use them again, because nothing is loaded any more. */
+  /**
+   * The field counts for all ads and for `current_ads`. Later statements use them again, because the tables do not
+   * change after loading.
+   */
   readonly #scopes: { all?: Scope; current?: Scope } = {};
-  /** The keys of the advertisers, once they were needed. */
+  /** The key of each advertiser, computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
-  /** The ids of the ads with a value, by table and column of the other tables. */
+  /**
+   * For columns of other tables than `ads`: the ids of the ads that have a value. The keys consist of table and column.
+   */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
   /** Adds rows of a table. The cells of a row are in the order of the table's columns. */
@@ -192,7 +202,10 @@ export class FieldCounts {
     return ids;
   }
 
-  /** Returns the key of each advertiser. All ads are loaded when the first statement runs. */
+  /**
+   * Returns the key of each advertiser. The keys are computed only once, because all ads are loaded before the first
+   * statement runs.
+   */
   #getAdvertiserKeys(): ReadonlyMap<AdvertiserNames, string | null> {
     if (this.#advertiserKeys) return this.#advertiserKeys;
     const advertisers = [...this.#advertisers.values()];
@@ -252,7 +265,7 @@ export class FieldCounts {
     return counts;
   }
 
-  /** Returns a function that tells whether an ad has a value in a column. */
+  /** Creates a function that returns true if an ad has a value in a column. */
   #createValueTest({ table, column }: Pick<AdField, 'table' | 'column'>): (id: string, ad: CountedAd) => boolean {
     if (table !== 'ads') {
       const ids = this.#getIds(table, column);
@@ -262,7 +275,7 @@ export class FieldCounts {
     return (_, { values }) => (values & bit) !== 0n;
   }
 
-  /** Returns the keys of the advertisers whose id or name is among the literals of a statement. */
+  /** Returns the keys of the advertisers whose id or name appears in the text of a statement. */
   #findNamedAdvertisers({ comparedTexts, namePatterns }: Literals): string[] {
     return [...this.#getAdvertiserKeys()].flatMap(([{ pageId, pageName }, key]) => {
       const isCompared = [pageId, pageName].some((text) => text !== null && comparedTexts.has(text.toLowerCase()));

@@ -4,41 +4,41 @@
  * columns, and the literals only say which advertisers and which paths in JSON the statement names.
  */
 
-/** A text of a `LIKE` pattern, without the `%` at its ends. Upper and lower case do not matter. */
+/** The text of a `LIKE` pattern, without the `%` at its start and end. Case is ignored. */
 interface NamePattern {
   text: string;
   startsWithAny: boolean;
   endsWithAny: boolean;
 }
 
-/** The literals that say about which advertisers and fields a statement is. */
+/** The literals of an SQL statement that show which advertisers and fields it is about. */
 export interface Literals {
   /** Texts and long numbers that the statement compares with something, in lower case. */
   comparedTexts: ReadonlySet<string>;
   /** Patterns that the statement compares with `pageName`. */
   namePatterns: readonly NamePattern[];
-  /** The first field of each path in JSON, such as `lastSeenAt` in `$.lastSeenAt`. */
+  /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
 }
 
-/** A token: a text, a name or number in lower case, or one or more characters of an operator. */
+/** A token of an SQL statement: a text, a name or number in lower case, or an operator. */
 interface Token {
   kind: 'text' | 'name' | 'operator';
   value: string;
 }
 
-/** Long numbers may be ids of pages. Short numbers are limits and bounds. */
+/** Minimum number of digits of a number that may be a page id. Shorter numbers are usually limits or bounds. */
 const minIdDigits = 5;
 const maxNamePatterns = 20;
 
-/** Reads the literals of a statement. Texts that a statement excludes, such as `<> 'Acme'`, are left out. */
+/** Reads the literals of an SQL statement. Literals that a statement excludes, as in `<> 'Acme'`, are omitted. */
 export function readLiterals(sql: string): Literals {
   const comparedTexts = new Set<string>();
   const jsonFields = new Set<string>();
   const namePatterns: NamePattern[] = [];
-  /** For each open parenthesis, whether its contents are excluded. */
+  /** For each open parenthesis, true if its content is excluded, as in `NOT IN (…)`. */
   const exclusions: boolean[] = [];
-  // Only the three tokens before the current one matter. A long statement therefore needs little memory.
+  // Keep only the three tokens before the current one, so that a long statement needs little memory.
   let previousTokens: readonly (Token | undefined)[] = [];
   for (const token of readTokens(sql)) {
     const { kind, value } = token;
@@ -67,31 +67,36 @@ const isWord = (token: Token | undefined, ...words: string[]): boolean =>
 const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
   token?.kind === 'operator' && operators.includes(token.value);
 
-/** Returns the first field of a path such as `$.page.pageName`. Returns undefined for any other text. */
+/** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
 function readFirstField(text: string): string | undefined {
   const [, quoted, plain] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
   return quoted ?? plain;
 }
 
-/** Parses a pattern that has no wildcards but `%` at its ends. Returns undefined for any other pattern. */
+/**
+ * Parses a `LIKE` pattern whose only wildcards are `%` at the start or end. Returns undefined for any other pattern.
+ */
 function parseNamePattern(pattern: string): NamePattern | undefined {
   const [, before = '', text = '', after = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
   return { text: text.toLowerCase(), startsWithAny: before !== '', endsWithAny: after !== '' };
 }
 
-/** Returns whether a name matches a pattern. */
+/** Returns true if a name matches a `LIKE` pattern. */
 export function matchesPattern(name: string, { text, startsWithAny, endsWithAny }: NamePattern): boolean {
   const lowerName = name.toLowerCase();
   if (startsWithAny) return endsWithAny ? lowerName.includes(text) : lowerName.endsWith(text);
   return endsWithAny ? lowerName.startsWith(text) : lowerName === text;
 }
 
-/** Matches one token after another. The groups are a text, a name in quotes, a name or number, and an operator. */
+/**
+ * Matches one token of an SQL statement at a time. The groups are a text, a name in each kind of quotes, a name or
+ * number, and an operator.
+ */
 const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
-/** Yields the tokens of a statement, without spaces and comments. */
+/** Yields the tokens of an SQL statement, without white space and comments. */
 function* readTokens(sql: string): Generator<Token> {
   for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;

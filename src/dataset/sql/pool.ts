@@ -12,53 +12,53 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/** A snapshot of a tenant's dataset. Two snapshots of a tenant with the same version have the same rows. */
+/** A snapshot of a tenant's dataset. If two snapshots of a tenant have the same version, they contain the same rows. */
 export interface Snapshot {
   tenantId: string;
   version: string;
   /**
-   * Yields the rows in batches, so that the memory never contains two copies of all rows. `json` makes up most of an
+   * Yields the table rows in batches, so that memory never contains two copies of all rows. `json` makes up most of an
    * ad's size, so it is loaded only if a statement reads it.
    */
   tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
-/** Rows of one table. The rows of a table may be yielded in several batches. */
+/** Some rows of one table. A table's rows may be split into several batches. */
 export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
-/** A statement, and the limits of its result. */
+/** An SQL statement, and the limits of its result. */
 export interface SqlQuery {
   sql: string;
-  /** The maximum number of rows to return. All rows are counted. */
+  /** Maximum number of rows to return. The remaining rows are only counted. */
   limit?: number | undefined;
   maxCellChars?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The columns of an exported statement, and its rows in batches. */
+/** The columns of an exported SQL statement, and its rows in batches. */
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads. */
   read?: Batch['read'];
-  /** False if the statement reads nothing but the list of gatherings or months. */
+  /** False if the statement reads no ads, but only the tables of gatherings or months. */
   isAboutAds: boolean;
 }
 
 /** Options of a `SqlPool`. */
 export interface SqlPoolOptions {
   /**
-   * The maximum number of workers for statements; each has loaded the tables of one tenant. In addition, half as many
-   * workers can run exports. At most `maxWorkers` workers compute at the same time.
+   * Maximum number of workers that run statements. Each worker has loaded the tables of one tenant. In addition, half
+   * as many workers can run exports. At most `maxWorkers` workers compute at the same time.
    */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;
   /**
-   * How long a statement that cannot be interrupted may exceed its limit before its worker is terminated, in
-   * milliseconds.
+   * How long a statement that does not react to an interruption may exceed its time limit, in milliseconds. After that,
+   * its worker is terminated.
    */
   graceMs?: number;
-  /** How long an idle worker stays alive with its tables, in milliseconds. */
+  /** How long an idle worker keeps its tables before it is terminated, in milliseconds. */
   idleMs?: number;
 }
 
@@ -73,8 +73,8 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 const loadTimeoutMs = 20_000;
 
 /**
- * Runs SQL statements in workers. Each worker has loaded one version of one tenant's dataset, so tenants share no
- * memory, and no statement reads outdated tables.
+ * Runs SQL statements in worker threads. Each worker has loaded one version of one tenant's dataset, so tenants share
+ * no memory and no statement reads outdated tables.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
@@ -91,9 +91,9 @@ export class SqlPool {
   }
 
   /**
-   * Runs a statement and returns its result.
-   * @throws AdLibraryError `invalid_request` if the statement fails; the message states the reason and what to do
-   * @throws the reason of the signal, if the signal aborts
+   * Runs an SQL statement and returns its result.
+   * @throws AdLibraryError `invalid_request` if the statement fails; the message explains why and what to do
+   * @throws the signal's reason if the signal aborts
    */
   async query(
     snapshot: Snapshot,
@@ -106,8 +106,8 @@ export class SqlPool {
   }
 
   /**
-   * Passes all rows of a statement to `read`, in batches. Each batch takes a separate slot, so that statements of other
-   * tenants can run in between. The worker is reserved for the export until it ends.
+   * Passes all rows of an SQL statement to `read` in batches. Each batch waits for a slot of its own, so that
+   * statements of other tenants can run in between. The worker is reserved until the export ends.
    */
   async export<Result>(
     snapshot: Snapshot,
@@ -195,7 +195,7 @@ export class SqlPool {
     try {
       const startLoading = (call: CallOf<'empty' | 'load'>) => {
         const pending = this.#ask(worker, call, signal, loadTimeoutMs);
-        // Prevents an unhandled rejection. The next `await` throws the error.
+        // Prevent an unhandled rejection. The next `await` throws the error.
         pending.catch(() => {});
         return pending;
       };
@@ -216,7 +216,7 @@ export class SqlPool {
 
   /**
    * Calls a method of a worker and waits for the result.
-   * @throws SqlFailure if the statement fails
+   * @throws SqlFailure if the SQL statement fails
    */
   async #ask<Name extends SqlCall[0]>(
     worker: DatabaseWorker,
@@ -235,13 +235,14 @@ function assertSqlLength({ length }: string): void {
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
-/** The size of a batch of rows sent to a worker, in characters. */
+/** Approximate size of a batch of rows sent to a worker, in characters. */
 const batchChars = 500_000;
 
 async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
   let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.tables({ json })) {
-    // No row has a property with an empty name, so the column `json` becomes null if it is not loaded.
+    // If `json` is not loaded, read a property with an empty name instead. No row has such a property, so the cell
+    // becomes null.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);

@@ -3,21 +3,24 @@ import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clip } from '../tables.ts';
 import { explainMessage, listTables } from './error-advice.ts';
 
-/** Limits of a statement. The engine enforces all of them; the text of a statement is never checked. */
+/**
+ * Limits of an SQL statement. The engine enforces them while the statement runs, so the text of the statement needs no
+ * check.
+ */
 export interface StatementLimits {
   /** How long a statement may run, in milliseconds. */
   statementMs: number;
-  /**
-   * How long an export may compute in total, in milliseconds. In addition, `statementMs` applies to each batch of rows.
-   */
+  /** Total computing time of an export, in milliseconds. `statementMs` also applies to each of its batches. */
   exportMs: number;
-  /** Memory for sorting, grouping and joining texts, in addition to the tables, in bytes. */
+  /**
+   * Memory for sorting, grouping and joining texts, in bytes. It is available in addition to the memory for the tables.
+   */
   workingBytes: number;
   /** Memory for the tables, in bytes. */
   tableBytes: number;
 }
 
-/** The default limits. */
+/** Default limits of an SQL statement. */
 export const statementLimits: StatementLimits = {
   statementMs: 2000,
   exportMs: 30_000,
@@ -25,9 +28,9 @@ export const statementLimits: StatementLimits = {
   tableBytes: 768 * 2 ** 20,
 };
 
-/** Limits that SQLite itself enforces (`sqlite3_limit`). */
+/** Limits that SQLite enforces itself (`sqlite3_limit`). */
 export const engineLimits = {
-  /** The maximum size of a text, a blob or a row, in bytes. */
+  /** Maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
@@ -44,48 +47,48 @@ export const engineLimits = {
 } as const;
 
 /**
- * Limits of `REGEXP`: the length of a pattern, the length of the searched text, and the number of steps in the compiled
- * pattern.
+ * Limits of `REGEXP`: the length of the pattern, the length of the searched text, and the number of steps in the
+ * compiled pattern.
  */
 export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
 
 /** Limits of query results. */
 export const resultLimits = {
-  /** The maximum length of a statement, in characters. */
+  /** Maximum length of a statement, in characters. */
   sqlChars: 20_000,
   rows: 50,
   cell: 160,
-  /** The maximum number of rows that are counted. */
+  /** Rows are counted up to this number. */
   countedRows: 100_000,
-  /** The maximum number of characters in all cells of a result. Further rows are counted but not returned. */
+  /** Maximum number of characters in all cells of a result. Rows beyond this limit are counted but not returned. */
   chars: 2_000_000,
 } as const;
 
-/** Limits that a tool call sets for its result. */
+/** Limits that a tool call sets for the result of its SQL statement. */
 export interface QueryOptions {
-  /** The maximum number of rows to return. All rows are counted. */
+  /** Maximum number of rows to return. The remaining rows are only counted. */
   limit: number;
   maxCellChars: number;
 }
 
-/** The ad fields that a statement reads, and how many ads have a value for each. */
+/** The ad fields that an SQL statement reads, and how many ads have a value for each of them. */
 export interface ReadFields {
-  /** The number of ads that the statement reads: all ads, or only those in `current_ads`. */
+  /** Number of ads that the statement reads: all ads of the dataset, or only those in `current_ads`. */
   ads: number;
-  /** The number of these ads of each advertiser, by the keys of `createAdvertiserKeyFinder`. */
+  /** How many of these ads each advertiser has. The keys come from `createAdvertiserKeyFinder`. */
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** The fields. A field of another table has its ads counted once. */
+  /** The fields that the statement reads. An ad with several values for a field, such as countries, is counted once. */
   fields: readonly ReadField[];
-  /** The advertisers whose names or ids the statement compares with something. */
+  /** Keys of the advertisers whose names or ids appear in the statement's comparisons. */
   namedAdvertisers: ReadonlySet<string>;
 }
 
-/** A column of the table `ads` that a SQL statement reads, with the number of ads that have a value in it. */
+/** An ad field that an SQL statement reads, and the number of ads that have a value for it. */
 export interface ReadField {
   name: string;
-  /** The number of ads that have a value. */
+  /** Number of ads with a value. */
   ads: number;
-  /** The number of ads without a value, for each advertiser that has such ads. */
+  /** Number of ads without a value for each advertiser that has such ads. */
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
 
@@ -93,12 +96,15 @@ export interface ReadField {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** The number of rows in the whole result. Null if unknown or above 100,000. */
+  /** Total number of rows. null if unknown or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
-  /** Undefined if the statement reads no table with ads. */
+  /** The ad fields that the statement reads. Undefined if it reads no table with ads. */
   read: ReadFields | undefined;
-  /** False if the statement reads nothing but the list of gatherings or months. Ads say nothing about such a result. */
+  /**
+   * False if the statement reads no ads, but only the tables of gatherings or months. Missing ads do not affect such a
+   * result.
+   */
   isAboutAds: boolean;
 }
 
@@ -107,14 +113,14 @@ export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: numb
   rowCount === 0 ||
   (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
 
-/** The reason why a statement failed. */
+/** Describes why an SQL statement failed. */
 export interface SqlProblem {
   reason: keyof typeof problemTexts;
-  /** SQLite's error message. It may quote parts of the statement and of the data. */
+  /** SQLite's error message. It may quote parts of the statement and of the data, so it must be sanitized. */
   detail?: string;
 }
 
-/** Thrown when a statement fails. */
+/** Thrown if an SQL statement fails. */
 export class SqlFailure extends Error {
   override readonly name = 'SqlFailure';
   readonly problem: SqlProblem;
@@ -125,20 +131,20 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of an export. `done` is true for the last one. The first one has `read` and `isAboutAds`. */
+/** A batch of an export. `done` is true for the last batch. Only the first batch has `read` and `isAboutAds`. */
 export type Batch = Pick<SqlResult, 'columns' | 'rows'> &
   Partial<Pick<SqlResult, 'read' | 'isAboutAds'>> & { done: boolean };
 
 /**
- * Removes invisible characters from a text and cuts it to `max` characters, stating how many characters are missing.
+ * Removes invisible characters from a text and cuts it to `max` characters. Appends how many characters are missing.
  */
 export function cleanCell(text: string, max: number): string {
-  // Read more than `max` characters, because some of them may be invisible and will be removed.
+  // Read more than `max` characters, because invisible ones among them will be removed.
   const readText = text.slice(0, 2 * max + 200);
   return clip(sanitize(readText), max, text.length - readText.length);
 }
 
-/** Creates the error that tells a model why its statement failed and what to do. */
+/** Creates the error that explains to a model why its SQL statement failed and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
   return invalidRequest(
@@ -183,12 +189,12 @@ const problemTexts = {
   ],
 };
 
-/** How many characters of an SQLite message are read, and how many are shown if there is no better explanation. */
+/** Maximum number of characters to read from an SQLite message, and to show if there is no better explanation. */
 const maxReadDetailChars = 1000;
 const maxDetailChars = 300;
 /**
- * Explains SQLite's message. If there is no explanation, quotes the message, because it may contain text from an
- * advertiser.
+ * Explains an SQLite message. If there is no better explanation, quotes the message, because it may contain text from
+ * an advertiser.
  */
 const formatDetail = (detail: string): string =>
   explainMessage(detail) ??

@@ -12,8 +12,8 @@ import {
 } from './statement.ts';
 
 /**
- * The worker holds the tables of one tenant. When the tables are outdated, the pool empties them or terminates the
- * worker.
+ * Data that the pool passes to this worker. A worker contains the tables of one tenant. When the tables are outdated,
+ * the pool empties them or terminates the worker.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
@@ -32,7 +32,7 @@ lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const methods = {
-  /** Replaces all tables with empty ones. This is ten times as fast as starting a new thread. */
+  /** Replaces all tables with empty ones. This is ten times as fast as starting a new worker. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
@@ -66,15 +66,15 @@ export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
 /**
- * A method call: the name of the method and its arguments. The worker replies to each call before it handles the next
- * one.
+ * A method call that the pool sends to a worker: the name of the method and its arguments. The worker replies to each
+ * call before it handles the next one.
  */
 export type SqlCall = [name: keyof Methods, ...given: unknown[]];
-/** A call of a specific method. */
+/** A call of the method with the given name. */
 export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
-/** The result of a specific method. */
+/** The result type of the method with the given name. */
 export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
-/** The reply to a call. A failed call has a `problem` instead of a `result`. */
+/** The worker's reply to a call. If the call failed, the reply has a `problem` instead of a `result`. */
 export interface Reply {
   result?: unknown;
   problem?: SqlProblem;
@@ -108,8 +108,8 @@ function closeExport(): void {
 }
 
 /**
- * Converts an error that a statement can cause into a problem. Rethrows any other error: it is a bug and ends the
- * worker.
+ * Converts an error that an SQL statement can cause to a problem. Any other error is a bug: it is thrown again and ends
+ * the worker.
  */
 function describeProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
