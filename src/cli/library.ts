@@ -311,7 +311,7 @@ function formatDatabaseContents({
 }
 
 /** Formats the report about one imported file. */
-export function formatImportReport({ name, columns, formats, ...report }: ImportedFile): string {
+export function formatImportReport({ name, columns, keys, formats, ...report }: ImportedFile): string {
   const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
   const counts = [
     ...(updated > 0 ? [`${updated.toLocaleString('en-US')} of them updated an earlier record`] : []),
@@ -326,6 +326,7 @@ export function formatImportReport({ name, columns, formats, ...report }: Import
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
     ...formatFormats(formats),
     ...(columns ? [`  columns: ${columns}`] : []),
+    ...(keys ? [`  keys: ${keys}`] : []),
     ...notes.map((note) => `  ${note}`),
     ...problems.map((problem) => `  ${formatProblem(problem)}`),
     ...(unlistedCount > 0 ? [`  and ${unlistedCount.toLocaleString('en-US')} more:`] : []),

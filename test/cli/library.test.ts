@@ -77,7 +77,12 @@ describe('The library import command', () => {
   const validLine = '{"pageId":"p","pageName":"P"}\n';
 
   test.for([
-    ['with valid lines only', validLine, 0, /^standard input: 0 ads and 1 page\n {2}format: api \(1 page\)\n$/],
+    [
+      'with valid lines only',
+      validLine,
+      0,
+      /^standard input: 0 ads and 1 page\n {2}format: api \(1 page\)\n {2}keys: pageId ← pageId, pageName ← pageName\n$/,
+    ],
     ['with one invalid line', '{"id":"x"}\n', 1, /nothing was read, 0 ads and 0 pages, 1 skipped:\n {2}line 1: id: /],
     [
       'with 500 invalid lines',

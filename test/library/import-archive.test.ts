@@ -120,7 +120,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
 );
 
 test('library import stores unknown values under their original field names', async ({ libraryServer }) => {
-  const { notes } = await libraryServer.importRecords({
+  const { notes, keys } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
     spend: 'little',
@@ -149,8 +149,14 @@ test('library import stores unknown values under their original field names', as
     '1 × start_date: "soon" is not a date such as 2026-01-31 (first: line 1)',
     '1 × collation_count: "many" is not a whole number such as 1200 (first: line 1)',
     '1 × spend: "little" is not a number such as 1200 or 0.5 (first: line 1)',
-    'unknown keys, stored under their own names: constructor (1)',
   ]);
+  expect(keys).toBe(
+    `${[
+      'adArchiveId ← ad_archive_id, isActive ← is_active, adSpendMin ← spend, startedAt ← start_date',
+      'duplicates ← collation_count, publisherPlatform ← publisher_platform, categories ← categories',
+      'snapshot.pageLikeCount ← snapshot.page_like_count, snapshot.extraTexts ← snapshot.extra_texts',
+    ].join(', ')}; not used: constructor (1)`,
+  );
 });
 
 test.for([

@@ -6,12 +6,13 @@ import { isNestedTooDeep } from '../service/request.ts';
 import { FormatDetector } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowReader } from './formats/table-rows.ts';
-import { type ImportReport, ImportReporter } from './report.ts';
+import { type ImportReport, ImportReporter, limitKeys } from './report.ts';
 import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
 import type { Table } from './sources/table.ts';
 import { Spool } from './spool.ts';
+import { UsedKeys } from './used-keys.ts';
 import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
 import { ColumnValueParser } from './values/column-value-parser.ts';
 import { parseJson } from './values/literals.ts';
@@ -95,6 +96,7 @@ class Import {
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
+  readonly #usedKeys = new UsedKeys();
   #table: Table | undefined;
   #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
   /** The error that stopped the reading of the source, and the line where it occurred. */
@@ -185,7 +187,7 @@ class Import {
       this.#parser.decideNotations();
     } catch (error) {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
-      return this.#reporter.finish(this.#table !== undefined);
+      return this.#finishReport();
     }
     const writer = await openRecordWriter(this.#target, { run: this.#run, question: this.#question });
     for await (const lines of this.#spool.readLines()) {
@@ -210,7 +212,11 @@ class Import {
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
     if (report.ads + report.pages + report.repeated + report.skipped === 0)
       this.#reporter.addProblem('the source contains no ad and no page');
-    return this.#reporter.finish(this.#table !== undefined);
+    return this.#finishReport();
+  }
+
+  #finishReport(): ImportReport {
+    return this.#reporter.finish(this.#table ? undefined : this.#usedKeys);
   }
 
   #storeEntry([line, path, kind, content]: SpoolEntry, writer: RecordWriter): void {
@@ -252,6 +258,7 @@ class Import {
     const text = kind === 'text' ? String(content) : undefined;
     const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
+    if (kind !== 'cells') this.#usedKeys.observe(format, record.toObject());
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (format.addToAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
@@ -282,8 +289,6 @@ function isJson(text: string): boolean {
   }
 }
 
-const maxColumnsLength = 2000;
-
 /**
  * Describes for the report which columns become which fields. If several columns form one field, only the first one is
  * listed.
@@ -300,7 +305,7 @@ function describeColumns({ columns, fields }: Table): string {
     Array.from(columnByField, ([field, column]) => `${field} ← ${column}`).join(', '),
     ...(unusedColumns.length > 0 ? [`not used: ${unusedColumns.join(', ')}`] : []),
   ].join('; ');
-  return text.replace(/\p{C}/gu, ' ').slice(0, maxColumnsLength);
+  return limitKeys(text);
 }
 
 const describeTitleLines = ({ titleLineCount }: Table) =>

@@ -1,5 +1,6 @@
 import type { ResultPage } from './sources/result-pages.ts';
 import { countReason } from './stored-pictures.ts';
+import type { UsedKeys } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
@@ -24,9 +25,11 @@ export type ImportReport = {
    * source without such pages has neither.
    */
   resultPages: { withNext: number; last: number };
-  /** Lists which columns of a table became which fields. */
+  /** Lists which columns of a table became which fields, and which columns were not used. */
   columns?: string;
-  /** Keys and values that were not recognized in stored records, with the number of occurrences. */
+  /** Lists the same for the keys of JSON records. The keys that were not used have their number of occurrences. */
+  keys?: string;
+  /** Values that were not recognized in stored records, with the number of occurrences, and other remarks. */
   notes: string[];
   /**
    * The first skipped records, with the reasons. `path` is the position inside a JSON document, and empty for a record
@@ -116,9 +119,9 @@ export class ImportReporter {
 
   /**
    * Completes and returns the report.
-   * @param isTable true for a table, because `columns` then already lists the unused columns
+   * @param usedKeys the keys of JSON records that became fields; undefined for a table, which has columns instead
    */
-  finish(isTable: boolean): ImportReport {
+  finish(usedKeys: UsedKeys | undefined): ImportReport {
     const { report } = this;
     const valueProblems = [...this.#valueProblems.values()];
     for (const { count, firstPlace, message } of valueProblems.slice(0, maxListedKeys)) {
@@ -129,16 +132,27 @@ export class ImportReporter {
     }
     if (valueProblems.length > maxListedKeys)
       report.notes.push(`values of ${valueProblems.length - maxListedKeys} more keys were not understood`);
-    if (!isTable && this.#unusedKeyCounts.size > 0) report.notes.push(describeUnusedKeys(this.#unusedKeyCounts));
+    if (usedKeys) {
+      const unusedKeys = this.#unusedKeyCounts.size > 0 ? describeUnusedKeys(this.#unusedKeyCounts) : undefined;
+      const keys = [usedKeys.describe(), unusedKeys].filter((part) => part !== undefined).join('; ');
+      if (keys !== '') report.keys = limitKeys(keys);
+    }
     return report;
   }
 }
+
+/** The maximum length of the list of columns or keys in a report. */
+const maxKeysLength = 2000;
+
+/** Shortens a list of columns or keys for a report, and removes characters that would disturb a terminal. */
+export const limitKeys = (text: string): string =>
+  removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeysLength);
 
 function describeUnusedKeys(countByKey: ReadonlyMap<string, number>): string {
   const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);
   const listedKeys = sortedCounts
     .slice(0, maxListedKeys)
-    .map(([key, count]) => `${removeAccessTokens(key).replace(/\p{C}/gu, ' ').slice(0, 60)} (${count})`);
+    .map(([key, count]) => `${removeAccessTokens(key).slice(0, 60)} (${count})`);
   const unlisted = sortedCounts.length > maxListedKeys ? ` and ${sortedCounts.length - maxListedKeys} more` : '';
-  return `unknown keys, stored under their own names: ${listedKeys.join(', ')}${unlisted}`;
+  return `not used: ${listedKeys.join(', ')}${unlisted}`;
 }

@@ -1,4 +1,4 @@
-import { Ad, type Page } from '../../../api/schemas.ts';
+import { Ad, Page } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import type { ImportFormat } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
@@ -18,7 +18,10 @@ export const apiFormat: ImportFormat = {
   description: 'docs/archive.md',
   layouts: ['json'],
   keysByField: Object.fromEntries(
-    [...Object.keys(Ad.shape), ...additionalFields].map((field) => [field, [normalizeKey(field)]]),
+    [...Object.keys({ ...Ad.shape, ...Page.shape }), ...additionalFields].map((field) => [
+      field,
+      [normalizeKey(field)],
+    ]),
   ),
   // The API has only one spelling for each of these keys. Any other spelling means another format.
   matches: (record) =>

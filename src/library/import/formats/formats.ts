@@ -102,36 +102,50 @@ export interface TableFormat {
 }
 
 function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (string | undefined)[] {
-  const fieldByKey = new Map<string, string>();
-  for (const [field, keys] of Object.entries(format.keysByField))
-    for (const key of keys) if (!fieldByKey.has(key)) fieldByKey.set(key, field);
+  const finder = new FieldFinder(format);
   const earlierNames = new Set<string>();
   const earlierFields = new Set<string>();
   return columns.map((name) => {
     const isRepeatedOrEmpty = earlierNames.has(name) || name === '';
     earlierNames.add(name);
     if (isRepeatedOrEmpty) return undefined;
-    if (format.hasColumnPaths) return findFieldOfPath(fieldByKey, parseColumnPath(name));
-    const field = fieldByKey.get(normalizeKey(name));
+    const { field } = finder.findField(format.hasColumnPaths ? parseColumnPath(name) : [name]) ?? {};
+    if (format.hasColumnPaths) return field;
     if (field === undefined || earlierFields.has(field)) return undefined;
     earlierFields.add(field);
     return field;
   });
 }
 
-/** Returns the field for the longest known prefix of a path. */
-function findFieldOfPath(fieldByKey: ReadonlyMap<string, string>, path: readonly string[]): string | undefined {
-  const keys = path.map(normalizeKey);
-  for (let length = keys.length; length > 0; length--) {
-    const prefix = keys.slice(0, length);
-    const field = fieldByKey.get(prefix.join('.')) ?? fieldByKey.get(prefix.join(''));
-    // If only `snapshot` itself is known, the column contains an unknown part of the snapshot.
-    if (field !== undefined) return field === 'snapshot' && length < keys.length ? undefined : field;
+/** Finds the fields of a format to which keys or columns belong. */
+export class FieldFinder {
+  /** True if keys may be paths into nested objects. */
+  readonly hasPaths: boolean;
+  readonly #fieldByKey = new Map<string, string>();
+
+  constructor({ keysByField, hasColumnPaths = false }: ImportFormat) {
+    this.hasPaths = hasColumnPaths;
+    for (const [field, keys] of Object.entries(keysByField))
+      for (const key of keys) if (!this.#fieldByKey.has(key)) this.#fieldByKey.set(key, field);
   }
-  const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
-  return snapshotKey === undefined
-    ? undefined
-    : (fieldByKey.get(`snapshot.${snapshotKey}`) ?? fieldByKey.get(`snapshot.${snapshotKey.replace(/text$/, '')}`));
+
+  /** Returns the field for the longest known prefix of a path, and the length of that prefix. */
+  findField(path: readonly string[]): { field: string; length: number } | undefined {
+    const keys = path.map(normalizeKey);
+    for (let length = keys.length; length > 0; length--) {
+      const prefix = keys.slice(0, length);
+      const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
+      if (field === undefined) continue;
+      // If only `snapshot` itself is known, the path leads to an unknown part of the snapshot.
+      return field === 'snapshot' && length < keys.length ? undefined : { field, length };
+    }
+    const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;
+    if (snapshotKey === undefined) return undefined;
+    const field =
+      this.#fieldByKey.get(`snapshot.${snapshotKey}`) ??
+      this.#fieldByKey.get(`snapshot.${snapshotKey.replace(/text$/, '')}`);
+    return field === undefined ? undefined : { field, length: 1 };
+  }
 }
 
 /**

@@ -1,0 +1,48 @@
+import { isObject } from '../../views/view.ts';
+import { isEmpty } from './formats/field-reader.ts';
+import { FieldFinder } from './formats/formats.ts';
+import type { ImportFormat } from './formats/import-format.ts';
+
+/** The maximum nesting depth of keys, and the maximum number of keys per format. */
+const maxDepth = 4;
+const maxKeys = 2000;
+
+/** Remembers which keys of JSON records become which fields, for the report of an import. */
+export class UsedKeys {
+  readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
+  readonly #keyByField = new Map<string, string>();
+  /** All keys that were looked up. Records of a source have the same keys, so most lookups end here. */
+  readonly #knownKeys = new Set<string>();
+
+  /** Adds the keys of a stored record. */
+  observe(format: ImportFormat, record: Record<string, unknown>): void {
+    const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
+    this.#finderByFormat.set(format, finder);
+    this.#observeObject(finder, record, []);
+  }
+
+  #observeObject(finder: FieldFinder, object: Record<string, unknown>, parentPath: readonly string[]): void {
+    for (const [name, value] of Object.entries(object)) {
+      if (isEmpty(value)) continue;
+      const path = [...parentPath, name];
+      const key = path.join('.');
+      if (!this.#knownKeys.has(key)) {
+        if (this.#knownKeys.size >= maxKeys) return;
+        this.#knownKeys.add(key);
+        const match = finder.findField(path);
+        // The parts of a snapshot are listed instead of the snapshot.
+        const isContainer = match?.field === 'snapshot' && isObject(value);
+        if (match && !isContainer && !this.#keyByField.has(match.field))
+          this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));
+      }
+      if (isObject(value) && !Array.isArray(value) && finder.hasPaths && path.length < maxDepth)
+        this.#observeObject(finder, value, path);
+    }
+  }
+
+  /** Returns the used keys in the form `body ← snapshot.body.text`. Returns undefined if there are none. */
+  describe(): string | undefined {
+    const uses = Array.from(this.#keyByField, ([field, key]) => `${field} ← ${key}`);
+    return uses.length > 0 ? uses.join(', ') : undefined;
+  }
+}
