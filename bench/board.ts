@@ -1,7 +1,7 @@
 /**
- * Measures the board with 10,000 ads in Chromium: the time until the first cards and all ads are visible, the time for
- * a filter, a sort and the timeline, and the longest task while scrolling. Run it with `npm run bench:board`. To use
- * real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. They are repeated with new ids.
+ * Measures the ad board with 10,000 ads in Chromium: the time until the first cards and all ads are visible, the time
+ * for a filter, a sort and the timeline, and the longest task while scrolling. Run it with `npm run bench:board`. To
+ * use real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. They are repeated with new ids.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;
 const rounds = 3;
-/** Upper limits of the medians, in milliseconds. */
+/** The highest allowed median of each measurement, in milliseconds. */
 const maxMs: Record<string, number> = {
   'first paint of the empty board': 300,
   'from the first ads that come to their cards on the screen': 150,
@@ -42,8 +42,8 @@ const [{ client }, browser] = await Promise.all([service.start(), launchChromium
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
 
 /**
- * Script that runs in the frame of the board. It records when the first ads arrived, when they were visible, and when
- * all ads were visible, using the frame's clock.
+ * A script that runs in the page of the board. It records when the first ads arrived, when they were visible, and when
+ * all ads were visible, by the clock of this page.
  */
 const watch = `
   window.times = {};

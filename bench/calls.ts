@@ -16,7 +16,7 @@ import type { PageOfAds } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const rounds = Number(process.argv[2] ?? 1000);
-/** Number of calls before the measurement. They let the JavaScript engine compile the code. */
+/** The number of calls before the measurement, in which the JavaScript engine compiles the code. */
 const warmUp = 200;
 /**
  * Limits in milliseconds: the time our server may take in addition to the SDK server, and the time of a cached
@@ -91,7 +91,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const ms = (time: number) => `${time.toFixed(2)} ms`;
 
 /**
- * Alternates between direct calls, the SDK server and our server, so that all of them are measured under the same load.
+ * Alternates between direct calls, the SDK server and our server, so that all three are measured under the same load.
  * Adds the medians to the table.
  */
 async function compare(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {

@@ -47,7 +47,7 @@ const gatheredAt = Date.UTC(2026, 10, 20);
 const rounds = 5;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
-/** Returns the resident memory in megabytes after garbage collection. */
+/** Returns the resident memory of this process in megabytes, after garbage collection. */
 async function resident(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     globalThis.gc?.();
@@ -79,7 +79,7 @@ function* generated() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
-/** Yields the real ads again and again. From the second round on, the ads get new ids. */
+/** Yields the real ads again and again without end. From the second round on, the ads get new ids. */
 function* real(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()
@@ -112,7 +112,7 @@ function rowOf(json: string): AdRows {
   const variant = ofPage.add(ad.id, selectVariantText(extractAdTexts(ad)));
   return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variant });
 }
-/** Builds the rows page by page, as a gathering does. */
+/** Builds the rows page by page, as `gather_ads` does. */
 async function makeRows(): Promise<AdRows[]> {
   const made: AdRows[] = [];
   for (let start = 0; start < wanted; start += 100) {

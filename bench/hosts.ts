@@ -152,7 +152,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   return result;
 }
 
-/** Compares the result of a run with the entries for the host in `src/mcp/hosts.json` and in `catalog.ts`. */
+/** Compares the result of a run with what `src/mcp/hosts.json` and `catalog.ts` say about the host. */
 function findProblems(host: HostUnderTest, measured: Measured, missingTools: readonly string[]): string[] {
   const row = hostRows.find(({ title }) => title === host.title);
   return [

@@ -10,7 +10,7 @@ import { readResidentMegabytes } from './memory.ts';
 import { addRow, computeQuantile } from './row.ts';
 
 /**
- * Measures many concurrent callers of our server, of a server built as the documentation of the official SDK describes,
+ * Measures many concurrent clients of our server, of a server built as the documentation of the official SDK describes,
  * and of a plain proxy. All three do the same work and alternate within one run. Run it with `npm run bench:http --
  * --seconds 20 --callers 64 --tool search_ads --items 10`.
  */

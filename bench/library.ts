@@ -10,7 +10,7 @@ import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
  * Measures the local library with 100,000 generated ads: the import, searches through the whole pipeline (API key,
- * filters, search, charge, JSON), and the pages that a first gathering of 1,000 ads reads. Run it with `npm run
+ * filters, search, charge, JSON), and the result pages that `gather_ads` reads for 1,000 ads. Run it with `npm run
  * bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const wanted = Number(process.env.BENCH_ADS ?? 100_000);

@@ -1,6 +1,6 @@
 /**
  * Measures the cost of sharing state between replicas: the store calls of a paid search, the time that a store adds to
- * a cached response and to a gathering, the time until another replica has read the gathering, and the space for
+ * a cached response and to `gather_ads`, the time until another replica has read the gathered ads, and the space for
  * 100,000 ads. Requires `redis-server` or PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
  */
 import { parseArgs } from 'node:util';
@@ -54,7 +54,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
   const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
-  // Stop the replica even if the benchmark fails.
+  // Kill the replica when this process exits, so that it also stops if the benchmark fails.
   process.once('exit', () => served.process.child.kill());
   return served;
 }

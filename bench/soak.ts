@@ -24,7 +24,7 @@ const { values } = parseArgs({
 });
 const callers = 32;
 const turns = 5;
-/** Number of turns after which all caches are full. */
+/** The number of turns after which all caches are full, so that memory must not grow any more. */
 const warmUp = 3;
 /**
  * Limits for growth after the caches are full: bytes per heap, and a ratio for the store. The heap size of full caches
@@ -37,7 +37,7 @@ const maxGrowth = { heap: 16 * 2 ** 20, ofKey: 1024, ofItem: 3 * 1024, storeShar
  * rejected without blocking the IP address.
  */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
-/** Starts the debugger with a flag, so that the code of the server is not changed. */
+/** Opens the debugger with an environment variable, so that the code of the server need not be changed. */
 const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 const debuggerAddress = /^Debugger listening on (\S+)$/m;
 

@@ -83,8 +83,8 @@ interface StartCase {
 }
 
 /**
- * The cases to measure. No tool is called. With a loopback base URL, the start includes a request for the filters of
- * the library.
+ * The cases to measure, none of which calls a tool. With a loopback base URL, the start includes a request for the
+ * filters of the local library.
  */
 const cases: StartCase[] = [
   {

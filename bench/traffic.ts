@@ -14,7 +14,7 @@ export interface Question {
   isRight(result: ToolResult): boolean;
 }
 
-/** The calls of one caller. Later calls use values from earlier results. */
+/** The tool calls of one client. Later calls use values from earlier results. */
 export interface Traffic {
   next(): Question;
   learn(question: Question, result: ToolResult): void;

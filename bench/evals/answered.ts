@@ -10,7 +10,7 @@ export interface Answered extends Spent {
 type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
-/** What a question can use: the tools, and ids from the answers to earlier questions. */
+/** What answering a question can use: the tools, and ids from the answers to earlier questions. */
 interface Session {
   call: Call;
   /** Runs an SQL statement and returns its rows. */
@@ -26,7 +26,7 @@ const inDe = { countries: ['DE'] };
 const ofDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
 const listed = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
-/** Thirty questions asked in one session, each with the tool calls that answer it. */
+/** Thirty questions of a user in one session, each with the tool calls that answer it. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',

@@ -10,13 +10,15 @@ import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
-/** Start time of all evaluations. The demo data of a given day is always the same. */
+/**
+ * The time at which all evaluations start. The demo data of one day is always the same, so results can be compared.
+ */
 const startTime = Date.UTC(2026, 0, 15, 12);
 
 const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** Cost since the last call of `takeSpent`. */
+/** What the tool calls have cost since the last call of `takeSpent`. */
 export interface Spent {
   calls: number;
   credits: number;
@@ -97,7 +99,7 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   };
 }
 
-/** All data of the demo service, as the service sends it. Answers are checked against this data. */
+/** All data of the demo service, as the service sends it. The evaluations check answers against it. */
 export interface RawDemo {
   ads: Ad[];
   pages: Page[];

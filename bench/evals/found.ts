@@ -8,7 +8,9 @@ interface Question {
   source: string;
   /** Tools of this server that answer the question. */
   tools: string[];
-  /** True if tool descriptions may be tuned with this question. */
+  /**
+   * True if tool descriptions may be improved with this question in mind. The others are kept for an unbiased check.
+   */
   tuning: boolean;
 }
 
@@ -24,11 +26,11 @@ interface OtherServer {
 export interface Ranked extends Question {
   /** Rank of the first tool that answers the question, starting at 1. 0 if this server has no such tool. */
   rank: number;
-  /** The top tools with a better rank, with their servers. */
+  /** The highest-ranked tools of other servers above it. */
   before: string[];
 }
 
-/** Number of tools that a host shows its model for a question. */
+/** The number of tools that a host with tool search shows its model for a question. */
 export const maxShownTools = 5;
 
 const stopWords = new Set(

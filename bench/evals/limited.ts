@@ -23,7 +23,7 @@ interface Coverage {
   notes?: string[];
 }
 
-/** What a question can use. `query` returns the rows of an SQL statement as text. */
+/** What answering a question can use. `query` returns the rows of an SQL statement as text. */
 interface Session {
   call: Call;
   query(sql: string): Promise<string>;
@@ -114,7 +114,10 @@ const questions: readonly LimitedQuestion[] = [
   },
 ];
 
-/** Asks all questions in one session. Finds the sentence that states the limit in the results of each question. */
+/**
+ * Answers all questions in one session. Finds in the results of each question the sentence that states the limit of the
+ * data.
+ */
 export async function findLimits(): Promise<Limited[]> {
   const demo = await openDemo();
   const answers: Limited[] = [];

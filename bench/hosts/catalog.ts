@@ -44,7 +44,7 @@ export interface HostUnderTest {
   program: string;
   variables(environment: Environment): Record<string, string>;
   setups(environment: Environment): { command: Setup; plugin?: Setup };
-  /** What is expected to happen to pictures. */
+  /** What this host is expected to do with pictures. */
   pictures: PictureOutcome;
 }
 
@@ -223,7 +223,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
   kilo: {
     title: 'Kilo CLI',
     packageName: '@kilocode/cli',
-    // Some packages of 7.8.1 are missing on npm.
+    // Version 7.8.1 cannot be installed, because some of its packages are missing on npm.
     packageVersion: '7.7.7',
     program: 'node_modules/.bin/kilo',
     variables: () => ({}),
@@ -286,7 +286,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demo };
       const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
       return {
-        // JSON is valid YAML.
+        // The config file may be written as JSON, because JSON is valid YAML.
         command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
       };
     },

@@ -41,7 +41,7 @@ interface Run {
   toolNames: readonly string[];
 }
 
-/** Matches a base64 picture. The minimum length excludes ordinary words. */
+/** Matches a base64 picture. The minimum length of 1,500 excludes ordinary words. */
 const base64 = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePart = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
@@ -78,7 +78,7 @@ interface CallResult {
   hasPicture: boolean;
 }
 
-/** Returns the result of the first call of each tool. */
+/** Returns for each tool the result of its first call. */
 function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult> {
   const results = new Map<string, CallResult>();
   for (const { from, message } of messages) {

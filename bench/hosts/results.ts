@@ -1,6 +1,6 @@
 import type { Measured } from './measure.ts';
 
-/** The result of one host. */
+/** What was measured for one MCP host. */
 export interface HostResult {
   title: string;
   version: string;

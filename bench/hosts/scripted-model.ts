@@ -21,7 +21,7 @@ export interface ModelRequest {
   body: Json;
 }
 
-/** A step of the script, which calls one of our tools. */
+/** A step of the scripted model, which calls one of our tools. */
 export interface Step {
   tool: string;
   /** Returns the arguments of the call. `adIds` contains the ad ids in all results so far. */
@@ -88,7 +88,7 @@ async function readJson(request: IncomingMessage): Promise<Json> {
 }
 
 /**
- * Chooses the reply to each request. Some hosts send the same request twice, or additionally request a title for the
+ * Chooses the model's reply to each request. Some hosts send the same request twice or also request a title for the
  * conversation.
  */
 function createScript(steps: readonly Step[]) {

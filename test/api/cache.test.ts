@@ -5,7 +5,7 @@ import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
 
 let clock = Date.now();
-/** Every test uses its own API key, so the tests do not share a ledger. */
+/** Each test uses its own API key, so that the tests do not share cached results and spending. */
 const test = freshServiceTest({ now: () => clock });
 test.beforeEach(({ service }) => {
   service.requests.length = 0;

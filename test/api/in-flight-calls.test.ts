@@ -41,7 +41,7 @@ async function callAndCancel({ call }: TestServer, upstream: Upstream, name: str
   expect(await cancelledCall).toBe('left');
 }
 
-/** Pings the server. When the ping returns, all messages sent before it have arrived. */
+/** Pings the server. When the ping returns, the server has received all messages sent before it. */
 const waitForArrival = (server: TestServer) => server.client.ping();
 
 describe('Concurrent identical calls', () => {

@@ -21,7 +21,7 @@ test.beforeEach(({ upstream }) => {
 
 const gather = { maxCredits: 100, filters: { query: 'tea' } };
 
-/** Calls that the server can answer from stored data. */
+/** Calls that the server can serve from stored data, without a request to the API. */
 const reads = (service: AdService) => {
   const adId = service.ads[0]?.id;
   return {

@@ -34,7 +34,10 @@ const outcomes = {
 } satisfies Record<string, Behaviour>;
 type Outcome = keyof typeof outcomes;
 
-/** Returns the expected number of requests for a sequence of outcomes. Implements the retry rules a second time. */
+/**
+ * Returns the expected number of requests for a sequence of outcomes. Implements the retry rules independently of the
+ * server.
+ */
 function requestsFor(
   outcome: readonly Outcome[],
   { isGatedTool, tool }: { isGatedTool: boolean; tool: string },

@@ -108,7 +108,7 @@ inChromium('Hostile ad text on the ad board', () => {
         await expect.poll(expectNoHarm).toEqual({ added: 0, beyond: 0, links: 0 });
       }
     }
-    // The drawer is at most as wide as a phone.
+    // The panel with the details of an ad is at most as wide as a phone.
     await board.locator('#list .open').first().click();
     for (const _ of copies) {
       await drawer.locator('dd').first().waitFor();

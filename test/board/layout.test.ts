@@ -134,7 +134,7 @@ inChromium('The layout of the ad board', () => {
         .evaluateAll((tracks) =>
           tracks.map((track) => track.firstElementChild.getBoundingClientRect().width / track.clientWidth),
         );
-      // The axis starts with the oldest ad, which is still running, so its bar has the full width.
+      // The time axis starts with the oldest ad, which is still running, so its bar has the full width.
       expect(bars[0]).toBeCloseTo(1, 2);
       expect((bars[1] ?? 0) * 296).toBeCloseTo(116, 0);
       expect(await board.locator('#axis span').count()).toBeGreaterThan(1);

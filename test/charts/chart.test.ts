@@ -20,7 +20,7 @@ const numberRows = (length: number) => Array.from({ length }, (_, at) => at);
 /** Parses rows written as JSON lists without brackets, e.g. `'"Acme", 3'`. */
 const createRows = (...texts: string[]): unknown[][] => texts.map((text) => JSON.parse(`[${text}]`));
 
-/** Charts of every kind. Each key says what the chart must show. */
+/** Charts of every type. Each key says what the reviewer of the snapshot must see. */
 const drawings: Record<string, [ChartKind, ChartRows['columns'], unknown[][], sql?: string]> = {
   'bars are as long as their numbers, below zero as well, beside their names and before their numbers': [
     'bar',

@@ -199,7 +199,7 @@ describe('The call command', () => {
     expect((await search(4)).stdout).toMatch(/Budget of 3 credits for \d{4}-\d\d-\d\d \(UTC\): 3 spent/);
     expect(service.chargedCredits).toBe(3);
     expect((await search(0, { AD_LIBRARY_API_KEY: 'svc_live_OTHER_0123456789' })).code).toBe(0);
-    // Without a folder, every `call` process has the whole budget.
+    // Without a data folder, each `call` process has the whole budget.
     expect((await call(['search_ads', '{"limit": 10}', '--credit-budget', '1'])).code).toBe(0);
   });
 });
@@ -217,7 +217,7 @@ describe('The call command while a tool runs', () => {
   test('the call command prints the partial result of gather_ads on SIGTERM', async () => {
     const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
-    // Delay the responses, so that the gathering is still running when the signal arrives.
+    // Delay the API responses, so that gather_ads is still running when the signal arrives.
     upstream.respondWith((...exchange) => void setTimeout(() => service.respond(...exchange), 100));
     const running = start(['gather_ads', '{"maxCredits": 200, "maxAds": 10000}', '--json']);
     await upstream.waitForRequests(3);
@@ -226,11 +226,11 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(0);
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
-    // The gathering stops soon after the signal, not only at the limit of ten seconds.
+    // gather_ads stops soon after the signal and does not wait for the limit of ten seconds.
     expect(read).toBeLessThan(5000);
   });
 
-  // Creating nested folders in /proc in one step never returns.
+  // Use a folder in /proc, where `mkdir` with `recursive` would never return.
   test.runIf(existsSync('/proc/self'))(
     'the call command exits with 1 if its data folder cannot be created',
     async () => {

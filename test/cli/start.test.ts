@@ -197,7 +197,7 @@ test('a misspelled environment variable is reported with the closest setting', a
   ]);
 });
 
-// Windows has no signals, so a killed process ends immediately.
+// Skip these tests on Windows, which has no signals: a killed process ends immediately.
 describe.skipIf(process.platform === 'win32')('Signals to a server with a running call', () => {
   async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();

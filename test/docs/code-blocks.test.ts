@@ -40,7 +40,8 @@ afterAll(async () => {
   await library.ended;
 });
 
-// A gathering may stop at its deadline on a busy machine. Repeat the call until it is complete, as current_ads requires.
+// On a busy machine, gather_ads may stop at its deadline. Repeat the call until it is complete, because current_ads
+// contains only complete searches.
 while (!(await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 })).data.complete);
 const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
 const labels = { hook: 'question', format: 'product photo', angle: 'guarantee' };
@@ -61,7 +62,7 @@ const runners: Record<string, (text: string) => Promise<void>> = {
   sql: async (sql) => {
     const { text, isError, data } = await demo.call('query_ads', { sql });
     expect(isError, text).toBe(false);
-    // Only statements about ads depend on which ads were read.
+    // Only the results of statements about ads have a note on missing ads.
     if (/\b(?:current_)?ads\b/.test(sql)) expect(text).toContain('Coverage');
     expect(data.rows).not.toEqual([]);
   },

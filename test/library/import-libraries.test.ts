@@ -108,7 +108,7 @@ test('an import field whose value conflicts with the used field is stored under 
   expect(findAd('1')).toMatchObject({ headline: 'T', adId: '23', title: 'Top', snapshot: { pageName: 'Old' } });
   expect(findAd('CR1')).toMatchObject({ page: { pageName: 'Tea' }, advertiserLegalName: 'Tea Ltd' });
   expect(findAd('9')).toMatchObject({ startedAt: '2026-01-02T00:00:00.000Z', createTimestamp: 1767400000 });
-  // A second key with the same value says nothing new.
+  // A second key with the same value is not stored, because it adds no information.
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 

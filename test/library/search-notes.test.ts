@@ -39,7 +39,7 @@ const includedNote = (key: string, hits: number) =>
 const unknownBuyNote = unknownValueNote('ctaType', 'BUY', 'BUY_NOW', 'SHOP_NOW', 'Learn_More');
 
 test.for<[body: object, ...notes: string[]]>([
-  // No record has this value. The note suggests existing values in their stored spelling.
+  // No record has this value, so the note suggests existing values in their stored spelling.
   [{ ctaType: 'BUY' }, unknownBuyNote],
   [{ not: { ctaType: 'BUY' } }, unknownBuyNote],
   [{ ctaType: ['shop now', 'BUY_NOW'] }, unknownValueNote('ctaType', 'shop now', 'SHOP_NOW', 'BUY_NOW', 'Learn_More')],

@@ -126,7 +126,9 @@ const filterSets = fc
 
 type Filters = Record<string, unknown> & { not?: Record<string, unknown> };
 
-/** The model of a search. Returns true if the search must find the ad. */
+/**
+ * The simple model of a search that the test compares with the library. Returns true if the search must find the ad.
+ */
 function isFound(ad: ModelAd, { not = {}, ...filters }: Filters): boolean {
   const matches = ([key, value]: [string, unknown]) => rules[key]?.[1](ad, value) === true;
   // Inside `not`, each key of `missing` counts as a separate filter.
@@ -142,7 +144,7 @@ const sortValues: Record<string, (ad: ModelAd) => number | null | undefined> = {
   daysRunning: countDaysRunning,
 };
 
-/** The model of sorting: by the sort value, then in storage order. Ads without a value come last. */
+/** The simple model of sorting: by the sort value, then in storage order. Ads without a value come last. */
 function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
   const sign = order === 'asc' ? 1 : -1;
   return ads

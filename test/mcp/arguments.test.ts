@@ -33,7 +33,7 @@ const largeId = '123456789012345678901';
 const paged = { limit: 3, cursor: 'abc' };
 const nullArgs = { limit: null, cursor: null, filters: null, detail: null, fresh: null };
 
-/** `sent` is the body of the expected request, or its path if it has no body. */
+/** The parameter `sent` is the body of the expected API request, or its path if it has no body. */
 test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unknown]>([
   ['a number as its JSON text', 'search_ads', { limit: '7' }, { limit: 7 }],
   ['an object as its JSON text', 'search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
@@ -64,7 +64,7 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
 const manyArgs = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
 const long = ['x', 'x ', '\u202e', '®', '"', '\n'].map((piece) => ({ [piece.repeat(1_000_000)]: 1 }));
-/** Values that would change on their way to the API, with the reason in the error. */
+/** JSON values that would change on their way to the API, with the reason that the error must contain. */
 const unsendable = [
   ['{"from":1e400}', 'holds a number too large to be sent'],
   ['{"any":[1,[-1e999]]}', 'holds a number too large to be sent'],

@@ -12,7 +12,7 @@ import { freshServiceTest } from '../support/fixtures.ts';
 import { startHttp } from '../support/http.ts';
 import { readResult, type TestServer } from '../support/server.ts';
 
-/** Simulates a user who answers each form with `answerOf`. `forms` lists the shown forms. */
+/** Simulates a user who fills in each form with `answerOf`. `forms` lists the forms that were shown. */
 function createPerson(answerOf: (form: PersonForm) => FormAnswer | Promise<FormAnswer>) {
   const forms: PersonForm[] = [];
   return {

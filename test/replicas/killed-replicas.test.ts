@@ -12,10 +12,10 @@ const adId = deriveUuid('ad');
 const getAd = (replica: Replica, id = adId) => replica.call('get_ad', { adId: id });
 const readSpending = async (replica: Replica) => (await replica.call('get_credits')).data.thisServer;
 const mayBeCharged = { kind: 'network', retryable: false };
-/** The deadline of a call, in milliseconds. The leases of a killed replica end ten seconds later. */
+/** The timeout of a call, in milliseconds. The reservations of a killed replica end ten seconds after it. */
 const timeoutMs = 5000;
 const afterDeadline = { timeout: 60_000, interval: 500 };
-/** Repeats a call until the killed replica's leases no longer block it. */
+/** Repeats a call until the reservations of the killed replica no longer block it. */
 async function afterLease(call: () => Promise<Result>): Promise<Result> {
   for (;;) {
     const result = await call();
@@ -42,7 +42,7 @@ const createWaitingScenario =
       expect(text).toContain('It is unknown whether the service charged for this call, so it was not sent again.');
       expect(upstream.requests).toHaveLength(1);
       upstream.respondWith(documentedResponse);
-      // The credits were reserved after the claim, so their lease ends a little later.
+      // The replica reserved the credits after it claimed the call, so the reservation ends a little later.
       await expect.poll(() => readSpending(other), afterDeadline).toMatchObject({ charged: 1, uncertain: 1 });
       // The user can decide to send the call again.
       expect(await getAd(other)).toMatchObject({ isError: false, data: { receipt: { charged: 1 } } });

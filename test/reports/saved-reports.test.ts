@@ -71,7 +71,7 @@ test('a saved report can be rewritten after a restart and then shows its earlier
   const [, sectionHtml = ''] = /<h2 dir="auto">How many<\/h2>(.*?)<\/section>/s.exec(secondReport.html) ?? [];
   expect(sectionHtml).toMatch(/<\/dl>.*Written on 16 Nov 2026<\/p><p class="words" dir="auto">There are few\.<\/p>/);
 
-  // Rewriting a report on the same day keeps the comparison with the figures of the earlier day.
+  // Rewriting a report on the same day keeps the comparison with the numbers of the earlier day.
   const rewrittenReport = await writeReport(server, { again: 'weekly', texts: ['One more.', '', ''] });
   expect(rewrittenReport.data.sections).toMatchObject([{ last: { ads: 10 } }, {}, {}]);
   expect(rewrittenReport.html).toMatch(/How many<\/h2><dl.*?<\/dl><p class="words" dir="auto">One more\.<\/p>/s);

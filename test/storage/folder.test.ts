@@ -34,7 +34,7 @@ const cachedAnswer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 
-/** Opens a folder like a separate process. The first letter of an API key is the name of its account. */
+/** Opens a data folder as a separate process would. The first letter of an API key is the name of its account. */
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   const state = openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
@@ -54,7 +54,7 @@ async function findFile(folder: string, kind = 'accounts'): Promise<string> {
   return join(folder, kind, name);
 }
 
-/** Opens a folder as if each API key had its own process. */
+/** Opens a data folder as if each API key had its own process. */
 function openForEach(folder: string): Datasets {
   const processes = new Map<string, Datasets>();
   return {
@@ -301,7 +301,9 @@ describe('The daily ledger in the data folder', () => {
   const hour = 3_600_000;
   const requestWholeBudget = requestCredits({ credits: 10 });
 
-  /** Creates a folder and a clock at noon. `open` opens the ledger like a separate process with the same clock. */
+  /**
+   * Creates a data folder and a clock at noon. `open` opens the ledger as a separate process with the same clock would.
+   */
   function createDay(folder = newFolder()) {
     const clock = { now: noon };
     const warnings: string[] = [];
@@ -344,7 +346,7 @@ describe('The daily ledger in the data folder', () => {
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
     const ledger = open();
-    // After twelve hours, the ledger treats the lease as abandoned until the call settles it.
+    // After twelve hours, the ledger treats the reservation of the call as abandoned, but the call can still settle it.
     expect((await ledger.reserve('t', requestWholeBudget)).kind).toBe('refused');
     await open().settle('t', chargedSettlement(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });

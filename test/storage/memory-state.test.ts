@@ -182,7 +182,7 @@ describe('The credit ledger in memory', () => {
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
-    // A free call extends the retention of the connection's spending.
+    // A free call also extends how long the spending of a connection is remembered.
     await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, extendsRetention: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);

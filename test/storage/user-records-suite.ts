@@ -6,7 +6,7 @@ const putAll = (userRecords: UserRecords, kind: RecordKind, records: readonly (r
   userRecords.update(kind, () => ({ put: records, result: records.length }));
 
 /**
- * Defines the tests of a store for user records, such as labels and watches.
+ * Defines the tests of a store for the user's labels and watches (saved searches).
  * @param open opens the store in two processes, if processes can share it
  */
 export function testUserRecords(name: string, open: () => Promise<[Datasets, Datasets]>): void {

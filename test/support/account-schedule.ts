@@ -19,7 +19,9 @@ import { Leases } from '../../src/storage/store/leases.ts';
 import { type Account, openLedger, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
-/** The maximum lifetime of a call's lease, and the pause before a replica retries a failed write, in milliseconds. */
+/**
+ * How long a call's reservation lives at most, and the pause before a replica retries a failed write, in milliseconds.
+ */
 const leaseMs = 8000;
 const retryIntervalMs = 2000;
 
@@ -45,7 +47,10 @@ const settlement = fc.record({
 });
 const selector = fc.nat(11);
 
-/** Generates one step of a schedule. A selector number picks one of the replicas or messages when the step runs. */
+/**
+ * Generates one step of a schedule (a random sequence of events). A selector number picks a replica or a message when
+ * the step runs.
+ */
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ reserve: selector, request }) },
   { weight: 5, arbitrary: fc.record({ settle: selector, settlement }) },
@@ -69,7 +74,7 @@ export const accountSchedules = fc.record({
 });
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
-/** A generated schedule. */
+/** A random sequence of events in which replicas share a credit account. */
 export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
 
@@ -302,7 +307,10 @@ class Simulation {
     });
   }
 
-  /** Returns the deliverable messages. Requests arrive even if the sender has died; replies wait for a running replica. */
+  /**
+   * Returns the messages that can be delivered now. Requests arrive even if the sender has died, but replies need a
+   * running replica.
+   */
   #listMovableMessages(): Message[] {
     return [...this.#messages].filter((sent) => !('reply' in sent) || sent.replica.isRunning);
   }

@@ -26,14 +26,14 @@ export interface ServedAd {
 /** A fake API that serves a list of ads in pages, as the API document specifies. Tests set its prices and faults. */
 export class AdService {
   ads: ServedAd[];
-  /** The credits charged so far, including charges that were not stated in a header. */
+  /** The credits charged so far, including charges that no response header reported. */
   chargedCredits = 0;
   /** The number of ads sent so far, including repeated ads. */
   servedAdCount = 0;
   searches: AdSearch[] = [];
   /** Returns the price of a search in credits. */
   priceSearch = (limit: number, _search: AdSearch): number => Math.ceil(limit / 10);
-  /** Returns a special response to a search, or undefined for the normal one. */
+  /** Returns a special response to a search, e.g. a fault, or undefined for the normal one. */
   overrideResponse: (search: AdSearch) => Behaviour | undefined = () => undefined;
   /** Returns the ads that match the filters. By default, all ads match. */
   selectAds = (_filters: Record<string, unknown>): ServedAd[] => this.ads;

@@ -30,7 +30,7 @@ type CallTool = (
   options?: CallOptions,
 ) => Promise<unknown>;
 
-/** Wraps a client of either SDK version in the same methods. */
+/** Wraps a client of either SDK version, so that tests can call both with the same methods. */
 const wrapClient = (client: AnyClient, callTool: CallTool) => ({
   listTools: async () => (await client.listTools()).tools,
   call: async (name: string, args: Record<string, unknown> = {}, signal?: AbortSignal) =>

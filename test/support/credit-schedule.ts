@@ -6,7 +6,10 @@ import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 
-/** What can happen to a call. A failed call may be charged. A `late` call is charged when the next paid call arrives. */
+/**
+ * What can happen to a tool call. A failed call may be charged. A `late` call is charged when the next paid call
+ * arrives.
+ */
 const fates = [
   ...(['answer', 'timeout', 'late', 'reset', 'unsent'] as const),
   ...(['http 502', 'http 500', 'http 503', 'charged 503'] as const),
@@ -30,12 +33,12 @@ const defaultLimit = 20;
 class CreditService {
   charged = 0;
   maxCharged = 0;
-  /** The total by which calls without a stated charge exceeded the highest stated charge. */
+  /** The total by which calls without a reported charge exceeded the highest reported charge. */
   unstatedRise = 0;
   readonly #stated: Charged[] = [];
   paidInFlight = 0;
   maxPaidInFlight = 0;
-  /** The number of calls in flight that will be free, which the server cannot know. */
+  /** The number of running calls that will turn out to be free, which the server cannot know. */
   freeInFlight = 0;
   readonly pending: (() => void)[] = [];
   requests = 0;
@@ -55,7 +58,7 @@ class CreditService {
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
   }
 
-  /** Returns the highest price that the charges stated so far allow. */
+  /** Returns the highest price that is possible according to the charges reported so far. */
   maxExpected({ operation, limit }: Request): number {
     const matchingCharges = this.#stated.filter((one) => one.operation === operation);
     return Math.max(0, ...matchingCharges.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
@@ -89,7 +92,8 @@ class CreditService {
 
   #nextPlan(): Plan {
     const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
-    // An API that states charges also states them for failures. An API that does not never charges a 503.
+    // An API that reports charges also reports them for failures. An API that does not report charges never charges a
+    // 503.
     return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
   }
 
@@ -118,7 +122,7 @@ const response = (status: number, body: object, headers: Record<string, string>)
   text: async () => JSON.stringify(body),
 });
 
-/** Generates the price rule of a service. */
+/** Generates the pricing rule of the fake API. */
 const rule = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
   /** The price of a call, of each started group of ten items, or of the first call, depending on `kind`. */
@@ -126,9 +130,9 @@ const rule = fc.record({
   /** The number of ads that match each search, or the maximum if `varies` is true. */
   hits: fc.constantFrom(0, 7, 50, 1000),
   varies: fc.boolean(),
-  /** True if the responses have a header with the charge. */
+  /** True if the responses report the charge in a header. */
   statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-  /** True if `GET /v1/credits` states the balance. */
+  /** True if `GET /v1/credits` returns the credit balance. */
   tellsBalance: fc.boolean(),
 });
 
@@ -146,7 +150,7 @@ const plan = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean(
 
 type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
 type PriceRule = Generated<typeof rule>;
-/** What happens to one call, and whether it is charged despite a failure. */
+/** What happens to one tool call, and whether it is charged despite a failure. */
 export type Plan = Generated<typeof plan>;
 type Schedule = Generated<ReturnType<typeof schedules>>;
 
@@ -174,7 +178,7 @@ const sequentialCalls: fc.Arbitrary<Step[]> = fc
     ]),
   );
 
-/** Generates schedules with or without faults. */
+/** Generates schedules, i.e. random sequences of calls and responses, with or without faults. */
 export const schedules = (faulty: boolean) =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
@@ -190,7 +194,7 @@ interface RefusedCall {
   message: string;
   /** True if the call would have fit into the budget, given the charges and the running calls. */
   fits: boolean;
-  /** The highest price in credits that the earlier charges allow. */
+  /** The highest price in credits that is possible according to the earlier charges. */
   maxExpected: number;
 }
 
@@ -209,7 +213,7 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     const caller = new AbortController();
     const { api } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
-    // Give each call different arguments, because the cache would merge equal concurrent calls.
+    // Give each call different arguments, because the server would merge identical concurrent calls.
     const pendingCall =
       kind === 'ad' ? api.getAd({ path: { adId: `${number}` } }) : api.searchAds({ body: { limit, number } });
     calls.push(
@@ -250,19 +254,22 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
 }
 
 /**
- * Returns the credits by which rising prices can exceed the budget. Up to four calls are in flight, and each request
- * raises the price by a credit. Unstated charges add to this.
+ * Returns by how many credits rising prices can exceed the budget. Up to four calls run at once, and each request
+ * raises the price by a credit. Charges that were not reported add to this.
  */
 const computePriceRise = ({ rule }: Schedule, { requests, unstatedRise }: CreditService) =>
   rule.kind === 'rising' ? 4 * requests + unstatedRise : 0;
 
-/** Returns the size of a possible late charge. The server notices a charge after its balance check one call later. */
+/**
+ * Returns the size of a possible late charge, i.e. one that arrives after the server's balance check. The server
+ * notices it only one call later.
+ */
 const computeLateCharge = ({ plans }: Schedule, maxCharged: number) =>
   plans.some(({ fate }) => fate === 'late') ? maxCharged : 0;
 
 /**
- * Returns true if at most four paid calls ran at once, and if the charges exceeded the budget at most by one call of
- * unknown price, a price rise or a late charge.
+ * Returns true if at most four paid calls ran at once, and the charges stayed within the budget. They may exceed it by
+ * one call of unknown price, a price increase or a late charge.
  */
 export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
   const { service } = await runSchedule(schedule);
@@ -276,9 +283,9 @@ export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
 }
 
 /**
- * Returns true if the ledger had a good reason to refuse a call that would have fit. Prices that rise with each call can
- * look like prices that grow with the page size, and a page can have fewer items than reserved. The refusal is excusable
- * only if the expected price did not fit and the earlier charges allow that price.
+ * Returns true if the ledger had a good reason to reject a call that would have fit into the budget. Prices that rise
+ * with each call can look like prices that grow with the page size, and a page can have fewer items than reserved. The
+ * rejection is excusable only if the expected price did not fit and the earlier charges make that price possible.
  */
 function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
   const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
@@ -289,8 +296,8 @@ function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }
 }
 
 /**
- * Returns true if the ledger admitted every call that fits, and if its total equals the charges of the API. Always returns
- * true for an API that does not state its charges.
+ * Returns true if the ledger admitted every call that fits the budget, and if its total equals the charges of the API.
+ * Always returns true for an API that does not report its charges.
  */
 export async function isEveryFittingCallAdmitted(schedule: Schedule): Promise<boolean> {
   const { service, countedCredits, refused } = await runSchedule(schedule);

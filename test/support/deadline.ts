@@ -1,6 +1,6 @@
 /**
- * How long a test waits for an event before it fails, in milliseconds. The limit is shorter than Vitest's test timeout, so
- * that the failure names the missing event. Even on a busy machine, events take far less time.
+ * How long a test waits for an event before it fails, in milliseconds. The limit is shorter than Vitest's test timeout,
+ * so that the error names the missing event. Even on a busy machine, events take far less time.
  */
 const eventLimitMs = 30_000;
 
@@ -21,8 +21,8 @@ export async function waitFor<Value>(promise: Promise<Value>, event: string, lim
 }
 
 /**
- * Starts waiting like `waitFor`, with a limit of one minute, for a test that awaits the result later. An early rejection
- * does not count as an unhandled rejection.
+ * Starts to wait like `waitFor`, with a limit of one minute, for a test that awaits the result later. If the promise
+ * rejects before that, Node does not report an unhandled rejection.
  */
 export function waitInBackground<Value>(promise: Promise<Value>, event: string): Promise<Value> {
   const result = waitFor(promise, event, 60_000);

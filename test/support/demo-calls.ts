@@ -1,7 +1,7 @@
 import { tools } from '../../src/tools/catalog.ts';
 import type { Result } from './server.ts';
 
-/** The example call of one tool, with its result. */
+/** The example call of one tool, with its result on demo data. */
 export interface DemoCall {
   name: string;
   args: Record<string, unknown>;

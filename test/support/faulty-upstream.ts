@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { waitFor } from './deadline.ts';
 import { listenOnLoopback } from './loopback.ts';
 
-/** Responds to a request in a certain way, or never responds. */
+/** Handles a request to the fake API: responds in a certain way, or never responds. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
 interface ReceivedRequest {
@@ -13,9 +13,12 @@ interface ReceivedRequest {
   body: string;
   /** The caller's API key, from the `Authorization` header. */
   key: string;
-  /** True if the caller closed the connection before it received the whole response. */
+  /** True if the server under test closed the connection before it received the whole response. */
   aborted: boolean;
-  /** Resolves with true when the caller closes the connection before the end of the response. Rejects after a timeout. */
+  /**
+   * Resolves with true when the server under test closes the connection before the end of the response. Rejects after a
+   * timeout.
+   */
   waitForAbort(): Promise<true>;
 }
 
@@ -113,7 +116,7 @@ export const answerWith =
     json(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
-/** Responds with the caller's identity as soon as the gate opens. */
+/** Responds to `whoami` as soon as the gate opens. */
 export const answerWhenOpen = ({ opened }: { opened: Promise<void> }): Behaviour =>
   answerWith(() => opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
@@ -128,7 +131,7 @@ export const json =
     response.end(JSON.stringify(body));
   };
 
-/** Responds with this body, unchanged. */
+/** Responds with exactly these bytes. */
 export const bytes =
   (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
   (_, response) => {
@@ -146,7 +149,7 @@ export const creditHeaders = (charged: number | string, remaining: number | stri
   'x-service-credits-remaining': String(remaining),
 });
 
-/** Responds to each operation with its documented response. Only gated operations cost a credit. */
+/** Responds to each API operation with its documented example. Only paid operations cost a credit. */
 export const documentedResponse: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const answer = Object.entries(answers).find(([path]) =>
@@ -215,7 +218,7 @@ const answers: Record<string, unknown> = {
   'GET /v1/pages/[^/]+': page,
 };
 
-/** Broken responses. Each key continues the sentence "the API …". */
+/** Broken responses, by name. Each name continues the sentence "the API …" in test titles. */
 export const faults = {
   resets: (_, response) => response.socket?.resetAndDestroy(),
   'closes without an answer': (_, response) => response.socket?.end(),
@@ -261,7 +264,7 @@ export const faults = {
   'sends ten thousand nested lists': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;
 
-/** Responses that keep the caller waiting. */
+/** Responses that never end, by name, for tests of timeouts. */
 export const delays = {
   hangs: () => {},
   'hangs after the headers': (_, response) => {

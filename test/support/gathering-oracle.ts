@@ -4,7 +4,7 @@ import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
-/** The dataset tables that the oracle compares with its own records. */
+/** The dataset tables that the oracle compares with its own records of what the API sent. */
 export interface DatasetView {
   ads: (Row<'ads'> & { id: string })[];
   ad_versions?: Row<'ad_versions'>[];
@@ -12,7 +12,7 @@ export interface DatasetView {
   gathered?: Row<'gathered'>[];
 }
 
-/** A call of a schedule. `result` is set when the call has ended. */
+/** A tool call in a schedule (a random sequence of events). `result` is set when the call has ended. */
 export interface MadeCall {
   call: Call;
   /** The number of responses that had arrived when the call began. */
@@ -22,7 +22,7 @@ export interface MadeCall {
   result?: Result;
 }
 
-/** The calls of one step: the scheduled call, and the calls that began while it ran. */
+/** The calls in one step of a schedule: the scheduled call, and the calls that began while it ran. */
 interface StepOutcome {
   calls: MadeCall[];
   /** True if a caller cancelled its call or a response was lost. */
@@ -65,10 +65,12 @@ export class GatheringOracle {
   readonly problems: string[] = [];
   hasClockJump = false;
   readonly #service: GatheringService;
-  /** The versions of each ad, oldest first. `since` is the number of the response that delivered the version. */
+  /**
+   * The versions of each ad, the oldest first. `since` is the number of the response that contained the version first.
+   */
   readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
   readonly #callsByPage = new Map<ServedPage, MadeCall[]>();
-  /** The result pages that gatherings have read. A part that is gathered again loses its first page. */
+  /** The result pages that `gather_ads` has read. If a part of a search is read again, its first page is removed. */
   readonly #readPages = new Set<string>();
   readonly #completedGatherings: CompletedGathering[] = [];
   readonly #storedGatherings = new Set<string>();
@@ -81,7 +83,10 @@ export class GatheringOracle {
     };
   }
 
-  /** Records a requested page and the calls that may have requested it. The one-ad search of an estimate has no caller. */
+  /**
+   * Records a requested page and the tool calls that may have requested it. The one-ad search of an estimate belongs to
+   * none.
+   */
   addRequest(page: ServedPage, pageCallers: MadeCall[], madeCalls: MadeCall[]): void {
     const isSearch = page.limit === 1 && madeCalls.some(({ call }) => isEstimate(call));
     this.#callsByPage.set(page, isSearch ? [] : pageCallers);
@@ -116,11 +121,11 @@ export class GatheringOracle {
     );
   }
 
-  /** Checks that no page is paid for twice, unless a call with `fresh` restarts the gathering. */
+  /** Checks that no page is paid for twice, unless a call with `fresh` starts its search over. */
   #checkPaidOnce(pages: readonly ServedPage[], { calls }: StepOutcome): void {
     const restartedGathers = new Set<Gather>();
     const gatherCalls = calls.flatMap(({ call }) => ('gather' in call ? [call] : []));
-    // If two calls gather the same question at once, the oracle cannot tell which call restarted it.
+    // If two calls read the same search at once, the oracle cannot tell which call started it over.
     const isRestartAmbiguous = gatherCalls.length > 1 && gatherCalls.some(({ fresh }) => fresh);
     for (const page of pages) {
       const gathers = this.#listGatherCalls(page);
@@ -192,7 +197,7 @@ export class GatheringOracle {
     if (!isBroken || previousGathering) this.#checkChanges(stated, ids, previousGathering, reportDifference);
   }
 
-  /** Checks the changes in a result against the last complete gathering of the same question. */
+  /** Compares the changes in a result with the last time that the same search was read completely. */
   #checkChanges(
     { gone, sinceLast }: StatedResult,
     ids: Set<string>,
@@ -208,8 +213,8 @@ export class GatheringOracle {
   }
 
   /**
-   * Checks that every gathering contains exactly the ads on a sequence of pages from a first page on. A complete gathering
-   * must reach the last page, and the dataset must store all its ads.
+   * Checks that each gathering (the stored ads of a search) has exactly the ads on some sequence of pages from a first
+   * page on. A complete gathering must reach the last page, and the dataset must store all its ads.
    */
   #checkGatherings({ ads, gatherings = [], ...rest }: DatasetView): void {
     const storedIds = new Set(ads.map(({ id }) => id));
@@ -230,12 +235,12 @@ export class GatheringOracle {
       );
       if (possibleLists.length === 0)
         this.problems.push(`${name} with ${ids.size} ads matches no list that the service sent`);
-      // If ads are deleted during the listing, the stated total is smaller than the number of listed ads.
+      // If ads disappear while a search is read, the API's total is smaller than the number of listed ads.
       else if (!possibleLists.some((one) => one.found === found || (one.found !== null && one.found < ids.size)))
         this.problems.push(`${name}: found is ${found} instead of ${possibleLists.map((one) => one.found)}`);
       if (!isComplete || possibleLists.length === 0) continue;
       const at = Date.parse(gatheredAt ?? '');
-      // A gathering may use a cached page until the page expires.
+      // gather_ads may use a cached page until the page expires.
       if (
         !this.hasClockJump &&
         !possibleLists.some(
@@ -248,7 +253,7 @@ export class GatheringOracle {
     }
   }
 
-  /** Returns all possible lists of ads, for every way in which the sent pages of each part can be chained. */
+  /** Returns all possible lists of ads, for each way in which the pages that the API sent can follow each other. */
   #buildPossibleLists([part, ...others]: string[], isComplete: boolean): ListedAds[] {
     if (part === undefined) return [{ ids: [], found: 0, oldestArrivalMs: Infinity }];
     const pages = this.#service.pages.filter(({ question, arrived }) => question === part && arrived > 0);

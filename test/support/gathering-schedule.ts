@@ -22,14 +22,14 @@ import { readResult } from './server.ts';
 
 type Filters = Record<string, unknown>;
 
-/** What a gathering reads: filters, optionally split into parts, or a collection. */
+/** What a `gather_ads` call reads: a search with filters, optionally split into parts, or a collection. */
 export interface Question {
   filters?: Filters;
   split?: Filters[];
   collectionId?: string;
 }
 
-/** A tool call in a schedule. */
+/** A tool call in a schedule, i.e. in a random sequence of events. */
 export type Call =
   | { gather: Question; fresh: boolean; maxAds: number; maxCredits: number }
   | { search: Filters; limit: number; fresh: boolean; isNext: boolean }
@@ -42,10 +42,10 @@ type Change =
   | { clockOf: 0 | 1; jumpMs: number }
   | { expireCursors: true };
 
-/** An event while a page is in flight. A call goes to the process that requested the page. */
+/** What happens while the API sends a page. A tool call goes to the process that requested the page. */
 type Interruption = 'cancel' | 'stop' | 'break off' | { change: Change } | { call: Call };
 
-/** One step of a schedule. Steps run in sequence. `by` is the index of the called process. */
+/** One step of a schedule. Steps run one after another. `by` is the index of the process that handles the call. */
 type Step =
   | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
   | { change: Change }
@@ -96,7 +96,7 @@ const change = weighted<Change>(
   [1, fc.constant({ expireCursors: true })],
 );
 
-/** Generates calls about a few questions, so that the calls overlap. Some calls repeat the previous one. */
+/** Generates calls about only a few searches, so that their ads overlap. Some calls repeat the previous one. */
 function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   const filters = questions.flatMap(({ filters = {}, split = [] }) => [
     filters,
@@ -152,7 +152,7 @@ interface Scene {
   service: GatheringService;
   /** How far each process's clock is ahead, in milliseconds. */
   clockAdvances: [number, number];
-  /** The shared datasets, opened like in a separate process. */
+  /** The shared datasets, opened as a separate process would open them. */
   datasets: Datasets;
 }
 
@@ -162,7 +162,7 @@ interface Server {
   isDead: boolean;
 }
 
-/** Starts servers and reuses them for all schedules, which run in sequence. */
+/** Starts servers and reuses them for all schedules, because starting a server takes longer than most schedules. */
 export class GatheringServers {
   /** A folder in memory if possible, because the server syncs every write to the disk. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
@@ -184,7 +184,7 @@ export class GatheringServers {
   }
 
   async server({ storedIn, hasCache }: GatheringSchedule, processIndex: number): Promise<Server> {
-    // With a folder, a server has a single API key, so every schedule needs its own server.
+    // A server with a data folder has a single API key, so each schedule needs its own server.
     const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#scenes : ''}`;
     const runningServer = this.#servers.get(name);
     if (runningServer && !runningServer.isDead) return runningServer;
@@ -213,7 +213,10 @@ export class GatheringServers {
   }
 }
 
-/** Returns true if the requests of two calls differ. An estimate requests one ad, and a small gathering may do the same. */
+/**
+ * Returns true if the API requests of two calls differ. An estimate requests one ad, and a small `gather_ads` call may
+ * do the same.
+ */
 const canDistinguishPages = (first: Call, other: Call): boolean =>
   ![
     [first, other],
@@ -301,7 +304,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       if (typeof happens === 'object') {
         if ('change' in happens) {
           applyChange(happens.change);
-          // A call never takes hours. If time passes while a page is in flight, the call sees a changed clock.
+          // A real call never takes hours. If hours pass while a page is on its way, the call sees a changed clock.
           oracle.hasClockJump ||= 'passMs' in happens.change;
         } else if (canDistinguishPages(call, happens.call)) {
           const otherCall = beginCall(number, happens.call);
@@ -373,7 +376,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   }
 }
 
-/** Resolves when all running work waits for the API or for a caller. */
+/** Resolves when all running work waits for the API or for the next call. */
 async function waitForQuietEventLoop(): Promise<void> {
   for (let turns = 0; turns < 6; turns++) {
     await nextTurn();

@@ -5,7 +5,7 @@ import { deriveUuid } from './derive-uuid.ts';
 
 type Filters = Record<string, unknown>;
 
-/** One version of an ad. Searches omit the body, like the lists of the API do. */
+/** One version of an ad. Searches omit the body, as the real API does in lists. */
 export interface AdFields {
   id: string;
   headline: string;
@@ -25,7 +25,7 @@ interface ServiceRule {
   statesTotals: boolean;
 }
 
-/** A page of a list, or a single ad, that the service sent. */
+/** A result page or a single ad that the fake API sent. */
 export interface ServedPage {
   /** The filters as canonical JSON, or a collection id. Undefined for a single ad. */
   question: string | undefined;
@@ -48,10 +48,10 @@ export const dayMs = 86_400_000;
 /** Returns the id of an ad. */
 export const adId = (ad: number): string => deriveUuid(`${ad}`);
 
-/** A fake API in place of the network, whose ads appear, change and disappear. Records every page it sends. */
+/** A fake API, called without a network, whose ads appear, change and disappear. Records each page that it sends. */
 export class GatheringService {
   readonly pages: ServedPage[] = [];
-  /** Runs after a page was charged and before it is sent. Returns what happens to the response. */
+  /** Runs after a page was charged and before it is sent. Decides what happens to the response. */
   inFlight: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
   /** Called with the ads of each response, in the order of arrival. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};

@@ -8,7 +8,7 @@ import { waitInBackground } from './deadline.ts';
 /** An HTTP server that runs in this process. */
 export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 
-/** Starts the HTTP server in this process. Tests reach it over real sockets. */
+/** Starts the HTTP server in this process. Tests connect to it over real sockets. */
 export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<typeof serveHttp>[2]) {
   const logged: string[] = [];
   const completeConfig = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };

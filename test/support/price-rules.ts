@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Generates price rules: a price for each group of items, for each call, or both. The rule counts either the requested
- * limit or the returned items. With 0 credits, all calls are free.
+ * Generates pricing rules: a price per group of items, per call, or both. A rule counts either the requested or the
+ * returned items. With 0 credits, all calls are free.
  */
 export const priceRules = fc
   .record({
@@ -14,7 +14,7 @@ export const priceRules = fc
     isEmptyFree: fc.boolean(),
   })
   .map((price) => (price.credits === 0 ? { ...price, fee: 0, least: 0 } : price));
-/** A generated price rule. */
+/** A pricing rule of the API, for property-based tests. */
 export type PriceRule = typeof priceRules extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Returns the charge of a call in credits. */

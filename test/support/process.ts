@@ -34,7 +34,10 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** Ends the process if the test run was killed, which closes its IPC channel. Worker threads have no channel. */
+/**
+ * A flag that ends the started process if the test run is killed, which closes the IPC channel. Worker threads have no
+ * such channel.
+ */
 const endsWithParent = importFlag(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 );

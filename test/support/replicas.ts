@@ -51,11 +51,11 @@ async function startReplicas(options: ReplicasOptions) {
         upstream: upstream.forKey(key, behaviour),
         /** All replicas. No test starts more than three. */
         replicas: replicas as unknown as [Replica, Replica, Replica],
-        /** Calls the next replica in turn, like a load balancer. */
+        /** Calls a tool on the next replica in turn, as a load balancer would. */
         call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
       };
     },
-    /** Stops a replica and starts a new one in its place, like an update. */
+    /** Stops a replica and starts a new one in its place, as an update would. */
     restartReplica: async (index: number) => {
       await all[index]?.close();
       all[index] = await start(index);
@@ -80,7 +80,7 @@ const setClockFast = (minutes: number) => ({
 
 /** A running replica. */
 export type Replica = Awaited<ReturnType<typeof startReplica>>;
-/** An API key, with replicas whose calls use this key. */
+/** An API key, and functions that call the replicas with this key. */
 export type Tenant = ReturnType<Awaited<ReturnType<typeof startReplicas>>['createTenant']>;
 
 /** Starts one of several server processes that share their state. */
@@ -116,7 +116,7 @@ async function startReplica(
     },
     call: async (name: string, args: object = {}, key?: string) =>
       readResult(await postMessage(toolCall(name, args), key)),
-    /** Reads a resource like a host. Rejects if the server returns an error. */
+    /** Reads a resource as an MCP host would. Rejects if the server returns an error. */
     read: async (uri: string, key?: string): Promise<string> =>
       (await postMessage({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } }, key)).contents[0].text,
     kill: async () => {

@@ -42,7 +42,7 @@ export interface ResultData {
 /** The result of a tool call, as `readResult` returns it. */
 export type Result = ReturnType<typeof readResult>;
 
-/** Settings and injected dependencies of a test server. */
+/** The settings of a test server, and fake clocks and other dependencies for it. */
 export interface ServerOptions {
   config?: Partial<Config>;
   now?: () => number;
@@ -108,7 +108,7 @@ export async function startServer({
   };
   return {
     ...(await connect(app.credentials)),
-    /** Connects another client with another API key, like over HTTP. */
+    /** Connects another client with another API key, as an HTTP server would. */
     connectAs: (key: string, clientName?: string, capabilities?: ClientCapabilities) =>
       connect({ apiKey: key, tenantId: key }, clientName, capabilities),
     logLines,

@@ -23,7 +23,7 @@ const acceptGoodKey: Behaviour = (request, response, body) => {
 /** A server with sign-in, and functions that send the requests of a host and its user. */
 export type SignInServer = ReturnType<typeof createSignInClient>;
 
-/** The callback URL of the host. */
+/** The callback URL of the app that wants to sign in. */
 export const redirectUri = 'https://host.example.com/callback';
 
 type Ways = Parameters<typeof startHttp>[1];
@@ -86,7 +86,7 @@ export function createSignInClient<Server extends { origin: string; url: string 
     const { result } = (await answer.json()) as { result: object };
     return { status: answer.status, result: readResult({ content: [], ...result }) };
   };
-  /** Signs in until the host has an authorization code. Returns the token request for this code. */
+  /** Signs in up to the point where the app has an authorization code. Returns the token request for this code. */
   const requestCode = async (budget = '') => {
     const clientId = await register();
     const { request, verifier } = createAuthorizationRequest(clientId);

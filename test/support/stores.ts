@@ -18,14 +18,14 @@ import {
 } from './store-servers.ts';
 
 interface StartedStore {
-  /** Opens the store like a separate process. All processes see the same data. */
+  /** Opens the store as a separate process would. All processes see the same data. */
   open(): RemoteStore;
   close(): Promise<void>;
 }
 
 const ignore = () => {};
 
-/** Adds the methods of a remote store to a store in this process. */
+/** Adds the methods of a remote store to a store in this process, so that the same tests can use both. */
 const asRemoteStore = (store: Store): RemoteStore =>
   Object.assign(store, {
     connect: async () => {},
@@ -174,7 +174,7 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
   const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
       SELECT key AS name, length(body) AS bytes, expires_at FROM ad_library.documents
       UNION ALL SELECT name, bytes, expires_at FROM ad_library.collections) AS one WHERE expires_at > now() GROUP BY substring(name from '}:([^:]+)')`;
-  // The size includes expired rows whose space PostgreSQL has not yet reused.
+  // The size includes expired rows, whose space PostgreSQL has not yet reused.
   const measureBytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
     kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),

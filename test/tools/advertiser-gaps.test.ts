@@ -18,7 +18,7 @@ interface Owner {
   withCountry: number;
 }
 
-/** Ads of several advertisers, of which some name their countries. */
+/** Creates ads of several advertisers. Only `withCountry` ads of each advertiser have a country. */
 const createOwnedAds = (owners: readonly Owner[], fields: object = {}): ServedAd[] =>
   owners.flatMap(({ name, ads, withCountry }, owner) =>
     Array.from({ length: ads }, (_, index) =>
@@ -124,7 +124,7 @@ test("the number of a named advertiser's ads that lack a field is correct for an
   let round = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(owner, { minLength: 1, maxLength: 4 }), async (list) => {
-      // A new key for each run gives an empty dataset.
+      // Use a new API key in each run, so that the dataset is empty.
       const server = await start({ apiKey: `svc_live_${round++}` }, { now: () => now });
       const owners = list.map(({ ads, shared }, index) => ({
         name: `Owner ${index}`,

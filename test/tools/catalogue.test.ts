@@ -11,7 +11,7 @@ import { creditHeaders, errorResponse, json } from '../support/faulty-upstream.t
 import { upstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
 
-/** A tool in the tool list that hosts receive. */
+/** A tool in the list that MCP hosts receive. */
 type ListedTool = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } })

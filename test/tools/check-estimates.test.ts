@@ -15,7 +15,7 @@ interface Estimate {
   atMost?: number;
 }
 
-/** Requests the estimate, then checks all watches with a very high `maxCredits`. */
+/** Requests the estimate of `check_watches`, then checks all watches with a very high `maxCredits`. Returns both. */
 async function estimateAndCheck(server: TestServer) {
   const { data, text } = await server.call('check_watches', { maxCredits: 0 });
   const checkResult = await server.call('check_watches', { maxCredits: 100_000, fresh: true });

@@ -24,7 +24,7 @@ const createWatches = async (server: TestServer, names: string[], maxCredits = 5
   for (const q of names) await server.call('watch_ads', { name: q, filters: { q }, maxCredits });
 };
 
-/** Searches with several page sizes, because the server reads small pages until it knows the prices. */
+/** Searches with several page sizes, so that the server knows their prices. Until then, it reads small pages. */
 async function learnPrices(server: TestServer, service: AdService) {
   for (const limit of [10, 20, 30, 40]) await server.call('search_ads', { limit, filters: { q: 'other' } });
   service.chargedCredits = 0;

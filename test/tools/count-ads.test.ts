@@ -3,7 +3,7 @@ import { serveAds } from '../support/ad-service.ts';
 import { createUsageLimit, creditStatus, errorResponse, json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
-/** A filter description from the user, for an API that does not describe its filters. */
+/** Search filters described by the user, for an API that does not describe them itself. */
 const searchFilters = {
   ads: [
     { key: 'displayFormat', type: 'strings', description: 'format', values: ['VIDEO', 'IMAGE'], single: true },

@@ -57,7 +57,7 @@ const readParts = ({ data }: Result) => data.counts as unknown as Part[];
 const countTotals = (counts: readonly Part[], key: string) =>
   Object.fromEntries(counts.map(({ filters, total }) => [String([filters[key]].flat()[0]), total]));
 
-/** Counts the matches of each value like the filter of its key does. The domain filter also matches subdomains. */
+/** Counts the ads that the filter for each value would find. The domain filter also matches subdomains. */
 function countValues(values: readonly unknown[], key: string) {
   const isFound = (value: string, wanted: string) =>
     value === wanted || (key === 'domain' && value.endsWith(`.${wanted}`));
@@ -144,7 +144,7 @@ test('count_ads says how many values of a key it does not list', async () => {
   });
 });
 
-/** A fake API that applies some filter keys and ignores all others, like many real APIs. */
+/** A fake API that applies some filters and ignores all others, as many real APIs do. */
 class FilteringService extends AdService {
   knownKeys = new Set<string>();
 

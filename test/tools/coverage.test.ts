@@ -84,7 +84,8 @@ upstreamTest(
           0,
         ]);
     expect((await readUncovered('SELECT id FROM ads'))[1]).toBe(6);
-    // If a statement returns neither names nor ids, the coverage states only the number of uncovered advertisers.
+    // If a statement returns neither names nor ids, the note gives only the number of advertisers without complete
+    // data.
     expect(await readUncovered('SELECT displayFormat, count(*) FROM ads GROUP BY 1')).toEqual([[], 16]);
     expect(await readUncovered(`SELECT pageName AS advertiser ${fromSomePages}`)).toEqual([[], 16]);
     expect(await readUncovered("SELECT id FROM ads WHERE pageId = 'p0' OR pageId IS NULL")).toEqual([[], 0]);

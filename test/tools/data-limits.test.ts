@@ -102,7 +102,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     async ([sort, fields, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
-      // The starts are in no order, so that only the requested order explains the listing.
+      // Shuffle the start dates, so that only the requested sort order explains the order of the ads.
       service.ads = ads.map((ad, index) => ({
         ...ad,
         startedAt: ads[(index * 37) % ads.length]?.startedAt,
@@ -263,7 +263,7 @@ describe('Notes on fields that some ads lack', () => {
     trendPublic: { trendPublic: 3 },
     country: { countries: ['DE', 'AT'] },
   };
-  /** Computes the sentence that the coverage must contain for these ads and fields. */
+  /** Computes the sentence on missing fields that the result must contain for these ads and fields. */
   function expectSentence(ads: readonly ServedAd[], readFields: readonly Field[]): string | undefined {
     const countAds = (field: Field) => {
       const [name = ''] = Object.keys(values[field]);

@@ -90,7 +90,7 @@ const gatherAll = { tool: 'gather_ads', args: { filters: {}, maxCredits: 1e5, ma
 const countByFormat = { tool: 'count_ads', filters: {}, by: 'displayFormat', fresh: false };
 const countAllAsPart = { tool: 'count_ads', filters: {}, split: [{ duplicatesFrom: 0 }] };
 const fixedCases = [
-  // A gathering cannot answer a search that counts values.
+  // Ads that gather_ads stored do not replace a search that counts values.
   { earlierCalls: [gatherAll], question: countByFormat, descriptionKind: 'counted', cacheSeconds: 900 },
   // A part with the same number of ads as the total needs no separate search.
   { earlierCalls: [], question: countAllAsPart, descriptionKind: 'searched', cacheSeconds: 900 },
@@ -116,7 +116,10 @@ test.for([
   },
 );
 
-/** Generates price rules: a fee per call and a price per group of items. Counts the requested limit or the returned items. */
+/**
+ * Generates pricing rules: a fee per call and a price per group of items. A rule counts either the requested or the
+ * returned items.
+ */
 const priceRule = fc.record({
   credits: fc.integer({ min: 0, max: 3 }),
   perItems: fc.constantFrom(1, 2, 5, 10, 20, 25, 50, 100, 1000),

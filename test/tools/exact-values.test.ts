@@ -32,7 +32,7 @@ const longLists = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLe
 const fewRuns = { numRuns: 2, endOnFailure: true };
 const inOrder = 'ORDER BY rowid';
 
-/** A value as an API writes it, and the value it stands for. `meaning` is undefined for an invalid value. */
+/** A value as an API may write it, and what it means. `meaning` is undefined for an invalid value. */
 interface WrittenValue<Meaning> {
   written: unknown;
   meaning: Meaning | undefined;

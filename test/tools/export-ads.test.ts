@@ -11,7 +11,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 const root = createTemporaryFolder();
 let folders = 0;
 const test = freshServiceTest();
-/** Defines tests of a server with a folder for files and five ads in its dataset. */
+/** Defines tests of a server that has a data folder and five ads in its dataset. */
 const testWithFolder = test
   .extend('folder', () => join(root, `files-${++folders}`))
   .extend('server', async ({ start, folder }) => {

@@ -58,7 +58,7 @@ interface StatedPrices {
   nextPage?: { credits: number | null; atMost?: number };
 }
 
-/** Returns the highest stated price, or Infinity if the result states no price. */
+/** Returns the highest price that the result mentions, or Infinity if it mentions none. */
 const readHighestPrice = ({ credits, atMost = Infinity }: NonNullable<StatedPrices['nextPage']> = { credits: null }) =>
   credits ?? atMost;
 

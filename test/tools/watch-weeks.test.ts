@@ -13,7 +13,7 @@ let folders = 0;
 /** Generates the changes of a day. Without a `textVersion`, the ad disappears; otherwise it has this text. */
 const dayChanges = fc.array(fc.record({ number: fc.nat(29), textVersion: fc.option(fc.nat(2)) }), { maxLength: 15 });
 
-/** Generates a fault that ends a call at one of its searches. */
+/** Generates a fault that ends a `check_watches` call at one of its searches. */
 const fault = fc.option(
   fc.record({
     kind: fc.constantFrom('cancel', 'server ends', '402', '429', '500', 'hangs'),
@@ -99,7 +99,7 @@ test('check_watches reports exactly the changes of a week, even after interrupte
           const isServerStopping = fault?.kind === 'server ends' && searches >= fault.at;
           if (isServerStopping) server = await open();
           expect(service.chargedCredits - before).toBeLessThanOrEqual(maxCredits);
-          // The server checks a full usage window again after a minute.
+          // The server checks a reached usage limit again after a minute, so advance the clock.
           if (fault?.kind === '429') clock += 61_000;
           const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
           for (const check of checks) {

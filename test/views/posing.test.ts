@@ -46,7 +46,7 @@ function expectQuoted(rendered: string): void {
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 
-/** For each kind of object, all texts in which the server shows it. */
+/** All texts in which the server shows each kind of object. */
 const viewsByObject: Record<string, [model: object, texts: (sent: object, detail: Detail) => string[]]> = {
   'an ad': [
     { ...everyFact, currency: 'EUR' },

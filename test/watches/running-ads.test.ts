@@ -90,11 +90,11 @@ test('the SQL view current_ads has the ads of the latest complete run of each se
 
   await gather(splitSearch);
   expect(await numbersIn('current_ads')).toEqual([11, 12, 21, 22]);
-  // Gathering one part alone replaces the ads of this part.
+  // Reading one part of the search alone replaces the ads of this part.
   show({ 1: [12, 13], 2: [22] });
   await gather({ filters: { part: 1 } });
   expect(await numbersIn('current_ads')).toEqual([12, 13, 21, 22]);
-  // A gathering that stops in its second part still replaces the ads of its first part.
+  // A gather_ads run that stops in its second part still replaces the ads of its first part.
   show({ 1: [13], 2: [22] });
   clock += 2 * dayMs;
   service.overrideResponse = ({ filters }) => (filters.part === 2 ? errorResponse(500) : undefined);

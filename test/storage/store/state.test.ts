@@ -205,7 +205,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
-        // The ads and the gathering are separate pending writes, so either can arrive first.
+        // The ads and the list of their ids are separate pending writes, so either can arrive first.
         await expect.poll(async () => readIds(await dataset())).toEqual(['before', 'during']);
       }
       (await one.slots.acquire('a', createSignalWithoutAbort()))();

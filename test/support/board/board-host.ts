@@ -8,7 +8,7 @@ interface HostClient {
 
 type Result = Record<string, unknown>;
 
-/** Options of the host that opens the board. */
+/** Options of the simulated MCP host that shows the ad board. */
 export interface HostOptions {
   width?: number;
   height?: number;
@@ -19,7 +19,7 @@ export interface HostOptions {
   /** The tool whose result the board shows. */
   tool: string;
   args?: Record<string, unknown>;
-  /** Modifies a result before the board receives it, like some hosts do. */
+  /** Modifies a tool result before the board receives it, as some hosts do. */
   passOn?: (result: Result) => Result;
   /** Runs before each tool call of the board. If it throws, the host rejects the call. */
   beforeCall?: (call: BoardCall) => unknown;
@@ -37,13 +37,13 @@ interface BoardCall {
   arguments: Record<string, unknown>;
 }
 
-/** A board in a browser, and the messages it exchanged with its host. */
+/** An ad board in a browser, and the messages that it exchanged with its host. */
 export type ShownBoard = Awaited<ReturnType<Awaited<ReturnType<typeof openHostPage>>['show']>>;
 
 const hostUrl = 'http://host.example/';
 const fullCapabilities = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
-/** Opens a browser page with a host that can show boards one after another. */
+/** Opens a browser page with a simulated MCP host that can show ad boards one after another. */
 export async function openHostPage(browser: Browser) {
   const browserContext = await browser.newContext({ reducedMotion: 'reduce' });
   const page = await browserContext.newPage();
@@ -81,7 +81,7 @@ export async function openHostPage(browser: Browser) {
     ['ui/notifications/tool-result', passOn(current.result)],
   ]);
   return {
-    /** Shows the board of a real server in the browser. */
+    /** Calls a tool of a real server and shows its result on the ad board in the browser. */
     show: async (client: HostClient, options: HostOptions) => {
       // Leave the previous board first, so that its late calls do not count for this board.
       await page.goto('about:blank');

@@ -69,13 +69,13 @@ const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString(
 export const createAdId = (index: number): string => deriveUuid(`board ${index}`);
 
 /**
- * Returns a function that creates ads of three advertisers in turn, each a day older than the ad before. Every third ad
- * has three cards.
+ * Returns a function that creates ads of three advertisers in turn. Each ad is a day older than the one before, and
+ * every third ad has three cards.
  */
 export const createAds = (count: number) => (mediaUrl: string) =>
   Array.from({ length: count }, (_, index) => ({
     id: createAdId(index),
-    // Give each ad its own advertiser page, because similar ads of one page would form a variant.
+    // Give each ad its own advertiser page. Similar ads of the same page would share one card on the board.
     pageId: `page-${index}`,
     page: { pageName: advertisers[index % 3] },
     headline: `Offer ${index}`,

@@ -31,7 +31,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
     expect(problems).toEqual([]);
   });
   afterAll(() => service?.close());
-  /** Returns the server with these settings. All tests of the group share it. */
+  /** Returns a server with these settings, which all tests of the group share. */
   const server = (config: Partial<Config> = {}): Promise<TestServer> => {
     const key = JSON.stringify(config);
     const runningServer = servers.get(key) ?? service.start(config);
@@ -55,10 +55,10 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
 /** Closes the browser that the tests of this file share. */
 export const closeBrowser = async (): Promise<void> => void (await browser?.close());
 
-/** Finds a button of the board by its name. */
+/** Finds a button on the ad board by its name. */
 export const getButton = ({ board }: ShownBoard, name: string | RegExp) =>
   board.getByRole('button', { name, exact: true });
-/** Waits until the board announces this text. */
+/** Waits until the status line of the board shows this text. */
 export const waitForStatus = ({ board }: ShownBoard, text: string | RegExp) =>
   board.getByRole('status').getByText(text).waitFor();
 /** Reads the text of the first element that matches the selector. */

@@ -8,7 +8,10 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 
-/** Returns a call with a body of more than 64 KB. The number makes calls different, because equal calls are merged. */
+/**
+ * Returns a call with a body of more than 64 KB. Different numbers give different calls, because the server merges
+ * identical ones.
+ */
 const largeCallOf = (number: number) =>
   toolCall('search_ads', { filters: { number, any: 'x'.repeat(100_000) }, fresh: true });
 const largeCall = largeCallOf(0);

@@ -110,7 +110,7 @@ describe('The limit of concurrent calls over stdio', () => {
     stdout.pause();
     const lists = Array.from({ length: 200 }, (_, id) => request(id + 1, 'tools/list'));
     send(...lists);
-    // After this many event-loop turns, the server has written all it can without a reader.
+    // After 500 event-loop turns, the server has written all that it can write without a reader.
     for (let eventLoopTurn = 0; eventLoopTurn < 500; eventLoopTurn++)
       await new Promise((resolve) => setImmediate(resolve));
     const bufferedBytes = stdout.readableLength + stdout.writableLength;

@@ -44,7 +44,7 @@ test('a budget of 0 allows only free calls, even after a token renewal', async (
 test('concurrent calls stay within the budget of the connection and the budget of the server', async ({ serve }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
-  // The server learns the price from this search.
+  // Search once first, so that the server knows the price.
   await search(goodKey, 'first');
   const burst = connections.flatMap(({ access }, index) =>
     Array.from({ length: 12 }, (_, number) => search(access, `${index} ${number}`)),
@@ -57,7 +57,7 @@ test('concurrent calls stay within the budget of the connection and the budget o
   expect(passed[1]).toBeLessThanOrEqual(4);
   expect(service.chargedCredits).toBe(20);
   expect(2 * (1 + passed.reduce((sum, count) => sum + count, 0))).toBe(20);
-  // A call that the server's budget refused must not leave a reservation in the connection's budget.
+  // A call that exceeded the server's budget must not leave a reservation in the connection's budget.
   for (const [index, { access }] of connections.entries()) {
     const { thisServer } = (await server.call(access, 'get_credits')).result.data;
     expect(thisServer).toMatchObject({ charged: 20, connection: { charged: 2 * (passed[index] ?? 0) } });

@@ -51,7 +51,7 @@ function createHost(clientMetadataUrl?: string) {
 
 type Host = ReturnType<typeof createHost>;
 
-/** Submits the API key on the sign-in page, like a user. Returns the URL to which the browser is redirected. */
+/** Submits the API key on the sign-in page, as a user would. Returns the URL to which the browser is redirected. */
 async function submitKey(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
   const pageHtml = await (await fetch(page ?? '')).text();
   const hidden = [...pageHtml.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"\/>/g)];
