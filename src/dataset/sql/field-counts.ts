@@ -2,7 +2,7 @@ import { adFields } from '../../views/fields.ts';
 import { groupBy } from '../../views/lists.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
-import { type Literals, matchesPattern } from './literals.ts';
+import { includesAdvertiser, type Literals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
@@ -275,12 +275,11 @@ export class FieldCounts {
     return (_, { values }) => (values & bit) !== 0n;
   }
 
-  /** Returns the keys of the advertisers whose id or name appears in the text of a statement. */
-  #findNamedAdvertisers({ comparedTexts, namePatterns }: Literals): string[] {
-    return [...this.#getAdvertiserKeys()].flatMap(([{ pageId, pageName }, key]) => {
-      const isCompared = [pageId, pageName].some((text) => text !== null && comparedTexts.has(text.toLowerCase()));
-      const isNamed = isCompared || namePatterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
-      return isNamed && key !== null ? [key] : [];
-    });
+  /** Returns the keys of the advertisers to which a statement limits its rows, or an empty list if it does not. */
+  #findNamedAdvertisers({ advertisers }: Literals): string[] {
+    if (advertisers === undefined) return [];
+    return [...this.#getAdvertiserKeys()].flatMap(([names, key]) =>
+      key !== null && includesAdvertiser(advertisers, names) ? [key] : [],
+    );
   }
 }

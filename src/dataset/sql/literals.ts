@@ -1,65 +1,145 @@
 /*
- * Reads the literals of a statement. The text is split into tokens as SQLite splits it, so comments, names in quotes and
- * texts that contain SQL are told apart. What a statement reads is never derived from its text: SQLite reports the
- * columns, and the literals only say which advertisers and which paths in JSON the statement names.
+ * Reads the literals of a statement. The text is split into tokens as SQLite splits it, so that comments, quoted names
+ * and texts that contain SQL are recognized. Which columns a statement reads is never derived from its text, because
+ * SQLite reports that. The text only says which advertisers and which JSON paths the statement names.
  */
 
-/** The text of a `LIKE` pattern, without the `%` at its start and end. Case is ignored. */
+/** A text of a `LIKE` pattern, without the `%` at its ends. Upper and lower case do not matter. */
 interface NamePattern {
   text: string;
   startsWithAny: boolean;
   endsWithAny: boolean;
 }
 
-/** The literals of an SQL statement that show which advertisers and fields it is about. */
+/** The ids and names of the advertisers to which a condition limits the rows. */
+interface AdvertiserCondition {
+  /** Ids and names, in lower case. */
+  texts: readonly string[];
+  patterns: readonly NamePattern[];
+}
+
+/** The literals that say about which advertisers and fields a statement is. */
 export interface Literals {
-  /** Texts and long numbers that the statement compares with something, in lower case. */
-  comparedTexts: ReadonlySet<string>;
-  /** Patterns that the statement compares with `pageName`. */
-  namePatterns: readonly NamePattern[];
-  /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
+  /** The condition that every row meets. Undefined if the statement may read ads of any advertiser. */
+  advertisers: AdvertiserCondition | undefined;
+  /** The first field of each path in JSON, such as `lastSeenAt` in `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
 }
 
-/** A token of an SQL statement: a text, a name or number in lower case, or an operator. */
+/** A token: a text, a name or number in lower case, or one or more characters of an operator. */
 interface Token {
   kind: 'text' | 'name' | 'operator';
   value: string;
 }
 
-/** Minimum number of digits of a number that may be a page id. Shorter numbers are usually limits or bounds. */
-const minIdDigits = 5;
-const maxNamePatterns = 20;
+/** Maximum number of tokens in a `WHERE` clause. A longer clause counts as one that names no advertiser. */
+const maxConditionTokens = 1000;
 
-/** Reads the literals of an SQL statement. Literals that a statement excludes, as in `<> 'Acme'`, are omitted. */
+/** Reads the literals of a statement. */
 export function readLiterals(sql: string): Literals {
-  const comparedTexts = new Set<string>();
   const jsonFields = new Set<string>();
-  const namePatterns: NamePattern[] = [];
-  /** For each open parenthesis, true if its content is excluded, as in `NOT IN (…)`. */
-  const exclusions: boolean[] = [];
-  // Keep only the three tokens before the current one, so that a long statement needs little memory.
-  let previousTokens: readonly (Token | undefined)[] = [];
+  const condition: Token[] = [];
+  let selects = 0;
+  let depth = 0;
+  let isInCondition = false;
+  let previous: Token | undefined;
   for (const token of readTokens(sql)) {
-    const { kind, value } = token;
-    const [previous, second, third] = previousTokens;
-    previousTokens = [token, previous, second];
-    if (isOperator(token, '('))
-      exclusions.push(exclusions.at(-1) === true || (isWord(previous, 'in') && isWord(second, 'not')));
-    if (isOperator(token, ')')) exclusions.pop();
-    const isNumber = kind === 'name' && value.length >= minIdDigits && /^\d+$/.test(value);
-    if (kind !== 'text' && !isNumber) continue;
-    const jsonField = isOperator(previous, '->', '->>') ? value : undefined;
-    const pathField = readFirstField(value) ?? jsonField;
-    if (pathField !== undefined) jsonFields.add(pathField);
-    if (exclusions.at(-1) || isOperator(previous, '<>', '!=') || isWord(previous, 'not')) continue;
-    if (!isWord(previous, 'like')) comparedTexts.add(value.toLowerCase());
-    else if (isWord(second, 'pagename') || (isOperator(second, ')') && isWord(third, 'pagename'))) {
-      const pattern = parseNamePattern(value);
-      if (pattern && namePatterns.length < maxNamePatterns) namePatterns.push(pattern);
+    if (token.kind === 'text') {
+      const jsonField = isOperator(previous, '->', '->>') ? token.value : undefined;
+      const pathField = readFirstField(token.value) ?? jsonField;
+      if (pathField !== undefined) jsonFields.add(pathField);
     }
+    previous = token;
+    if (isWord(token, 'select')) selects++;
+    if (isOperator(token, '(')) depth++;
+    if (isOperator(token, ')')) depth--;
+    if (depth === 0 && isWord(token, 'where')) isInCondition = true;
+    else if (depth === 0 && isWord(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
+    else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
   }
-  return { comparedTexts, namePatterns, jsonFields };
+  // With several SELECTs, the condition of one says nothing about the rows that another one reads.
+  const isReadable = selects === 1 && condition.length <= maxConditionTokens;
+  return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
+}
+
+/**
+ * Reads to which advertisers a condition limits the rows. With `AND`, the parts that name no advertiser do not matter.
+ * With `OR`, each part must name one, because the other rows could be about any advertiser.
+ */
+function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
+  const alternatives = splitCondition(tokens, 'or');
+  if (alternatives.length > 1) {
+    const conditions = alternatives.map(readCondition);
+    return conditions.includes(undefined) ? undefined : mergeConditions(conditions);
+  }
+  const parts = splitCondition(tokens, 'and');
+  if (parts.length > 1) return mergeConditions(parts.map(readCondition));
+  const inner = removeParentheses(tokens);
+  return inner === undefined ? readComparison(tokens) : readCondition(inner);
+}
+
+function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[]): AdvertiserCondition | undefined {
+  const known = conditions.flatMap((condition) => condition ?? []);
+  if (known.length === 0) return undefined;
+  return { texts: known.flatMap(({ texts }) => texts), patterns: known.flatMap(({ patterns }) => patterns) };
+}
+
+/** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */
+function splitCondition(tokens: readonly Token[], word: 'and' | 'or'): (readonly Token[])[] {
+  const parts: Token[][] = [[]];
+  let depth = 0;
+  let isBetween = false;
+  for (const token of tokens) {
+    if (isOperator(token, '(') || isWord(token, 'case')) depth++;
+    if (isOperator(token, ')') || isWord(token, 'end')) depth--;
+    const endsBetween = depth === 0 && isBetween && isWord(token, 'and');
+    if (depth === 0 && isWord(token, 'between')) isBetween = true;
+    if (endsBetween) isBetween = false;
+    if (depth === 0 && !endsBetween && isWord(token, word)) parts.push([]);
+    else parts.at(-1)?.push(token);
+  }
+  return parts;
+}
+
+/** Returns the tokens inside a pair of parentheses. Returns undefined if there is none around all tokens. */
+function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefined {
+  if (!isOperator(tokens[0], '(')) return undefined;
+  let depth = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (isOperator(token, '(')) depth++;
+    if (isOperator(token, ')')) depth--;
+    if (depth === 0) return index === tokens.length - 1 ? tokens.slice(1, -1) : undefined;
+  }
+  return undefined;
+}
+
+/** The functions that may be applied to a name in a comparison, and `IN`, which looks like a function. */
+const harmlessFunctions = ['lower', 'upper', 'trim', 'in'];
+const comparisons = ['=', '==', 'in', 'like', 'is'];
+const digits = /^\d+$/;
+
+/**
+ * Reads a comparison of the columns `pageName` or `pageId` with literals, such as `lower(pageName) IN ('acme', 'bolt')`.
+ * Returns undefined for any other expression.
+ */
+function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefined {
+  const isAboutAdvertiser = tokens.some((token) => isWord(token, 'pagename', 'pageid'));
+  const usedComparisons = tokens.filter(({ kind, value }) => kind !== 'text' && comparisons.includes(value));
+  const isHarmless = tokens.every((token, index) => {
+    if (isWord(token, 'not', 'case', 'escape', 'glob', 'match', 'regexp', 'between', 'distinct')) return false;
+    if (!isOperator(token, '(')) return token.kind !== 'operator' || ['=', '==', ')', ',', '.'].includes(token.value);
+    const before = tokens[index - 1];
+    return before?.kind !== 'name' || harmlessFunctions.includes(before.value);
+  });
+  if (!isAboutAdvertiser || !isHarmless || usedComparisons.length !== 1) return undefined;
+  const literals = tokens.filter(({ kind, value }) => kind === 'text' || digits.test(value)).map(({ value }) => value);
+  if (literals.length === 0) return undefined;
+  if (usedComparisons[0]?.value !== 'like')
+    return { texts: literals.map((literal) => literal.toLowerCase()), patterns: [] };
+  // Patterns are only compared with names.
+  if (tokens.some((token) => isWord(token, 'pageid'))) return undefined;
+  const patterns = literals.flatMap((literal) => parseNamePattern(literal) ?? []);
+  return patterns.length === 1 ? { texts: [], patterns } : undefined;
 }
 
 const isWord = (token: Token | undefined, ...words: string[]): boolean =>
@@ -67,36 +147,40 @@ const isWord = (token: Token | undefined, ...words: string[]): boolean =>
 const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
   token?.kind === 'operator' && operators.includes(token.value);
 
-/** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
+/** Returns the first field of a path such as `$.page.pageName`. Returns undefined for any other text. */
 function readFirstField(text: string): string | undefined {
   const [, quoted, plain] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
   return quoted ?? plain;
 }
 
-/**
- * Parses a `LIKE` pattern whose only wildcards are `%` at the start or end. Returns undefined for any other pattern.
- */
+/** Parses a pattern that has no wildcards but `%` at its ends. Returns undefined for any other pattern. */
 function parseNamePattern(pattern: string): NamePattern | undefined {
   const [, before = '', text = '', after = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
   return { text: text.toLowerCase(), startsWithAny: before !== '', endsWithAny: after !== '' };
 }
 
-/** Returns true if a name matches a `LIKE` pattern. */
-export function matchesPattern(name: string, { text, startsWithAny, endsWithAny }: NamePattern): boolean {
+/** Returns whether a condition includes an advertiser. */
+export function includesAdvertiser(
+  { texts, patterns }: AdvertiserCondition,
+  { pageId, pageName }: { pageId: string | null; pageName: string | null },
+): boolean {
+  if ([pageId, pageName].some((text) => text !== null && texts.includes(text.toLowerCase()))) return true;
+  return patterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
+}
+
+/** Returns whether a name matches a pattern. */
+function matchesPattern(name: string, { text, startsWithAny, endsWithAny }: NamePattern): boolean {
   const lowerName = name.toLowerCase();
   if (startsWithAny) return endsWithAny ? lowerName.includes(text) : lowerName.endsWith(text);
   return endsWithAny ? lowerName.startsWith(text) : lowerName === text;
 }
 
-/**
- * Matches one token of an SQL statement at a time. The groups are a text, a name in each kind of quotes, a name or
- * number, and an operator.
- */
+/** Matches one token after another. The groups are a text, a name in quotes, a name or number, and an operator. */
 const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
-/** Yields the tokens of an SQL statement, without white space and comments. */
+/** Yields the tokens of a statement, without spaces and comments. */
 function* readTokens(sql: string): Generator<Token> {
   for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;

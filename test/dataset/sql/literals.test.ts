@@ -1,41 +1,115 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesPattern, readLiterals } from '../../../src/dataset/sql/literals.ts';
+import { includesAdvertiser, readLiterals } from '../../../src/dataset/sql/literals.ts';
 
-const readTexts = (sql: string) => [...readLiterals(sql).comparedTexts].sort();
+const readTexts = (condition: string) => readLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.texts;
 
 test('the literal reader parses SQL strings as SQLite does and skips comments and quoted names', () => {
-  expect(readTexts("SELECT 1 FROM ads WHERE pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual([
-    '123456',
-    "o'neil",
-    'p1',
-  ]);
-  expect(readTexts(`SELECT "it's" AS [a 'b'], \`c 'd'\` FROM ads -- 'comment'\n/* 'more' */ WHERE x = 'Text'`)).toEqual(
-    ['text'],
-  );
-  expect(readTexts("SELECT x'41', '-- no comment', '/* none */'")).toEqual(['-- no comment', '/* none */']);
+  expect(readTexts("pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual(["o'neil", 'p1', '123456']);
+  expect(readTexts("ads.\"pageName\" = -- 'comment'\n/* 'more' */ 'Text'")).toEqual(['text']);
+  expect(readTexts("pageName = '-- no comment' COLLATE NOCASE")).toEqual(['-- no comment']);
 });
 
-test('the literal reader ignores values that an SQL statement excludes', () => {
-  expect(
-    readTexts(
-      "SELECT 1 FROM ads WHERE pageName <> 'A' AND pageName != 'B' AND pageName IS NOT 'C' AND pageName NOT IN ('D', ('E')) AND pageName NOT LIKE 'F' AND pageName IN ('G') AND pageName IS 'H'",
+test.each([
+  "pageName <> 'A'",
+  "NOT pageName = 'A'",
+  "pageName IS NOT 'A'",
+  "pageName NOT IN ('A', 'B')",
+  "pageName NOT LIKE 'A'",
+  "pageName = 'A' OR startedAt > '2026'",
+  "(pageName = 'A') = 0",
+  "CASE WHEN pageName = 'A' THEN 1 ELSE 1 END",
+  "daysRunning > (SELECT median(daysRunning) FROM ads WHERE pageName = 'A')",
+  "country = 'A'",
+  "pageName LIKE 'A_'",
+  "ifnull(pageName, 'A') = 'A'",
+])('the condition %s does not limit the rows to an advertiser', (condition) => {
+  expect(readTexts(condition)).toBeUndefined();
+});
+
+test.each([
+  "SELECT pageName = 'A', count(*) FROM ads GROUP BY 1",
+  "SELECT sum(pageName = 'A') FROM ads",
+  "SELECT count(*) FILTER (WHERE pageName = 'A') FROM ads",
+  "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
+  "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
+])('the statement %s may read ads of any advertiser', (sql) => {
+  expect(readLiterals(sql).advertisers).toBeUndefined();
+});
+
+interface Row {
+  pageName: string;
+  pageId: string;
+  country: string;
+  days: number;
+}
+
+/** A condition in SQL, with the same condition as a function. */
+interface Condition {
+  sql: string;
+  isMet(row: Row): boolean;
+}
+
+const rows: Row[] = ['Acme', 'Bolt', 'Acme Shop'].flatMap((pageName, at) =>
+  ['DE', 'Acme'].flatMap((country) => [1, 30].map((days) => ({ pageName, pageId: `page ${at}`, country, days }))),
+);
+const simpleConditions: Condition[] = [
+  { sql: "pageName = 'Acme'", isMet: ({ pageName }) => pageName === 'Acme' },
+  { sql: "'bolt' = lower(pageName)", isMet: ({ pageName }) => pageName === 'Bolt' },
+  { sql: "pageName LIKE 'acme%'", isMet: ({ pageName }) => pageName.startsWith('Acme') },
+  { sql: "pageId IN ('page 1', 'page 2')", isMet: ({ pageId }) => pageId !== 'page 0' },
+  { sql: "country = 'Acme'", isMet: ({ country }) => country === 'Acme' },
+  { sql: 'days BETWEEN 1 AND 7', isMet: ({ days }) => days <= 7 },
+];
+const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
+  const combine = (word: 'AND' | 'OR') =>
+    fc.tuple(tie('condition'), tie('condition')).map(
+      ([left, right]): Condition => ({
+        sql: `(${left.sql} ${word} ${right.sql})`,
+        isMet: (row) => (word === 'AND' ? left.isMet(row) && right.isMet(row) : left.isMet(row) || right.isMet(row)),
+      }),
+    );
+  return {
+    condition: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom(...simpleConditions),
+      combine('AND'),
+      combine('OR'),
+      tie('condition').map(({ sql, isMet }): Condition => ({ sql: `NOT ${sql}`, isMet: (row) => !isMet(row) })),
+      tie('condition').map(
+        ({ sql, isMet }): Condition => ({ sql: `CASE WHEN ${sql} THEN 0 ELSE 1 END`, isMet: (row) => !isMet(row) }),
+      ),
     ),
-  ).toEqual(['g', 'h']);
+  };
+});
+
+test('no row that meets a condition belongs to an advertiser outside the named ones', () => {
+  fc.assert(
+    fc.property(condition, ({ sql, isMet }) => {
+      const { advertisers } = readLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
+      for (const row of rows.filter(isMet))
+        expect(advertisers === undefined || includesAdvertiser(advertisers, row), JSON.stringify(row)).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a statement names the advertisers of a condition that is combined with others by AND', () => {
+  for (const { sql } of simpleConditions.slice(0, 4)) {
+    const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`);
+    expect(advertisers).toBeDefined();
+  }
 });
 
 test('LIKE patterns on pageName are read if their wildcards are only at the ends', () => {
-  const sql =
-    "SELECT 1 FROM ads WHERE pageName LIKE 'Acme%' AND lower(a.pageName) LIKE '%beta%' AND \"pageName\" LIKE 'G_mma' AND body LIKE '%sale%' AND pageName NOT LIKE '%delta'";
-  const { namePatterns } = readLiterals(sql);
-  expect(namePatterns.map(({ text }) => text)).toEqual(['acme', 'beta']);
-  const [start = { text: '', startsWithAny: false, endsWithAny: false }, inside = start] = namePatterns;
-  expect(['ACME shop', 'The Acme', 'alphabeta'].map((name) => matchesPattern(name, start))).toEqual([
-    true,
-    false,
-    false,
-  ]);
-  expect(['ACME shop', 'Alphabeta Co'].map((name) => matchesPattern(name, inside))).toEqual([false, true]);
+  const includes = (pattern: string, pageName: string) => {
+    const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
+    return advertisers && includesAdvertiser(advertisers, { pageId: null, pageName });
+  };
+  expect(['ACME shop', 'The Acme'].map((name) => includes('Acme%', name))).toEqual([true, false]);
+  expect(['ACME shop', 'The Acme'].map((name) => includes('%acme', name))).toEqual([false, true]);
+  expect(['ACME shop', 'Alphabeta Co'].map((name) => includes('%beta%', name))).toEqual([false, true]);
+  expect(includes('G_mma', 'Gamma')).toBeUndefined();
 });
 
 test('the first field of each JSON path is read from SQL functions and operators', () => {
@@ -45,11 +119,29 @@ test('the first field of each JSON path is read from SQL functions and operators
 });
 
 test('the literals of any SQL statement are read in linear time', () => {
-  for (const part of ["'", "''", '"', '[', '`', '/*', '*', '--', '(', "x'", 'a', "'a' ", '->', '%'])
-    readLiterals(part.repeat(20_000 / part.length));
+  for (const part of [
+    "'",
+    "''",
+    '"',
+    '[',
+    '`',
+    '/*',
+    '*',
+    '--',
+    '(',
+    '()',
+    "x'",
+    'a',
+    "'a' ",
+    '->',
+    '%',
+    'or ',
+    'case ',
+  ])
+    for (const start of ['', 'select where ']) readLiterals(start + part.repeat(20_000 / part.length));
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
-      expect(readLiterals(`SELECT '${text.replaceAll("'", "''")}'`).comparedTexts).toContain(text.toLowerCase());
+    fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 200 }), (text) => {
+      expect(readTexts(`pageName = '${text.replaceAll("'", "''")}'`)).toEqual([text.toLowerCase()]);
     }),
   );
 });
