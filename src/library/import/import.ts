@@ -20,7 +20,10 @@ import { openRecordWriter, type RecordWriter } from './writer.ts';
 
 export type { ImportReport } from './report.ts';
 
-/** How long a transaction may run, in milliseconds. Other requests can run between two transactions. */
+/**
+ * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
+ * transactions.
+ */
 const transactionMs = 50;
 
 /** The number of unusable records after which an import stops, because the source is probably not an archive of ads. */
@@ -35,13 +38,13 @@ export interface ImportOptions {
    * information about the same ad. By default, each import is a separate run.
    */
   run?: number | undefined;
-  /** The name of the question that the imported ads answer. The filter `question` finds these ads. */
+  /** The name of the search whose results are imported. The filter `question` finds the ads of this search. */
   question?: string | undefined;
   /** Called frequently while the import runs in this process. */
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
-/** The number of records that have been read and stored so far. */
+/** The number of records that were read and stored so far, for progress messages. */
 export interface ImportCounts {
   readRecords: number;
   storedRecords: number;
@@ -79,7 +82,7 @@ export async function importRecords(
   }
 }
 
-/** Starts an import run and returns its number. */
+/** Starts an import run, i.e. one use of `library import` with all its files, and returns its number. */
 export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' | 'now'>): number =>
   database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
 
@@ -102,7 +105,7 @@ class Import {
   /** The error that stopped the reading of the source, and the line where it occurred. */
   #sourceError: { line: number; error: Error } | undefined;
   #hasAdText = false;
-  /** The number of ignored rows for each reason. */
+  /** How many rows were ignored, by reason. */
   readonly #ignoredCounts = new Map<string, number>();
 
   constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
@@ -232,7 +235,7 @@ class Import {
     this.#clearRecordNotes();
   }
 
-  /** Clears the parser's notes about the previous record. */
+  /** Clears the errors and unused keys that the parser collected for the previous record. */
   #clearRecordNotes(): void {
     this.#parser.valueErrors.length = 0;
     this.#parser.unusedKeys.length = 0;

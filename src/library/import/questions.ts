@@ -14,8 +14,8 @@ import { addHistory } from './readings.ts';
  */
 
 /**
- * Adds a question to an ad and keeps the questions of the stored ad. Returns the same object if the ad has no
- * questions.
+ * Adds the name of the imported search (a question) to an ad, and keeps the names that the stored ad has. Returns the
+ * same object if there are none.
  */
 export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, question: string | undefined): JsonObject {
   const questions = new Set([...collectTexts(stored?.questions), ...collectTexts(ad.questions)]);
@@ -23,7 +23,10 @@ export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, ques
   return questions.size > 0 ? { ...ad, questions: [...questions] } : ad;
 }
 
-/** How long a transaction may run, in milliseconds. Other requests can run between two transactions. */
+/**
+ * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
+ * transactions.
+ */
 const transactionMs = 50;
 
 interface QuestionTarget {
@@ -33,13 +36,13 @@ interface QuestionTarget {
 }
 
 /**
- * Marks the ads of a question as gone if an import run did not list them. Call this function only after importing a
- * complete download. After a partial download, ads that are still running would be marked as gone.
+ * Marks the ads of a search (a question) as gone if an import run no longer listed them. Call this function only after
+ * a complete download was imported. After a partial download, ads that are still running would be marked as gone.
  *
  * The end date of a gone ad is the day when it was last seen. If that day is unknown, it is the day of the last import
  * that contained the ad.
  *
- * @returns the number of ads that the question still lists, and the number of ads that are gone
+ * @returns the number of ads that the search still lists, and the number of ads that are gone
  */
 export async function completeQuestion(
   { database, records, now }: QuestionTarget,
@@ -73,7 +76,8 @@ const readStartOfRun = (database: Database, run: number | null): number | undefi
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
 
 /**
- * Removes a question from an ad. If no other question lists the ad, also marks the ad as gone and sets its end date.
+ * Removes a search (a question) from an ad that it no longer lists. If no other search lists the ad, also marks the ad
+ * as gone and sets its end date.
  */
 function endAd(
   ad: JsonObject,
@@ -83,7 +87,7 @@ function endAd(
   const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== name);
   const { questions: _, ...fields } = ad;
   const remaining = questions.length > 0 ? { ...fields, questions } : fields;
-  // Another question still lists the ad, so it has not ended.
+  // Another imported search still lists the ad, so the ad has not ended.
   if (questions.length > 0) return remaining;
   const goneAd: JsonObject = { ...remaining, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);

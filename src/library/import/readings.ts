@@ -17,7 +17,7 @@ const maxEarlierValues = 20;
 /** Longer values, such as long lists of media, are not stored. The history then only records that the value changed. */
 const maxValueLength = 10_000;
 
-/** Returns true if the ad was last seen before the stored version of the same ad. */
+/** Returns true if the imported version of an ad is older than the stored one, i.e. was last seen before it. */
 export function isOlderReading(ad: JsonObject, storedAd: JsonObject): boolean {
   const [seenAt, storedSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
   return seenAt !== undefined && storedSeenAt !== undefined && seenAt < storedSeenAt;
@@ -45,7 +45,7 @@ function hasValue(ad: JsonObject, name: string): boolean {
  * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, older: JsonObject, now: number): JsonObject {
-  // Keep the history from the source, e.g. from an export of this server.
+  // Keep a history that comes from the source itself, e.g. from an export of this server.
   if (ad.changes !== undefined && ad.changes !== older.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(older.changes) ? older.changes : {}) };
   const [content, olderContent] = [extractContent(ad), extractContent(older)];

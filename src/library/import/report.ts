@@ -27,7 +27,7 @@ export type ImportReport = {
   resultPages: { withNext: number; last: number };
   /** Lists which columns of a table became which fields, and which columns were not used. */
   columns?: string;
-  /** Lists the same for the keys of JSON records. The keys that were not used have their number of occurrences. */
+  /** Lists which keys of JSON records became which fields, and how often each unused key occurred. */
   keys?: string;
   /** Values that were not recognized in stored records, with the number of occurrences, and other remarks. */
   notes: string[];
@@ -40,7 +40,7 @@ export type ImportReport = {
   reasons: Record<string, number>;
 };
 
-/** The position of a record in its source. */
+/** The line of a record in its source, and its path in a JSON document. */
 interface Place {
   line: number;
   path: string;
@@ -84,7 +84,7 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
-  /** Counts a page of results, and adds the error that the page reports to the problems. */
+  /** Counts a result page in the source. If the page contains an error, adds the error to the problems. */
   countResultPage({ hasList, hasNext, error }: ResultPage): void {
     if (error !== undefined) {
       const problem = `the source reports an error, so it may lack records: ${error}`;
@@ -94,7 +94,7 @@ export class ImportReporter {
     else if (hasList && error === undefined) this.report.resultPages.last++;
   }
 
-  /** Adds a problem that affects the whole source. */
+  /** Adds a problem that concerns the whole source, not one line. */
   addProblem(problem: string): void {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }

@@ -10,9 +10,9 @@ const writeLength = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
- * Stores lines of text that are written once and then read once. An import only knows the date and number formats of a
- * source after reading all of it, so all records are spooled until then. A long source goes into a temporary file that
- * only the user can read.
+ * Stores lines of text that are written once and then read once. An import knows the date and number formats of a
+ * source only after reading all of it, so it stores all records here until then. A long source goes into a temporary
+ * file that only the user can read.
  */
 export class Spool {
   #bufferedLines: string[] = [];

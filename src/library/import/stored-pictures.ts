@@ -101,7 +101,8 @@ export function openStoredPictures(database: Database, now: () => number) {
 const maxCards = 20;
 
 /**
- * Lists the pictures of an ad that contact sheets and boards show: the picture of the ad itself, and one for each card.
+ * Lists the pictures of an ad that picture sheets and the ad board show: the picture of the ad itself, and one for each
+ * card.
  */
 function listPictures(ad: Fields, now: number) {
   const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
@@ -116,7 +117,7 @@ export type PicturesReport = {
   failed: number;
   /** The total size of the fetched pictures. */
   bytes: number;
-  /** The maximum number of pictures to fetch. A picture that appears in two batches counts twice. */
+  /** The highest possible number of pictures to fetch. A picture that appears in two batches counts twice. */
   expectedCount: number;
   /** The number of URLs that have expired. */
   expired: number;
@@ -140,8 +141,8 @@ export type FetchPicturesOptions = {
 };
 
 /**
- * The methods of `StoredPictures` that fetching needs. They are asynchronous, because the library may be open in
- * another process.
+ * The methods of `StoredPictures` that `fetchMissingPictures` needs. They are asynchronous, because the library may be
+ * open in another process.
  */
 type PictureTarget = {
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
@@ -198,7 +199,7 @@ export async function fetchMissingPictures(
 
   for await (const { addresses, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
-    // All workers take their next URL from the same iterator.
+    // All workers take their next URL from this iterator, so that each URL is fetched once.
     const remainingAddresses = addresses.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {

@@ -11,7 +11,7 @@ const maxKeys = 2000;
 export class UsedKeys {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
   readonly #keyByField = new Map<string, string>();
-  /** All keys that were looked up. Records of a source have the same keys, so most lookups end here. */
+  /** All keys that were looked up, to skip repeated lookups. Most records of a source have the same keys. */
   readonly #knownKeys = new Set<string>();
 
   /** Adds the keys of a stored record. */
@@ -30,7 +30,7 @@ export class UsedKeys {
         if (this.#knownKeys.size >= maxKeys) return;
         this.#knownKeys.add(key);
         const match = finder.findField(path);
-        // The parts of a snapshot are listed instead of the snapshot.
+        // List the parts of a snapshot instead of the snapshot itself.
         const isContainer = match?.field === 'snapshot' && isObject(value);
         if (match && !isContainer && !this.#keyByField.has(match.field))
           this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));

@@ -19,7 +19,7 @@ export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 interface WriterOptions {
   /** The number of the import run, which may include several files. */
   run: number;
-  /** The name of the question that the ads answer. */
+  /** The name of the search whose results are imported. */
   question?: string | undefined;
 }
 
@@ -68,7 +68,7 @@ export async function openRecordWriter({ records, now }: WriterTarget, { run, qu
       const combined = storedPage ? (format.combineParts?.(storedPage, page) as Page) : page;
       const pageJson = combined === page ? json : JSON.stringify(combined);
       const rowNumber = records.putPage(combined, pageJson, run);
-      // If the existing page was only created from an ad of this run, the record is new.
+      // A page that was only created from an ad of this run does not count as stored, so the record is new.
       return { outcome: isRepeated ? 'repeated' : row && row.run !== -run ? 'updated' : 'new', rowNumber };
     },
   };

@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import type { ImportFormat } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
-/** Fields that the library's search uses but that are not in the API's schema. */
+/** Fields that the library's search uses although the API's schema does not have them. */
 const additionalFields = [
   ...['languages', 'bylines', 'currency', 'demographics', 'regions', 'headlines', 'bodies', 'linkDescriptions'],
   ...['displayUrls', 'impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adArchiveId'],
@@ -23,7 +23,8 @@ export const apiFormat: ImportFormat = {
       [normalizeKey(field)],
     ]),
   ),
-  // The API has only one spelling for each of these keys. Any other spelling means another format.
+  // Compare the original spelling. The API has only one spelling for each of these keys, so any other spelling means
+  // another format.
   matches: (record) =>
     (record.has('id') && record.getSourceName('id') === 'id') ||
     (record.has('pageid') && record.getSourceName('pageid') === 'pageId'),

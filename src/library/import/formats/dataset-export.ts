@@ -26,7 +26,7 @@ const computedColumns = [
   ...['activeWhenLastRead', 'hasPlaceholders', 'pictureState'],
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
-/** Columns that only this server's exports have. */
+/** Columns that only exports of this server have, by which the import recognizes them. */
 const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];

@@ -28,13 +28,13 @@ export const parsePageName: FieldParser = (value, name, parser) => {
   return pageName === undefined ? undefined : { pageName };
 };
 
-/** Returns all versions of a text. Returns undefined if there is only one version. */
+/** Returns all versions of an ad's text, or undefined if there is only one version. */
 export const parseVersions: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
   return texts && texts.length > 1 ? texts.map(decode) : undefined;
 };
 
-/** Parses a constant, e.g. `Shop now` becomes `SHOP_NOW`. */
+/** Converts a text to a constant of the API, e.g. `Shop now` to `SHOP_NOW`. */
 export const parseConstant: FieldParser = (value, _, parser) =>
   parser
     .parseText(value)

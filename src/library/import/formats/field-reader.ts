@@ -18,7 +18,7 @@ const upperBoundSuffixes = ['upper', 'upperbound', 'high', 'max', 'to'];
 const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
-/** Returns the source keys of each field in the rules. */
+/** Returns the source keys of each field in the rules, for the list of keys that a format knows. */
 export const listKeysByField = (
   fields: readonly FieldRule[],
   ranges: readonly RangeRule[],
@@ -32,7 +32,7 @@ export const listKeysByField = (
   ),
 });
 
-/** Returns the fields for keys that are stored under their own names, converted to camel case. */
+/** Returns field names for keys that have no field in the API. They are stored under their own names in camel case. */
 export const listOwnNames = (names: string): Record<string, readonly string[]> =>
   Object.fromEntries(
     names
@@ -78,7 +78,8 @@ export class FieldReader {
    * their own names.
    */
   #markEqualValues(paths: readonly string[], parse: FieldParser, value: unknown): void {
-    // Before all records are observed, the import stores nothing, and these keys must not decide on any notation.
+    // In the first pass, the import stores nothing. Parsing these keys then would let them influence how dates and
+    // numbers are read.
     if (!this.#parser.isDecided) return;
     for (const path of paths) {
       const [source, key] = this.#resolvePath(path);
@@ -88,7 +89,7 @@ export class FieldReader {
         const parsedValue = parse(otherValue, source.getSourceName(key), this.#parser);
         if (JSON.stringify(parsedValue) === JSON.stringify(value)) source.markUsed(key);
       } catch {
-        // A value that cannot be parsed is not equal.
+        // A value that cannot be parsed counts as a different value.
       }
     }
   }
@@ -135,6 +136,6 @@ function checkRange(name: string, { min, max }: NumberRange): void {
     throw new Error(`${name}: the lower bound ${min} is larger than the upper bound ${max}`);
 }
 
-/** Returns true if a value contains nothing to store. */
+/** Returns true if a value is null, an empty text, an empty list or an empty object. */
 export const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);

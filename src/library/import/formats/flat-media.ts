@@ -37,7 +37,7 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
   };
   const [videos, pictures, previews] = [readAll(keys.videos), readAll(keys.pictures), readAll(keys.previews)];
-  // Without a video, a preview is the only picture of the ad that the record has.
+  // If the record has neither videos nor pictures, show the preview images instead.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
     ...videos.map(

@@ -78,7 +78,7 @@ export class FormatDetector {
   }
 }
 
-/** Returns true if an object with this key must be a record and cannot be a wrapper around records. */
+/** Returns true if an object with this key must be an ad or a page, and not an object around a list of them. */
 export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
@@ -136,7 +136,8 @@ export class FieldFinder {
       const prefix = keys.slice(0, length);
       const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
       if (field === undefined) continue;
-      // If only `snapshot` itself is known, the path leads to an unknown part of the snapshot.
+      // If only the key `snapshot` itself is known, the path leads to an unknown part of the snapshot, which has no
+      // field.
       return field === 'snapshot' && length < keys.length ? undefined : { field, length };
     }
     const snapshotKey = keys[0]?.startsWith('snapshot') ? keys[0].slice('snapshot'.length) : undefined;

@@ -180,7 +180,7 @@ function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValu
   reader.setField('currency', 'USD');
 }
 
-/** The results of an ad in one region. */
+/** The dates, impressions and other results of an ad in one region. */
 interface RegionStats {
   regionCode: string;
   firstShown?: string;
@@ -232,7 +232,7 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
     const definedValues = Object.entries(values).filter(([, regionValue]) => regionValue !== undefined);
     const otherFields = region.getUnusedFields().filter(({ name, value }) => {
       const key = normalizeKey(name);
-      // A row of a region also has the fields of the ad, which the ad stores.
+      // Skip the other fields of a row, because they belong to the ad and not to the region.
       if (isEmpty(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
       if (!otherRegionKeys.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
       return true;

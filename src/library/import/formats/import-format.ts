@@ -21,7 +21,7 @@ export interface ImportFormat {
    * in a key means a nested object. Reports list all other keys as not recognized.
    */
   keysByField: Readonly<Record<string, readonly string[]>>;
-  /** The layouts in which records of this format occur. */
+  /** The layouts in which the format occurs: JSON, tables, or both. */
   layouts: readonly ('json' | 'table')[];
   /** True if column names such as `snapshot/body/text` are paths into nested objects. */
   hasColumnPaths?: boolean;
@@ -42,8 +42,8 @@ export interface ImportFormat {
    */
   toPage?(record: SourceRecord, parser: ColumnValueParser): JsonObject | Page | undefined;
   /**
-   * Returns why a row is neither an ad nor a page, e.g. `they name no ad (rows of totals)`. The import ignores such rows
-   * and reports their number with the reason. Returns undefined for all other rows.
+   * Returns the reason why a row should be ignored, e.g. `they name no ad (rows of totals)`. The import reports the
+   * number of such rows with the reason. Returns undefined for all other rows.
    */
   getIgnoreReason?(record: SourceRecord): string | undefined;
   /**

@@ -104,7 +104,7 @@ const ranges: readonly RangeRule[] = [
 ];
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
-/** Keys of scrapes without a snapshot. */
+/** Keys of media in scraped records that have no snapshot. */
 const flatMediaKeys: MediaKeys = {
   videos: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
   pictures: ['imageurls', 'imageurl'],
@@ -253,7 +253,7 @@ function readArchiveId(record: SourceRecord, reader: FieldReader): void {
   }
 }
 
-/** Parses a value without marking its key as used, because the value is also stored under its own name. */
+/** Parses a value without marking its key as used, so that the original value is also stored under its own name. */
 function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
   const value = record.get(key);
   if (isMissing(value)) return undefined;

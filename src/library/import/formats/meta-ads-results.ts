@@ -43,7 +43,10 @@ const ranges: readonly RangeRule[] = [
   ['impressions', ['impressions'], true],
 ];
 
-/** Columns of breakdowns. In a table with such a column, each row contains only a part of an ad's results. */
+/**
+ * Columns of breakdowns, e.g. by country. In a table with such a column, each row contains only a part of an ad's
+ * results.
+ */
 const breakdownKeys = [
   ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
   ...['placement', 'deviceplatform', 'impressiondevice', 'imagevideoandslideshow', 'mediatype'],
@@ -113,7 +116,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     adLibrary: 'own',
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
-    // A report may end in the future, but the ad cannot have been seen later than now.
+    // The period of a report may end in the future, but the ad cannot have been seen later than now.
     ...(lastSeenAt !== undefined && {
       lastSeenAt: Date.parse(lastSeenAt) > parser.now ? new Date(parser.now).toISOString() : lastSeenAt,
     }),

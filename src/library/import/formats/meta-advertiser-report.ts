@@ -68,7 +68,10 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   return { ...page, ...(currency && { currency }), spendByDisclaimer: [spend] };
 }
 
-/** Adds the disclaimer of a later row to an advertiser page, and recomputes the totals of all disclaimers. */
+/**
+ * Adds the spend in a later row to an advertiser page. If both have the same disclaimer, the later row wins. Computes
+ * the totals of all disclaimers again.
+ */
 function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(
     [earlier, later].flatMap((page) =>

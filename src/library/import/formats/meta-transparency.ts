@@ -58,8 +58,8 @@ function parseCounts(group: unknown, name: string, parser: ColumnValueParser): u
 }
 
 /**
- * Parses the reach by location. The value is an object, or a list of `{ key, value }`. Only countries are returned,
- * without `EU`.
+ * Parses the reach by location. The value is an object, or a list of `{ key, value }`. Returns only countries and
+ * leaves out the total for `EU`.
  */
 export const parseReachByCountry: FieldParser = (value, name, parser) => {
   const entries = parseObjects(value, name, parser).flatMap((item): [string, unknown][] =>

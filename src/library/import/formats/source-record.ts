@@ -24,7 +24,7 @@ function computeKey(name: string): string {
   return key === '' ? name : key;
 }
 
-/** A key of a record with its value. */
+/** A key of a source record with its value. */
 interface SourceField {
   /** The original spelling of the key. */
   name: string;
@@ -33,7 +33,7 @@ interface SourceField {
 
 /** Converts a key to the API's spelling, e.g. `ad_creation_time` becomes `adCreationTime`. */
 export function toCamelCase(name: string): string {
-  // In `Spend_USD` and `AD_ID`, a part in capitals is a word, and the first letter is not that of a class.
+  // Parts in capitals, as in `Spend_USD` and `AD_ID`, are words, so convert them to lower case first.
   const lowerCaseName = name.includes('_')
     ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
     : name;
@@ -89,7 +89,7 @@ export class SourceRecord {
     return `${this.#path}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
-  /** Marks a key as used. `getUnusedFields` no longer returns it. */
+  /** Marks a key as used, so that `getUnusedFields` no longer returns it. */
   markUsed(key: string): void {
     const field = this.#fieldByKey.get(key);
     if (field) this.#usedFields.add(field);

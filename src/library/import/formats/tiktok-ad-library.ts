@@ -144,7 +144,7 @@ export const tikTokAdLibraryFormat: ImportFormat = {
 const urlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
 const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
 
-/** Keys of the object `ad`. A query returns only the fields that the caller asked for. */
+/** Keys of the object `ad` by which it is recognized. A response contains only the fields that were requested. */
 const adKeys = [
   ...['first_shown_date', 'last_shown_date', 'image_urls', 'videos', 'status_statement', 'rejection_info'],
   'reach',
@@ -191,7 +191,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(isActive !== undefined && { isActive }),
     // An ad that is no longer active ended on the day when it was last shown.
     ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),
-    // The API states the reach in steps. If the bounds of a step differ, store them in separate fields.
+    // The API gives the reach as a range. If its bounds differ, store them in separate fields.
     ...(reachMin !== undefined && reachMin === reachMax && { audienceReach: reachMin }),
     ...(reachMin !== reachMax && {
       ...(reachMin !== undefined && { reachMin }),

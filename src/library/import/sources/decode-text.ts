@@ -33,7 +33,7 @@ export async function* decodeText(
       batch = '';
     }
   } catch (error) {
-    // The records before damaged compressed data are still usable.
+    // Yield the text before the damaged part, because its records are still usable.
     if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
@@ -47,7 +47,7 @@ export async function* decodeText(
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
 /** The reason for skipping a record with an invalid byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
-/** Replaces a byte that is not valid UTF-8. */
+/** The lone surrogate that stands for a byte that is not valid UTF-8. */
 const invalidByteMark = '\udc80';
 
 /** Decodes the next bytes of a text. Called without bytes, it returns the remaining text. */
@@ -138,8 +138,8 @@ const replacementCharacter = Buffer.from('\ufffd');
 
 function decodeWithMarks(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // Decoding replaces each invalid byte with U+FFFD. The source itself may contain U+FFFD, so split the bytes at each
-  // real U+FFFD first.
+  // Decoding replaces each invalid byte with U+FFFD. The source itself may contain U+FFFD, so first split the bytes at
+  // each U+FFFD in the source.
   const parts: string[] = [];
   for (let start = 0; ; ) {
     const next = bytes.indexOf(replacementCharacter, start);

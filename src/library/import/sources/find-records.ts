@@ -9,10 +9,10 @@ export interface LocatedValue {
   value: unknown;
 }
 
-/** The maximum number of lists and objects around a record. */
+/** The maximum number of lists and objects that may surround a record. */
 export const maxWrapperDepth = 16;
 
-/** Keys of lists in which every item should be a record. */
+/** Keys of lists in which every item should be an ad or a page. Other items are reported as problems. */
 export const recordListKeys = ['data', 'items'];
 
 /**
@@ -50,11 +50,11 @@ const partKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNext']);
 
 interface RecordSearch {
   detector: FormatDetector;
-  /** The pages of results that the search has found. */
+  /** The result pages that were found around the records. */
   pages: ResultPage[];
 }
 
-/** The number of lists and objects around a value, and the page of results that contains the value. */
+/** Where a value was found: the number of lists and objects around it, and the result page that contains it. */
 interface Surroundings {
   depth: number;
   page: ResultPage | undefined;

@@ -36,7 +36,7 @@ export class JsonTokenizer {
     this.#resumeAt = this.position + 1;
   }
 
-  /** Moves to another position in the text. */
+  /** Continues at another position in the text. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;
@@ -78,7 +78,7 @@ export class JsonTokenizer {
       index = untilQuotePattern.lastIndex;
       const character = this.text[index];
       if (character === quote) return this.#endToken('string', index + 1);
-      // A JSON string cannot contain a line break, so this line was truncated.
+      // A JSON string cannot contain a line break, so the rest of this line is missing.
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {

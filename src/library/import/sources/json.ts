@@ -32,11 +32,11 @@ export interface JsonOptions {
   detector: FormatDetector;
   /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
   onNaN(line: number): void;
-  /** Called with each page of results around records. */
+  /** Called with each result page, i.e. each object around a list of records. */
   onResultPage?(page: ResultPage): void;
 }
 
-/** A list or an object that has started but not ended yet. */
+/** A list or an object whose end the reader has not reached yet. */
 interface Frame {
   isList: boolean;
   /** The index of the opening bracket in the text. */
@@ -45,17 +45,19 @@ interface Frame {
   path: string;
   /** The token that must come next. */
   expects: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
-  /** The index of the current item, if the frame is a list. */
+  /** The index of the current item, if this is a list. */
   index: number;
-  /** The key of the current property, if the list or object is an object whose properties are read one by one. */
+  /** The key of the current property, if this is an object whose properties are read one by one. */
   key: string;
-  /** The reason why the frame was opened. Empty if it is not opened. */
+  /**
+   * The reason why the items are read one by one: the value is too long or damaged. Empty if it is read as a whole.
+   */
   problem: string;
-  /** True if an opened frame turned out to be a record. The reader then ignores the rest of the frame. */
+  /** True if the list or object turned out to be a record itself. The reader then ignores the rest of it. */
   isRecord: boolean;
-  /** True if a record in the frame, or the problem of the frame, has already been added to the entries. */
+  /** True if a record inside, or the problem, has already been added to the entries. */
   isReported: boolean;
-  /** The page of results that the frame is, if it is an opened object around records. */
+  /** What the object says as a result page, if it is an object around records. */
   resultPage?: ResultPage;
 }
 
@@ -70,10 +72,12 @@ interface Unit {
 
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
 
-/** The maximum number of nested frames. It is larger than the maximum depth of wrappers and of a record together. */
+/**
+ * The maximum number of nested lists and objects. It exceeds the maximum depth of a record with all objects around it.
+ */
 const maxFrames = 100;
 
-/** The number of entries in a batch. */
+/** The number of entries that are yielded at once. */
 const batchSize = 500;
 
 /** Matches a prefix that some services add to JSON so that web pages cannot run it as a script. */
@@ -87,7 +91,7 @@ class JsonReader {
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects around the current position, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** The number of opened frames. They are always the outermost ones. */
+  /** The number of lists and objects whose items are read one by one. They are always the outermost ones. */
   #openedCount = 0;
   #unit: Unit | undefined;
   #isLineStart = true;
@@ -164,7 +168,7 @@ class JsonReader {
     const start = position + (guard?.[0].length ?? 0);
     const beginning = text.slice(start, Math.min(end, start + maxScriptGuardLength)).trimStart();
     const hasBracket = /^[[{]/.test(beginning);
-    // After damage, closing brackets may belong to a value that was skipped.
+    // After a damaged value, a line with only closing brackets may belong to that value, so skip the line.
     const hasOnlyClosingBrackets =
       this.#isDamaged && isComplete && closingBracketsPattern.test(beginning) && end - start < maxScriptGuardLength;
     if ((this.#isAwaitingBracket && !hasBracket) || hasOnlyClosingBrackets) {
@@ -239,8 +243,7 @@ class JsonReader {
     const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // The opened object is itself a record and not a wrapper around records. Because of its length or damage, it is
-    // unusable.
+    // The object is a record itself and does not contain records. It is unusable, because it is too long or damaged.
     frame.isRecord = true;
     this.#addProblem(frame, frame.problem);
   }
@@ -269,7 +272,8 @@ class JsonReader {
     const parsed = this.#parse(text, unit.line);
     const path = this.#getItemPath();
     if ('value' in parsed) {
-      // Inside a document, the path of a record says more than the line where the document starts.
+      // In a document of several lines, report the path of a record, because the line of the document's start would not
+      // help.
       const itemLine = this.#openedCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parsed.value, { line: unit.line, itemLine, path });
     } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
@@ -380,7 +384,7 @@ class JsonReader {
     const { records, isCertain, pages } = findRecords(value, place.path, this.#options.detector, enclosingPage);
     for (const page of pages) this.#options.onResultPage?.(page);
     const parent = this.#frames[this.#openedCount - 1];
-    // An empty page of results is not a damaged record.
+    // An empty result page is not a damaged record, so do not report it.
     const isEmptyPage = !isCertain && pages.some(({ hasList }) => hasList) && records[0]?.path === place.path;
     if (isEmptyPage) return;
     if (enclosingPage && parent && !parent.isList) observeWrapper(enclosingPage, { [parent.key]: value });

@@ -63,7 +63,7 @@ export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGe
     if (error instanceof UnreadableSourceError) return error;
     throw error;
   });
-  // An entry whose first bytes cannot be read costs that entry, and the import continues with the next one.
+  // If the first bytes of an entry cannot be read, report only this entry and continue with the next one.
   if (opened instanceof UnreadableSourceError) {
     yield { name, bytes: failToRead(opened.message) };
     return;
@@ -124,15 +124,15 @@ function readFirstEntryName(head: Buffer): string | undefined {
 }
 
 /**
- * Checks that a ZIP archive is complete. An archive that is cut off between two entries reads like a smaller archive, but
- * its end record, which states the number of entries, is missing.
+ * Checks that a ZIP archive is complete. An archive that is cut off between two entries looks like a smaller archive,
+ * but lacks the end record with the number of entries.
  */
 class ZipEnding {
   /** The number of files and folders that were read from the archive. */
   entryCount = 0;
   #lastBytes = Buffer.alloc(0);
 
-  /** Passes the bytes of the archive on, and remembers the last of them. */
+  /** Yields the bytes of the archive unchanged, and remembers the last of them. */
   async *observe(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of bytes) {
       const lastBytes =
@@ -153,11 +153,14 @@ class ZipEnding {
   }
 }
 
-/** The signature, the size and the largest size, with a comment, of the record at the end of a ZIP archive. */
+/** The record at the end of a ZIP archive: its signature, its size, and its largest size with a comment. */
 const endRecordSignature = Buffer.from('PK\x05\x06');
 const endRecordBytes = 22;
 const maxEndRecordBytes = endRecordBytes + 0xffff;
-/** Archives with more entries state this number, and store the true number in another record. */
+/**
+ * The number of entries in the end record of archives with more entries, which store the actual number in another
+ * record.
+ */
 const unknownEntryCount = 0xffff;
 
 /** An entry of a ZIP archive. Its bytes arrive while the archive is being read. */
@@ -198,7 +201,7 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       unzip.push(done ? new Uint8Array() : value, done);
       return !done;
     } catch (error) {
-      // An error of the file system has a code such as `EIO`. It ends the import.
+      // A file system error, which has a code such as `EIO`, must end the whole import.
       if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
       failure = error as Error;
       return false;

@@ -1,19 +1,19 @@
 import { isObject } from '../../../views/view.ts';
 import { normalizeKey } from '../formats/source-record.ts';
 
-/** A page of results, as the API of an ad library or of a scraper returns it: an object around a list of records. */
+/** A result page of an ad library's API or of a scraper: an object around a list of records. */
 export interface ResultPage {
   /** True if the page has a list of records. The list may be empty. */
   hasList: boolean;
   /** True if the page says that more results follow, e.g. with `paging.next` or `has_more`. */
   hasNext: boolean;
-  /** The error that the page reports, e.g. an expired access token. Services may return an error beside records. */
+  /** The error in the page, e.g. an expired access token. A service may return an error together with records. */
   error: string | undefined;
 }
 
 export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: false, error: undefined });
 
-/** Adds what an object around the records of a page says about the page. */
+/** Reads what an object around the records says about its result page: whether more results follow, and any error. */
 export function observeWrapper(page: ResultPage, wrapper: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);

@@ -20,5 +20,5 @@ export const maxRecordLength = 1024 * 1024;
 /** The reason for skipping a record that exceeds `maxRecordLength`. */
 export const tooLongProblem = `a record of more than ${maxRecordLength} characters; put a list of records into [ ], on its own or under "data" or "items"`;
 
-/** The error for a source whose rest cannot be read. The records before that position are usable. */
+/** Thrown if the rest of a source cannot be read. The records before that position are usable. */
 export class UnreadableSourceError extends Error {}

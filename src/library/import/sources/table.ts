@@ -51,7 +51,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
         on_record: addRow,
       });
     } catch {
-      // The text may end within a row. The rows before it were already added.
+      // Ignore the error. The text may end within a row, and the rows before it were already added.
     }
     for (const [headerRowIndex, cells] of rows.entries()) {
       const columns = cells.map((cell) => cell.trim());
@@ -114,7 +114,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: Table):
       pending.parsedLength -= length;
     }
   }
-  /** Drops empty lines, for which the parser reports no row. */
+  /** Removes empty lines from `pending`, because the parser reports no row for them. */
   function dropEmptyLines(): void {
     const [emptyLines = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.parsedLength)) ?? [];
     dropLinesBefore(pending.line + emptyLines.split(newline).length - 1);
@@ -157,7 +157,7 @@ type Parse = typeof parse;
 
 /** Runs the CSV parser over a text until it finds an unterminated row. */
 class RowReader {
-  /** The line where the next row starts. */
+  /** The number of the line where the next row starts. */
   nextLine: number;
   /** The number of rows to skip, because they are above the first data row. */
   rowsToSkip: number;

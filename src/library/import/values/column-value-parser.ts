@@ -61,7 +61,7 @@ export class ColumnValueParser {
     this.isDecided = true;
   }
 
-  /** Records that a value of the current record could not be parsed. */
+  /** Remembers that a value of the current record could not be parsed, for the report. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }

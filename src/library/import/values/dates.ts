@@ -94,7 +94,7 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   addOrder('dmy', toDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
   if (separator !== '.')
     addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
-  // Programs that write two-digit years may also write `26-01-31`.
+  // With a two-digit year and dashes, the year may also come first, as in `26-01-31`.
   if (isYearShort && separator === '-')
     addOrder(
       'ymd',
@@ -195,7 +195,7 @@ export class DateColumn {
     this.#now = now;
   }
 
-  /** Records the orders in which a date is valid. */
+  /** Remembers in which orders of day, month and year a date of the column is valid. */
   observe(value: unknown): void {
     const date = parseDateText(value, this.#now);
     if (!date || date.style === '') return;

@@ -13,7 +13,7 @@ export interface NumberOptions {
   isCount?: boolean;
 }
 
-/** The parts of a number that is written as text. */
+/** A number written as text, split into its digits and the factor of its suffix. */
 interface NumberText {
   /** The digits and separators, without currency and suffix. */
   digits: string;
@@ -81,7 +81,7 @@ export class NumberColumn {
     this.#isCount = isCount;
   }
 
-  /** Records which decimal separators are possible for a value. */
+  /** Remembers which decimal separators are possible for a value of the column. */
   observe(text: string): void {
     const number = splitNumber(text);
     if (number === undefined || scientificPattern.test(text.trim())) return;
