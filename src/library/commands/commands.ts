@@ -69,21 +69,22 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
   return { url: address, apiKey, close: () => stopListening().then(close) };
 }
 
-/** The report about one imported file. */
+/** The import report of one file, with the name of the file. */
 export type ImportedFile = ImportReport & { name: string };
 
 /** Options for importing files. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
-   * True if the files contain all ads of the question. Ads of the question that are not in the files are then marked as
-   * gone, unless a part of the files is missing (see `findGap`).
+   * True if the files contain all current results of the search that `question` names. Ads that an earlier import of
+   * this search listed and the files do not are then marked as gone, unless a part of the files is missing (see
+   * `findGap`).
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/** The progress of an import. `bytes` and `totalBytes` count the files as they are on disk, before decompression. */
+/** The progress of an import. `bytes` and `totalBytes` are sizes on disk, before decompression. */
 export interface ImportProgress extends ImportCounts {
   bytes: number;
   /** Undefined if the size of an input is unknown. */
@@ -94,8 +95,8 @@ export interface ImportProgress extends ImportCounts {
 export interface ImportedFiles {
   files: ImportedFile[];
   /**
-   * The number of ads that the question lists, and the number of ads that are gone. Undefined if no ads were marked as
-   * gone.
+   * How many ads the imported search listed, and how many of its earlier ads are gone. Undefined if no ads were checked
+   * for being gone.
    */
   question?: { listed: number; gone: number } | undefined;
   /** The reason why no ads were marked as gone although `isComplete` was set. */
@@ -150,11 +151,11 @@ export async function importFiles(
 }
 
 /**
- * Finds out whether the files of an import run lack a part of the results. Returns the reason, or undefined if nothing
- * suggests a missing part.
+ * Finds out whether the files of an import lack a part of the search results. Returns the reason, or undefined if
+ * nothing seems to be missing.
  *
- * A file that was not read completely is such a reason, and so is a last page that is missing. An empty last page is
- * none: some APIs name a next page although no results follow.
+ * Something is missing if a file could not be read completely, or if the last result page names a next page. An
+ * exception is an empty last page, because some APIs name a next page although no results follow.
  */
 function findGap(files: readonly ImportedFile[]): string | undefined {
   const sumPages = (kind: keyof ImportReport['resultPages']) =>
@@ -192,11 +193,11 @@ export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise
 /** Returns all API keys of a library, without their secrets. */
 export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
 
-/** Revokes the API key with this id or prefix. */
+/** Revokes the API key with this id or prefix, e.g. because it was leaked. */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Creates the command operations for a library that this process has opened. */
+/** Creates the operations of the `library` commands for a library that this process has opened. */
 const createLocalCommands = ({
   import: importSource,
   startImportRun,
@@ -214,7 +215,7 @@ const createLocalCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-/** The operations that commands perform on a library. The library may be open in another process. */
+/** The operations that the `library` commands perform on a library, which may be open in another process. */
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
@@ -304,7 +305,7 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
     ),
   ).toString();
 
-/** Creates a request to the process that serves a database. */
+/** Creates the HTTP request with which a command asks the process that serves the database. */
 const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
   new Request(`${url}/-/${name}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
@@ -314,7 +315,9 @@ const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
     () => false,
   );
 
-/** Creates the command operations for a library that another process serves. */
+/**
+ * Creates the operations of the `library` commands for a library that another process serves. They are sent over HTTP.
+ */
 function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
   async function send<Answer>(name: string, body: string | ReadableStream): Promise<Answer> {
     const response = await fetch(createCommandRequest(owner, name, { body, duplex: 'half' })).catch((error) => {

@@ -17,7 +17,9 @@ type Value = string | number | null | Uint8Array;
 /** An open database file. All methods are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The error code for a lost lock: another process may be using the database file and its write-ahead log. */
+/**
+ * The error code if the lock file was deleted. Another process may then use the database file and its write-ahead log.
+ */
 const takenOverCode = 'database_taken_over';
 
 /**
@@ -69,12 +71,12 @@ function readFileIdentity(path: string): string | undefined {
 }
 
 /**
- * Replaces NUL characters in text. SQLite truncates text at a NUL, so a search for such a text would match too much.
+ * Replaces NUL characters in text. SQLite cuts text off at a NUL, so a search for such a text would match too much.
  */
 const toBindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
-  /** Throws if another process may have taken over the file. */
+  /** Throws if this process has lost its lock, so that another process may be using the file. */
   checkLock?: () => void;
   /**
    * True for a temporary file that is deleted while it is open. The database then writes no other files next to it, and
@@ -112,7 +114,7 @@ export async function openDatabase(
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  // Ignore errors: finalizing a failed statement throws its error a second time.
+  // Ignore errors, because finalizing a failed statement throws the error of the statement a second time.
   const dispose = (statement: Statement) => void catchError(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: 200, dispose });
 
@@ -164,7 +166,7 @@ export async function openDatabase(
     afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
     dateOrigin,
-    /** Runs SQL statements without parameters and results. */
+    /** Runs a script of SQL statements that have no parameters and no results. */
     runScript: (sql: string) => connection.exec(sql),
     /** Closes the database, unless another process may have taken over the file. */
     close() {
@@ -180,7 +182,7 @@ export async function openDatabase(
   };
 }
 
-/** Calls a function and returns the error that it throws. Returns undefined if it succeeds. */
+/** Calls a function and returns the error that it throws, or undefined if it succeeds. */
 function catchError(work: () => void): unknown {
   try {
     work();

@@ -22,7 +22,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 export interface ExternalRecords {
   /** Returns the row number of a record. Returns undefined if there is no such record. */
   findRowNumber(itemType: ItemType, id: string): number | undefined;
-  /** Returns a record as JSON. Returns undefined if there is no such record. */
+  /** Returns a record as JSON, or undefined if there is no such record. */
   readJson(itemType: ItemType, rowNumber: number): string | undefined;
 }
 
@@ -111,7 +111,9 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
 
 /** Creates a function that writes the tags of records of one type. */
 function createTagWriter(database: Database, itemType: ItemType) {
-  /** Created by the first write, because it allocates memory for all its entries. */
+  /**
+   * Created by the first write, because the cache allocates memory for all its entries and most processes only read.
+   */
   let cachedNumbers: LRUCache<string, number> | undefined;
   database.afterRollback(() => cachedNumbers?.clear());
 
@@ -157,7 +159,8 @@ function createTagWriter(database: Database, itemType: ItemType) {
 const toUtf8 = (text: string) => Buffer.from(text);
 
 /**
- * Returns an id in the form that the database stores. Ad ids are UUIDs, in which upper and lower case are equivalent.
+ * Returns an id as the database stores it. Ad ids are UUIDs, whose letter case has no meaning, so they are stored in
+ * lower case.
  */
 const toStoredId = (itemType: ItemType, id: string) => (itemType === 'ads' ? id.toLowerCase() : id);
 

@@ -13,7 +13,7 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** The options of a demo library. The dates of its data are relative to the day of `now`. */
+/** The options of a demo library. The dates of the demo ads are relative to the day of `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**

@@ -56,7 +56,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
   return advertiserSeeds;
 }
 
-/** Creates collections of the demo user and of a colleague. */
+/** Creates the collections of the demo user and of a colleague, which both can see. */
 function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const colleagueId = `c0${userId.slice(2)}`;
   const findItems = (itemType: ItemType, filters: Record<string, string>, limit: number) =>

@@ -2,8 +2,8 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The filter keys of this library, derived from the record types. Request validation, the text of 422 errors, `library
- * filters` and the tool descriptions all use this list. The build replaces this module with the computed list.
+ * The search filters of this library, derived from the record types. Request validation, the text of 422 errors,
+ * `library filters` and the tool descriptions all use this list. The build replaces this module with the computed list.
  */
 
 /** The maximum length of a text filter in characters, and the maximum number of texts in a list. */

@@ -5,12 +5,15 @@ import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
 /**
- * The maximum number of notes in a response, and of each kind of note. The number is small, because a note may need its
- * own database query.
+ * The maximum number of notes in a response, and of each kind of note. It is small, because each note may need its own
+ * database query.
  */
 const maxNotes = 5;
 
-/** Creates the notes for the first page of a search. They explain numbers that a reader could misunderstand. */
+/**
+ * Creates the notes for the first result page of a search. They explain numbers of results that a reader could
+ * misunderstand.
+ */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
 
@@ -43,14 +46,15 @@ function noteUnknownValues({ recordType, filters }: Search, database: Database):
 const maxValueLength = 60;
 const shorten = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Adds the condition that a record has no value for the key. */
+/** Adds the condition that a record has no value for the key to the filters. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...toTexts(missing), key])],
 });
 
 /**
- * Returns notes about records without a value for a filter key: how many a filter excludes, and how many `not` keeps.
+ * Returns notes about records without a value for a filter key: how many of them a filter excludes, and how many `not`
+ * includes.
  */
 function noteMissingValues(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
@@ -86,8 +90,8 @@ function noteMissingValues(search: Search, database: Database): string[] {
 /** The maximum number of values for which counts are returned. */
 const maxCountedValues = 30;
 /**
- * The maximum number of values to compare: first the values that start with the same letters, then others in
- * alphabetical order.
+ * The maximum number of values that are compared with a misspelled one: first those that start with the same letters,
+ * then others in alphabetical order.
  */
 const maxComparedValues = 500;
 /** The maximum number of values that a note suggests. */

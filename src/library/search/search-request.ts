@@ -10,10 +10,13 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** The dependencies of a search. `now` returns Unix milliseconds. */
+/** What a search needs. `now` returns Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
-/** Returns the name of a search's list. A cursor is only valid for the list that returned it. */
+/**
+ * Returns the name under which the cursors of a search are signed. A cursor is valid only for the list that returned
+ * it.
+ */
 const getListName = (itemType: ItemType) => `search ${itemType}`;
 
 /**
@@ -21,7 +24,10 @@ const getListName = (itemType: ItemType) => `search ${itemType}`;
  */
 const maxFilterBytes = 48_000;
 
-/** The content of a cursor: everything needed to continue the search. Callers do not have to send the filters again. */
+/**
+ * The content of a search cursor: everything that is needed to continue the search. Clients need not send the filters
+ * again.
+ */
 type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
 
 /**

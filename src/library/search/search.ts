@@ -6,7 +6,10 @@ import type { Measure, RecordType } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
-/** The last row of a page of results: its sort value, or null if it has none, and its row number. */
+/**
+ * The position after a result page, i.e. of its last row: the row's sort value, or null if it has none, and its row
+ * number.
+ */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
 /** Counts the records that match a search. */
@@ -62,7 +65,7 @@ function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }
 
-/** The validated value of a filter key. Only `not` contains further filters. */
+/** The validated value of a search filter. Only the filter `not` contains further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 
 /** The validated filters of a search, by key. */
@@ -79,7 +82,7 @@ export type Search = {
 /** A SQL condition with the values of its parameters. */
 type Condition = { sql: string; values: (string | number)[] };
 
-/** A search whose `asOf` is relative to `dateOrigin`, like the dates in the database. */
+/** A search whose `asOf` is relative to `dateOrigin`, as the dates in the database are. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({

@@ -15,7 +15,7 @@ import { findLandingDomain } from '../../views/landing.ts';
  */
 export type Measure<Item = unknown> = {
   key: string;
-  /** The meaning of the measure, shown to users. */
+  /** What the number means, e.g. `Estimated spend`, as text for users. */
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
@@ -35,7 +35,7 @@ export type Tag<Item = unknown> = {
   key: string;
   /** The meaning of the values, shown to users. */
   description: string;
-  /** A short note that a model reads next to the key. */
+  /** A short note about the filter, which a model reads in the tool description. */
   note?: string;
   /** The allowed values or, with `open`, the most common values. */
   values?: string[];
@@ -48,7 +48,9 @@ export type Tag<Item = unknown> = {
   mustMatchAll?: boolean;
   /** Values that `search.ts` computes from columns, so that they are not stored as tags. */
   valuesFromColumns?: readonly string[];
-  /** True if the values are ids. Ids are case-sensitive, and notes suggest no similar ids. */
+  /**
+   * True if the values are ids. Ids are case-sensitive, and a note about an unknown id does not suggest similar ids.
+   */
   isId?: boolean;
   example?: unknown;
   /** Returns the values that appear in counts and suggestions. */
@@ -113,8 +115,8 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
 });
 
 /**
- * Adds the tag `missing` to a record type. It finds records without a value for the listed keys. For measures, the
- * search checks the measure's column instead.
+ * Adds the filter `missing` to a record type. It finds records without a value for the listed keys. For numbers and
+ * dates, the search checks their column instead.
  *
  * @param otherFields fields that `missing` accepts although they are neither tags nor measures
  */
@@ -178,7 +180,7 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
   getExtraValues: ({ languages }) => collectTexts(languages),
 });
 
-/** Returns a SQL expression for the day number of a time. */
+/** Returns a SQL expression that converts a time to a day number, i.e. the days since 1970. */
 const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);

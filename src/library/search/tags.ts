@@ -1,6 +1,6 @@
 import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
-/** A tag value of a record, as a row of the table of tag values. */
+/** A value by which a search can find a record, e.g. a country, as a row of the table of tag values. */
 export interface TagValue {
   key: string;
   /** The normalized value, used to compare stored values with filters. */

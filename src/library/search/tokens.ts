@@ -28,10 +28,13 @@ const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
 /** Matches ASCII text. For such text, only the case matters. */
 const asciiPattern = /^[\0-\x7f]*$/;
 
-/** A part of a text in one script. `isPaired` is true for scripts that are split into pairs of characters. */
+/**
+ * A part of a text in one script (Latin, Han …). `isPaired` is true for scripts that are split into pairs of
+ * characters.
+ */
 type Run = { text: string; isPaired: boolean };
 
-/** Removes differences in case, accents and spelling that searches ignore. */
+/** Normalizes a text, so that searches ignore differences in case, accents and spelling. */
 function foldText(text: string): string {
   if (asciiPattern.test(text)) return text.toLowerCase();
   return text

@@ -49,7 +49,7 @@ const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 /** A source of ids and secrets. With a deterministic source, a library always has the same ids and secrets. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** The options of a new API key. The defaults for credits come from `defaultPlan`. */
+/** The options of a new API key for the library. The defaults for credits come from `defaultPlan`. */
 export type KeyOptions = {
   name?: string;
   /** The scopes of the key. Default: all scopes, which are this library's "standard access set". */
@@ -62,14 +62,14 @@ export type KeyOptions = {
   dailyLimit?: number;
   /** False creates an account without a subscription. Paid calls with its key then fail with status 402. */
   subscription?: boolean;
-  /** True makes all calls with the key free and exempts them from its account's limits. */
+  /** True to make all calls with the key free and without limits. */
   unmetered?: boolean;
 };
 
 /** An API key as `library key list` shows it. It has no secret, because only the hash of the secret is stored. */
 export type KeyInfo = ReturnType<typeof toKeyInfo>;
 
-/** The API key of a request, its account, and the subscription that pays for the account. */
+/** Who makes a request: the API key, its account, and the subscription that pays for the account. */
 export type Caller = ReturnType<typeof toCaller>;
 
 /** Creates, lists, revokes and checks the API keys of a library. */
@@ -215,7 +215,7 @@ export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** The fields of a collection that depend on the caller and are not stored. */
+/** The fields of a collection that depend on whose API key is used and are not stored. */
 type ComputedField = 'isDefault' | 'isOwner';
 type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]: Collection[Key] } & {
   number: number;
@@ -294,10 +294,10 @@ const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
  * Creates the meter that charges credits. A single table stores the spent credits per billing user and hour. The
- * balance and the usage windows are sums over this table, so they are always consistent.
+ * balance and the usage limits are computed from sums over this table, so they are always consistent.
  *
- * The usage windows are the current hour and the current day in UTC. The billing period is the current calendar month,
- * and the full balance is available again when a new month starts.
+ * The usage limits apply to the current hour and the current day in UTC. The billing period is the current calendar
+ * month, and the full balance is available again when a new month starts.
  */
 export function createCreditMeter(database: Database, now: () => number) {
   function sumSpendingSince(billingUserId: string, firstHour: number): number {
@@ -323,15 +323,15 @@ export function createCreditMeter(database: Database, now: () => number) {
   }
 
   return {
-    /** Returns the balance and the usage windows of a caller. */
+    /** Returns the balance of a caller, and how much of the hourly and daily limits is used. */
     getStatus,
     /**
-     * Charges the whole price, or nothing if the price exceeds the balance or a usage window. Call this in the
-     * transaction that produces the response.
+     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this in the
+     * transaction that produces the response, so that both succeed or fail together.
      *
      * @returns the remaining credits
      * @throws ApiError 402 if there is no subscription or not enough credits
-     * @throws ApiError 429 if the price exceeds a usage window
+     * @throws ApiError 429 if the price exceeds the rest of the hourly or daily limit
      */
     charge(caller: Caller, price: number): number {
       const { credits: balance, periodEnd, usageLimit } = getStatus(caller);
@@ -365,7 +365,10 @@ export function createCreditMeter(database: Database, now: () => number) {
 
 type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
-/** Returns a usage window that is full or has too few credits for the price. The daily window takes precedence. */
+/**
+ * Returns the usage limit (daily or hourly) that has too few credits left for the price. If both have, returns the
+ * daily limit.
+ */
 function findFullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
   const windows = [
     { name: 'daily', lengthMs: dayMs, used: dailyCredits, limit: dailyLimit },

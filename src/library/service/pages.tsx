@@ -23,13 +23,13 @@ import { parseSearchRequest, runSearch, type SearchContext } from '../search/sea
 import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
-/** The dependencies for rendering the HTML pages of a library. */
+/** What rendering the HTML pages of a library needs. */
 export type PageContext = SearchContext & {
   /** Returns records in the same form as the API. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
   /** The origin of the request. Pages only show pictures from this origin. */
   origin: string;
-  /** The path under which the pages are served. */
+  /** The path under which the pages are served. It contains a random word, so that nobody can guess it. */
   pagesPath: string;
   isDemo: boolean;
 };
@@ -322,7 +322,7 @@ export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string 
     .filter(Boolean)
     .join(' · ');
 
-/** A link from a record's page back to the list of ads. */
+/** A link from the page of an ad or advertiser back to the list of ads. */
 export const HomeLink = ({ pagesPath }: PageContext) => (
   <nav class="tabs" aria-label="Back">
     <Link to={`${pagesPath}/`}>Ad library</Link>

@@ -8,7 +8,7 @@ export interface LibraryBaseUrls {
   media: string;
 }
 
-/** Reads stored records in the form that the API returns. */
+/** Reads stored records and converts them to the form that the API returns. */
 export type Presenter = ReturnType<typeof createPresenter>;
 
 /** The maximum length of a text that can be a picture URL, in characters. */

@@ -97,7 +97,7 @@ const Text = ({ text }: { text: string }) =>
 
 /** The maximum number of ads in an advertiser's charts. The newest ads are used. */
 const maxChartedAds = 1000;
-/** The number of ads to read before other requests can run. */
+/** The number of ads that are read before other requests get a turn on the event loop. */
 const adsPerTurn = 50;
 
 /**
@@ -197,7 +197,7 @@ const omittedFields = [
   'appUrl',
   'sourcePageExternalId',
 ];
-/** Titles for fields whose names are not clear enough for users. */
+/** The titles of fields whose names would not be clear to users. */
 const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
@@ -218,7 +218,7 @@ const fieldTitles: Record<string, string> = {
   detailsEstimated: 'Numbers are estimates',
   technologySlugs: 'Shop built with',
 };
-/** Functions that format the values of a field. */
+/** The functions that format the values of certain fields for users. */
 const valueFormatters: Record<string, (value: string) => string> = {
   countries: formatCountry,
   languages: formatLanguage,

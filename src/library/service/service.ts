@@ -95,7 +95,7 @@ export async function openLibrary(options: LibraryOptions) {
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
     /** Starts an import run, which may include several files. Returns its number. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
-    /** Marks the ads of a question as gone if an import run did not list them. */
+    /** Marks ads of an imported search as gone if a complete import of the search (`run`) no longer listed them. */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
@@ -107,7 +107,7 @@ export async function openLibrary(options: LibraryOptions) {
   };
 }
 
-/** The database of a library and the stores on top of it. All operations share them. */
+/** The database of a library, and the stores for records, keys and collections in it. All operations share them. */
 export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
@@ -129,7 +129,7 @@ function readCursorSecret(database: Database, random: RandomSource): string {
   return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? newSecret;
 }
 
-/** The dependencies of a library's routes. */
+/** What the routes of a library need. */
 type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
 /** The paths of the HTTP API and their operations. The groups of a pattern are the parameters of the path. */
@@ -186,14 +186,14 @@ const createJsonResponse = (status: number, headers: Record<string, string>, bod
 /**
  * Handles a request to the HTTP API. Requests are checked in this order, and the first failed check determines the
  * response: path and method (404, 405), lock (503), key (401), scope (403), request (422), existence (404),
- * subscription, credits and usage windows (402, 429). Only responses with status 200 are charged.
+ * subscription, credits and usage limits (402, 429). Only responses with status 200 are charged.
  */
 async function handleApiRequest(request: ApiRequest, options: ServiceOptions): Promise<ApiResponse> {
   const path = new URL(request.url).pathname;
   try {
     const apiPath = apiPaths.find(({ pattern }) => pattern.test(path));
     if (apiPath === undefined) throw noSuchPathError(path);
-    // Operations for GET do not take HEAD, because the caller would pay for a body that is not sent.
+    // Do not serve HEAD like GET, because the client would pay for a body that is not sent.
     const operation = apiPath.operations.find(({ method }) => method === request.method);
     const params = decodeParams(apiPath.pattern.exec(path)?.groups ?? {});
     if (operation) return await handleOperation(operation.name, request, params, options);
@@ -320,7 +320,7 @@ function createErrorResponse(
   return createJsonResponse(status, { ...headers, 'X-Service-Request-Id': requestId }, body);
 }
 
-/** An authenticated call of an operation. */
+/** An authenticated request for one operation of the API. */
 type OperationCall = {
   /** The parameters in the path. */
   params: Record<string, string>;

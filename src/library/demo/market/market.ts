@@ -24,7 +24,10 @@ type Campaign = {
   claims: { thousands: number; tries: number };
 };
 
-/** The source of random numbers, and the start of the current day in Unix milliseconds. */
+/**
+ * What the generator of the demo ads needs: a source of random numbers, and the start of the current day in Unix
+ * milliseconds.
+ */
 type Market = { random: SeededRandom; today: number };
 
 /** An advertiser page with all its ads. */
@@ -81,7 +84,7 @@ const makeProduct = ({ random, today }: Market, product: Advertiser['products'][
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
-/** Generates a campaign that starts after its product was created. */
+/** Generates an advertising campaign for one product, which starts after the product was created. */
 function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
@@ -100,7 +103,7 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
-    // Variants start over several weeks. Variants with a start in the future are removed below.
+    // The variants of a campaign start over several weeks. Those with a start in the future are removed below.
     const start = campaign.start + random.between(0, variantIndex * 4) * dayMs;
     const firstRun = makeRun(market, campaign, start);
     const secondStart =
@@ -111,7 +114,7 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   }).flat();
 }
 
-/** A period in which an ad runs. `end` is null while the ad is still running. */
+/** A period in which an ad ran. `end` is null while the ad is still running. */
 type Run = { start: number; end: number | null; days: number; performance: number };
 
 function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
@@ -305,7 +308,9 @@ export type Advertiser = {
   countries: string[];
   /** The advertiser's products. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
-  /** The simulated gap in the advertiser's ad data. Undefined for complete data. */
+  /**
+   * What is missing in the advertiser's ad data, to demonstrate how results report it. Undefined for complete data.
+   */
   gap?: Gap;
   /** Short selling points that the ads list. */
   points: string[];
@@ -411,7 +416,7 @@ export function createSeededRandom(seed: number) {
     next,
     between,
     bytes,
-    /** Returns the current state. A source that is created with it as the seed continues this sequence. */
+    /** Returns the current state. `createSeededRandom` with this state continues the sequence. */
     getSeed: () => state,
     /**
      * Returns a random item of a list.
