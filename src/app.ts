@@ -257,15 +257,15 @@ async function logLostCall(log: Log, meter: Meter, { request, owner }: Call): Pr
 const userAgent = `ad-library-mcp/${version}`;
 
 function createPictureOpener({ config, elapsed, random, resolve }: AppOptions, { baseUrl, servedPictures }: Service) {
-  let opened: Promise<OpenPictures> | undefined;
+  let opening: Promise<OpenPictures> | undefined;
   const open = () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
-    opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
+    opening ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
       openPictures({ hosts, servedPictures, userAgent, now: elapsed, random, resolve }),
     );
-    return opened;
+    return opening;
   };
-  return { open, close: async () => (await opened)?.close() };
+  return { open, close: async () => (await opening)?.close() };
 }
 
 /**
@@ -273,9 +273,14 @@ function createPictureOpener({ config, elapsed, random, resolve }: AppOptions, {
  * `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
-  const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
-  const pictures = opened.forTenant('library');
-  return { fetch: pictures.original, close: opened.close };
+  const pictureSource = (await import('./pictures/pictures.ts')).openPictures({
+    hosts,
+    userAgent,
+    now,
+    random: () => 0,
+  });
+  const pictures = pictureSource.forTenant('library');
+  return { fetch: pictures.original, close: pictureSource.close };
 }
 
 /**

@@ -38,12 +38,12 @@ export const createTimeoutError = (): DOMException => new DOMException('Time is 
 /**
  * Returns the error for a call whose signal has aborted. The kind of error is `timeout` if a deadline has passed, and
  * `network` otherwise.
- * @param sent false if the request certainly never left this process
+ * @param wasSent false if the request certainly never left this process
  */
-export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
+export function abortedError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
   const isTimeout = reason instanceof DOMException && reason.name === 'TimeoutError';
   const problem = isTimeout ? undefined : 'The call was cancelled.';
-  return new AdLibraryError({ kind: isTimeout ? 'timeout' : 'network', problem, ...(!sent && { sent }) });
+  return new AdLibraryError({ kind: isTimeout ? 'timeout' : 'network', problem, ...(!wasSent && { sent: wasSent }) });
 }
 
 /**

@@ -127,17 +127,17 @@ function getIdField({ operation: { name, list }, query }: Pick<ServiceRequest, '
  * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. If no item
  * of a collection has the expected id, all items are kept: they probably have the other item type, and `readAds` or
  * `readPages` will report that.
- * @param plain the body as `JSON.parse` returns it; its items are checked
- * @param exact the same body with long numbers as strings, because JavaScript cannot represent them exactly
+ * @param plainBody the body as `JSON.parse` returns it; its items are checked
+ * @param exactBody the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
 export function withoutUnusableItems(
   request: Pick<ServiceRequest, 'operation' | 'query'>,
-  plain: unknown,
-  exact: unknown,
+  plainBody: unknown,
+  exactBody: unknown,
 ) {
-  const unchanged = { checked: plain, raw: exact, unusable: 0 };
+  const unchanged = { checked: plainBody, raw: exactBody, unusable: 0 };
   const field = getIdField(request);
-  const items = (plain as { items?: unknown } | null | undefined)?.items;
+  const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
   // The schema rejects a list that is too long, so checking its items is unnecessary.
   if (items.length > (request.operation.list ? maxPageItems : maxCollections)) return unchanged;
@@ -149,8 +149,8 @@ export function withoutUnusableItems(
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => isUsable[index]) };
   };
-  const checked = withUsable(plain);
-  return { checked, raw: exact === plain ? checked : withUsable(exact), unusable };
+  const checked = withUsable(plainBody);
+  return { checked, raw: exactBody === plainBody ? checked : withUsable(exactBody), unusable };
 }
 
 type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
@@ -225,11 +225,11 @@ async function callOperation(
  */
 export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefined): string {
   if (apiKey !== undefined && baseUrl !== undefined) return apiKey;
-  const missing = [
+  const missingSettings = [
     apiKey === undefined && 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")',
     baseUrl === undefined && 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")',
   ];
-  const problem = `Missing: ${missing.filter(Boolean).join(' and ')}.`;
+  const problem = `Missing: ${missingSettings.filter(Boolean).join(' and ')}.`;
   throw new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 

@@ -158,9 +158,9 @@ async function parseResponse(
   const facts = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => throwBodyError(error, call, facts));
   const parsed = parseJson(body);
-  const plain = maskKey(parsed, body);
-  const mayLoseDigits = plain !== undefined && containsLongNumber(body);
-  const exact = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plain;
+  const plainBody = maskKey(parsed, body);
+  const mayLoseDigits = plainBody !== undefined && containsLongNumber(body);
+  const exact = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plainBody;
   if (status !== 200) {
     const serviceError = readServiceError(exact);
     const failure = { ...facts, ...(serviceError ?? noErrorBody), sent: true };
@@ -172,7 +172,7 @@ async function parseResponse(
         : { ...failure, kind: getFailureKind(status) },
     );
   }
-  const { checked, raw, unusable } = withoutUnusableItems(call.request, plain, exact);
+  const { checked, raw, unusable } = withoutUnusableItems(call.request, plainBody, exact);
   const result = responseSchemas[call.request.operation.name].safeParse(checked);
   if (result.success) {
     const text = raw === parsed ? body : undefined;
@@ -367,9 +367,9 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
     const removeListener = () => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort);
     agent.dispatch(options, {
-      onRequestStart(started) {
-        controller = started;
-        if (signal.aborted) started.abort(signal.reason);
+      onRequestStart(requestController) {
+        controller = requestController;
+        if (signal.aborted) requestController.abort(signal.reason);
         else onSent();
       },
       onResponseStart(_, status, headers) {

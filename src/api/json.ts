@@ -18,9 +18,9 @@ export function parseJson(text: string): unknown {
 
 /** Returns the index after the closing quote of a JSON string. `start` is the index of the opening quote. */
 export function endOfString(json: string, start: number): number {
-  for (let at = start + 1; at < json.length; at++) {
-    if (json[at] === '\\') at++;
-    else if (json[at] === '"') return at + 1;
+  for (let index = start + 1; index < json.length; index++) {
+    if (json[index] === '\\') index++;
+    else if (json[index] === '"') return index + 1;
   }
   return json.length;
 }

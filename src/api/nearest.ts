@@ -30,9 +30,9 @@ function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [row, letter] of [...from].entries()) {
     const current = [row + 1];
-    for (let at = 0; at < to.length; at++) {
-      const swap = (previous[at] ?? 0) + (letter === to[at] ? 0 : 1);
-      current.push(Math.min(swap, (previous[at + 1] ?? 0) + 1, (current[at] ?? 0) + 1));
+    for (let index = 0; index < to.length; index++) {
+      const swap = (previous[index] ?? 0) + (letter === to[index] ? 0 : 1);
+      current.push(Math.min(swap, (previous[index + 1] ?? 0) + 1, (current[index] ?? 0) + 1));
     }
     previous = current;
   }

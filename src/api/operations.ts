@@ -35,17 +35,21 @@ interface Rules {
   defaultLimit?: number;
 }
 
-const free = { gated: false, maxUnsafeRetries: 2 };
+const freeRules = { gated: false, maxUnsafeRetries: 2 };
 const gated = { gated: true, maxUnsafeRetries: 0 };
 const gatedList = { ...gated, list: true } as const;
 
 const rows = {
-  whoami: ['GET', '/v1/whoami', free],
-  getAccount: ['GET', '/v1/account', free],
-  getCredits: ['GET', '/v1/credits', free],
-  listCollections: ['GET', '/v1/collections', free],
+  whoami: ['GET', '/v1/whoami', freeRules],
+  getAccount: ['GET', '/v1/account', freeRules],
+  getCredits: ['GET', '/v1/credits', freeRules],
+  listCollections: ['GET', '/v1/collections', freeRules],
   listCollectionItems: ['GET', '/v1/collections/{collectionId}/items', { ...gatedList, defaultLimit: 50 }],
-  addCollectionItem: ['POST', '/v1/collections/{collectionId}/items', { ...free, maxUnsafeRetries: 1, writes: true }],
+  addCollectionItem: [
+    'POST',
+    '/v1/collections/{collectionId}/items',
+    { ...freeRules, maxUnsafeRetries: 1, writes: true },
+  ],
   searchAds: ['POST', '/v1/ads/search', gatedList],
   getAd: ['GET', '/v1/ads/{adId}', gated],
   searchPages: ['POST', '/v1/pages/search', gatedList],

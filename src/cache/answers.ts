@@ -152,10 +152,10 @@ export function openAnswers(
   }
 
   function startSharedCall(name: string, call: Call, send: Send): SharedCall {
-    const started = { ...inFlight.start(call, send), isChargeShown: false };
-    sharedCalls.set(name, started);
-    void started.settled.then(() => forgetSharedCall(name, started));
-    return started;
+    const startedCall = { ...inFlight.start(call, send), isChargeShown: false };
+    sharedCalls.set(name, startedCall);
+    void startedCall.settled.then(() => forgetSharedCall(name, startedCall));
+    return startedCall;
   }
 
   function forgetSharedCall(name: string, shared: SharedCall): void {
@@ -211,9 +211,9 @@ export function openAnswers(
       await forget();
       return answer;
     };
-    const started = inFlight.start(call, send);
-    void started.settled.then(() => forgetReadsOfCollection(call));
-    return started.join(call.signal);
+    const startedCall = inFlight.start(call, send);
+    void startedCall.settled.then(() => forgetReadsOfCollection(call));
+    return startedCall.join(call.signal);
   }
 
   function forgetReadsOfCollection(write: Call): void {

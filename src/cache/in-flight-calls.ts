@@ -79,10 +79,10 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
      * Starts a call that continues even if its callers disconnect. The call fails with a `busy` error if too many calls
      * are in progress.
      */
-    start(started: Call, send: Send): InFlightCall {
+    start(callToStart: Call, send: Send): InFlightCall {
       const abort = new AbortController();
       const progress: CallProgress = { sent: false, isWanted: () => entry.callers > 0 };
-      const { request, owner, cache, creditLimit } = started;
+      const { request, owner, cache, creditLimit } = callToStart;
       const call: Call = { request, owner, signal: abort.signal, cache, creditLimit, progress };
       const entry: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
       const answer = runTracked(entry, send);

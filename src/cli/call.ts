@@ -155,8 +155,8 @@ async function checkOutputFile(
     throw new SettingsError([
       '--out: name a file. Standard output already has the text. For a file named -, write ./-',
     ]);
-  const described = describedTools.find(({ name }) => name === tool);
-  if (described && isGated(described) && !html)
+  const describedTool = describedTools.find(({ name }) => name === tool);
+  if (describedTool && isGated(describedTool) && !html)
     throw new SettingsError([`--out: the result of ${tool} contains no picture and no file`]);
   const existingFile = await stat(out).catch(() => undefined);
   if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);

@@ -44,7 +44,7 @@ function formatContents({ contents }: StoredFile): string {
   return parts.join(', ');
 }
 
-const formatCount = (count: number, one: string, many = `${one}s`): string =>
-  `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+const formatCount = (count: number, singular: string, plural = `${singular}s`): string =>
+  `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`;
 
 const formatSize = ({ bytes }: StoredFile): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

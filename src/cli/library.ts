@@ -345,9 +345,9 @@ function formatFormats(formats: ImportedFile['formats']): string[] {
 
 /** Formats a problem with its position in the file, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */
 function formatProblem({ line, path, problem }: ImportedFile['problems'][number]): string {
-  const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
-  const separator = place === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
-  return `${place}${separator}${problem}`;
+  const position = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+  const separator = position === '' ? '' : path !== '' && /^[\w.]+: /.test(problem) ? '.' : ': ';
+  return `${position}${separator}${problem}`;
 }
 
 /** Formats the list of import formats. Each entry has the URL of the page that describes the format. */

@@ -109,11 +109,11 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
   const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
-  const missing = problems.length > 0 ? [] : findMissingSettings(config);
-  if (missing.length > 0)
+  const missingSettings = problems.length > 0 ? [] : findMissingSettings(config);
+  if (missingSettings.length > 0)
     printStatus(
       'warn',
-      `calls will fail until you set ${missing.join(' and ')}; to try the server without them, use --demo`,
+      `calls will fail until you set ${missingSettings.join(' and ')}; to try the server without them, use --demo`,
     );
   if (stdin.isTTY)
     printStatus(

@@ -53,8 +53,8 @@ export const parseWholeNumber =
   (min: number, max: number): Parser<number> =>
   (text) => {
     const value = Number(text);
-    const fits = Number.isInteger(value) && value >= min && value <= max;
-    return fits ? value : throwProblem(`must be a whole number from ${min} to ${max}`);
+    const isValid = Number.isInteger(value) && value >= min && value <= max;
+    return isValid ? value : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 
 /** Parses an encryption secret, which must have at least 32 characters. */

@@ -94,13 +94,13 @@ function describeOrder(order: ListingOrder | undefined) {
     return { phrase: ', in no order that the fields show', missing: 'The missing ads may differ from these.' };
   const { field, isDescending, from, to, endsWithoutValue } = order;
   const range = from === to ? String(from) : `${formatValue(from)} to ${formatValue(to)}`;
-  const [name, missing] = dateOrders[field]?.[isDescending ? 0 : 1] ?? [
+  const [name, missingAdsText] = dateOrders[field]?.[isDescending ? 0 : 1] ?? [
     `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`,
     `Ads with ${isDescending ? 'lower' : 'higher'} values or without one are missing.`,
   ];
   return {
     phrase: `, ${name}: ${range}`,
-    missing: endsWithoutValue ? `Ads without ${field} are missing.` : missing,
+    missing: endsWithoutValue ? `Ads without ${field} are missing.` : missingAdsText,
   };
 }
 
@@ -141,15 +141,15 @@ export function formatOneDayAdvertisers(
     const on = days.length === 1 ? `on ${first.day}` : 'on one day each';
     return `Nearly all ads of ${formatCount(advertisers.length, 'advertiser')} were last seen ${on}. ${meaning}`;
   }
-  const named = advertisers
+  const namedAdvertisers = advertisers
     .slice(0, maxNamedAdvertisers)
     .map(
       ({ pageName, pageId, seenOnDay, ads, day }) =>
         `${formatNumber(seenOnDay)} of ${formatCount(ads, 'ad')} of ${quoteAdvertiser({ pageName, pageId })} on ${day}`,
     );
-  const unnamedCount = advertisers.length - named.length;
+  const unnamedCount = advertisers.length - namedAdvertisers.length;
   const advertiserList = joinNames([
-    ...named,
+    ...namedAdvertisers,
     ...(unnamedCount > 0 ? [`nearly all ads of ${formatNumber(unnamedCount)} more`] : []),
   ]);
   return `Last seen on one day: ${advertiserList}. ${meaning}`;
@@ -249,12 +249,12 @@ export function mergeReadFields(statementReads: readonly (ReadFields | undefined
   if (first === undefined) return undefined;
   // Statements that read `current_ads` count fewer ads. Use the statements with the most ads, because their counts
   // describe the report best.
-  const widest = definedReads.reduce((most, read) => (read.ads > most.ads ? read : most), first);
-  const widestReads = definedReads.filter(({ ads }) => ads === widest.ads);
-  const fields = new Map(widestReads.flatMap((read) => read.fields.map((one) => [one.name, one])));
+  const widestRead = definedReads.reduce((most, read) => (read.ads > most.ads ? read : most), first);
+  const widestReads = definedReads.filter(({ ads }) => ads === widestRead.ads);
+  const fields = new Map(widestReads.flatMap((read) => read.fields.map((field) => [field.name, field])));
   const isLimited = definedReads.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
   return {
-    ...widest,
+    ...widestRead,
     fields: [...fields.values()],
     namedAdvertisers: new Set(isLimited ? definedReads.flatMap((read) => [...read.namedAdvertisers]) : []),
   };

@@ -154,7 +154,9 @@ export function viewCoverage(input: CoverageInput): CoverageView {
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
-    ...(incomplete.length > 0 && { partial: incomplete.slice(0, maxPartial).map((one) => viewPartial(one, input)) }),
+    ...(incomplete.length > 0 && {
+      partial: incomplete.slice(0, maxPartial).map((gathering) => viewPartial(gathering, input)),
+    }),
     ...(incomplete.length > maxPartial && { morePartial: incomplete.length - maxPartial }),
     ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
     ...(others > 0 && { moreUncovered: others }),
@@ -243,13 +245,13 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
 /** Counts how many ads have a value for each field by which the board filters. */
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
-  const countByAdvertiser = (counted: readonly KnownAdFacts[]) => {
-    const groups = groupBy(counted, findAdvertiserKey);
+  const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
+    const groups = groupBy(countedAds, findAdvertiserKey);
     return new Map([...groups].flatMap(([key, group]) => (key === null ? [] : [[key, group.length]])));
   };
   const fields = chartedFields.map((name) => {
-    const missing = ads.filter((ad) => !ad.chartedFields.includes(name));
-    return { name, ads: ads.length - missing.length, missingByAdvertiser: countByAdvertiser(missing) };
+    const adsWithoutField = ads.filter((ad) => !ad.chartedFields.includes(name));
+    return { name, ads: ads.length - adsWithoutField.length, missingByAdvertiser: countByAdvertiser(adsWithoutField) };
   });
   return { ads: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
@@ -281,10 +283,10 @@ function describeReading(
 
 /** Combines the sort orders of all parts of a search. Returns undefined unless all parts have the same order. */
 function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
-  const [first, ...others] = orders;
+  const [first, ...otherOrders] = orders;
   if (first === undefined) return undefined;
   let { from, to, endsWithoutValue } = first;
-  for (const order of others) {
+  for (const order of otherOrders) {
     if (order?.field !== first.field || order.isDescending !== first.isDescending) return undefined;
     if (order.from < from) from = order.from;
     if (order.to > to) to = order.to;
@@ -364,9 +366,11 @@ function collectAdvertisers({
   rows = [],
   maxCellChars = 0,
 }: CoverageInput): Advertisers {
-  const coveredIds = new Set(contents.gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
+  const coveredIds = new Set(
+    contents.gatherings.flatMap((gathering) => (gathering.complete ? [...gathering.adIds] : [])),
+  );
   const listCells = (...names: string[]): unknown[] =>
-    columns.flatMap((column, at) => (names.includes(column) ? rows.map((row) => row[at]) : []));
+    columns.flatMap((column, index) => (names.includes(column) ? rows.map((row) => row[index]) : []));
   // A statement may change the case of names. Advertisers are always compared without regard to case.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
@@ -450,8 +454,8 @@ export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageV
   );
   if (names.length === 0)
     return ` No complete gathering covers ${formatCount(moreUncovered, 'advertiser')} of the dataset, so there may be more of their ads.`;
-  const more = moreUncovered > 0 ? `, and ${formatNumber(moreUncovered)} more` : '';
-  return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
+  const moreText = moreUncovered > 0 ? `, and ${formatNumber(moreUncovered)} more` : '';
+  return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${moreText}.`;
 }
 
 function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]): string {
@@ -464,8 +468,8 @@ function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]
   if (gatherings === 0) return `${start} from searches; no gathering covers them.${notes}`;
   const outside = outsideAds > 0 ? `, ${formatOutside(outsideAds)}` : '';
   if (partial.length === 0) return `${start}${outside}; every gathering is complete.${notes}`;
-  const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${start}${outside}. Not complete: ${partial.map((one) => formatPartial(one, statedNotes)).join(' ')}${more}${notes}`;
+  const moreText = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
+  return `${start}${outside}. Not complete: ${partial.map((partialGathering) => formatPartial(partialGathering, statedNotes)).join(' ')}${moreText}${notes}`;
 }
 
 const formatOutside = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;

@@ -136,10 +136,10 @@ async function openCurrentGathering(
   const contents = await (await context.dataset()).readContents();
   const [newestGathering] = findGatherings(contents, question);
   const startsOver = fresh && !(newestGathering && isFresh(newestGathering, contentsBefore, context.now));
-  const opened = openGathering(question, contents, startsOver, context.clock());
+  const openedGathering = openGathering(question, contents, startsOver, context.clock());
   /** True if an earlier call with `fresh` stopped too long ago to be continued. */
   const isTooOld = startsOver && newestGathering?.fresh === true && !newestGathering.ended;
-  return { ...opened, contents, isTooOld };
+  return { ...openedGathering, contents, isTooOld };
 }
 
 /**
@@ -420,8 +420,8 @@ class GatheringRun {
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const at = getAnswerTime(answer, this.#context.clock());
-      await this.#dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
+      const answeredAt = getAnswerTime(answer, this.#context.clock());
+      await this.#dataset.addItems({ type: 'ads', items: () => items, at: answeredAt, order, requestId, listedBy });
     }
     await storePageOnce(answer);
   }
@@ -495,11 +495,11 @@ class GatheringRun {
     return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
-  #reportProgress(found: number | null): void {
+  #reportProgress(totalAds: number | null): void {
     const { size } = this.#adIds;
-    const isTotalKnown = found !== null && this.#openedGathering.parts.length === 1;
-    const message = `${formatCount(size, 'ad')} read${isTotalKnown && found >= size ? ` of ${formatNumber(found)}` : ''}`;
-    const total = isTotalKnown && { total: Math.max(size, Math.min(found, this.#maxAds)) };
+    const isTotalKnown = totalAds !== null && this.#openedGathering.parts.length === 1;
+    const message = `${formatCount(size, 'ad')} read${isTotalKnown && totalAds >= size ? ` of ${formatNumber(totalAds)}` : ''}`;
+    const total = isTotalKnown && { total: Math.max(size, Math.min(totalAds, this.#maxAds)) };
     this.#context.onProgress?.({ progress: size, ...total, message });
   }
 }

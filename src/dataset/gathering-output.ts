@@ -61,8 +61,11 @@ export type EstimateView = DataOf<typeof EstimateView>;
  * Returns the credit fields of an estimate. `credits` is null if the lowest and the highest price differ. The prices
  * are rounded, because sums of fractional credits contain floating-point errors.
  */
-export function buildCreditRange(least: number, most: number | undefined) {
-  const [atLeast, atMost] = [roundCredits(least), most === undefined ? undefined : roundCredits(most)];
+export function buildCreditRange(lowestPrice: number, highestPrice: number | undefined) {
+  const [atLeast, atMost] = [
+    roundCredits(lowestPrice),
+    highestPrice === undefined ? undefined : roundCredits(highestPrice),
+  ];
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
@@ -127,7 +130,7 @@ export async function buildGatherOutput(
   const itemsReadByCall = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
   const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
-  const missing = ids.size - rows.ads.length;
+  const evictedCount = ids.size - rows.ads.length;
   const { oneDay } = describeGathering(gathering, { contents, facts: await context.adRows().readFacts(contents) });
   const previousGathering = complete ? findPreviousComplete(gathering, contents) : undefined;
   const changes = previousGathering && compareGatherings(previousGathering, gathering, contents);
@@ -142,7 +145,7 @@ export async function buildGatherOutput(
     gone: changes?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
     complete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),
-    ...(missing > 0 && { missing }),
+    ...(evictedCount > 0 && { missing: evictedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(repeats > 0 && { repeats }),
     ...(changes && {

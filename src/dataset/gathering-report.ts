@@ -50,10 +50,10 @@ function formatHeadline(output: GatherOutput): string {
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
   const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
-  const ofTotal = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;
+  const totalText = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;
   const state = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const missingText = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${ofTotal}; ${state}.${missingText}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${state}.${missingText}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
 }
 
 const unlistedText = (ads: number) =>

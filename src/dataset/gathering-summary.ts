@@ -40,12 +40,15 @@ export async function readGatheredRows(ids: ReadonlySet<string>, contents: Datas
 
 /**
  * Formats the changes since the same search was last read completely.
- * @param at time of that earlier reading, in milliseconds since the Unix epoch
+ * @param previousReadingAt time of that earlier reading, in milliseconds since the Unix epoch
  */
-export function formatDifferences(at: number, { newIds, updatedIds, goneIds, counters }: Differences): string {
+export function formatDifferences(
+  previousReadingAt: number,
+  { newIds, updatedIds, goneIds, counters }: Differences,
+): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
   return joinLines([
-    `Since the last complete gathering of ${formatMinute(at)}: ${counts}.`,
+    `Since the last complete gathering of ${formatMinute(previousReadingAt)}: ${counts}.`,
     formatIdsLine('New', newIds),
     formatIdsLine('Changed', updatedIds),
     formatIdsLine('No longer listed (they may still be running)', goneIds),
@@ -88,7 +91,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const countAdsWith = (value: (ad: AdRow) => number | null) =>
     formatNumber(ads.filter((ad) => value(ad) !== null).length);
   const selectAdsByState = (state: number | null) => ads.filter((ad) => ad.active === state);
-  const [running, ended, unknown] = [
+  const [runningCount, endedCount, unknownCount] = [
     selectAdsByState(1).length,
     selectAdsByState(0).length,
     selectAdsByState(null).length,
@@ -98,10 +101,10 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
   const runningWhenLastRead = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
   // If the state of every ad is known, `running` already contains this number.
   const runningText =
-    unknown > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
+    unknownCount > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
   const placeholders = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
   return [
-    `${formatCount(ads.length, 'ad')}: ${formatNumber(running)} still running, ${formatNumber(ended)} ended, ${formatNumber(unknown)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}${runningText}.`,
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}${runningText}.`,
     countValues('Advertisers', listAdvertisers(ads), 10, quote),
     countValues('Formats', readCodes('displayFormat'), 8, quoteUnlessConstant),
     countValues('Calls to action', readCodes('ctaType'), 8, quoteUnlessConstant),
@@ -200,9 +203,9 @@ function countValues(
 ): Line {
   const knownValues = values.filter((value) => value !== null);
   const sorted = [...groupBy(knownValues, ({ key }) => key).values()]
-    .map((same): Counted => [findMostFrequentSpelling(same), same.length])
+    .map((equalValues): Counted => [findMostFrequentSpelling(equalValues), equalValues.length])
     .sort(order);
-  const none = values.length - knownValues.length;
+  const missingCount = values.length - knownValues.length;
   return (share) => {
     const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
     const otherValues = sorted.filter((value) => !shownValues.includes(value));
@@ -212,7 +215,7 @@ function countValues(
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
         : []),
-      ...(none > 0 ? [`none ${formatNumber(none)}`] : []),
+      ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
     ];
     return `${label} (${formatNumber(sorted.length)}): ${parts.join(', ') || 'none'}`;
   };
@@ -234,7 +237,7 @@ function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string
     ({ spelling }) => spelling,
   );
   const [[spelling] = ['']] = [...valuesBySpelling]
-    .map(([text, same]): Counted => [text, same.length])
+    .map(([text, equalSpellings]): Counted => [text, equalSpellings.length])
     .sort(compareByFrequency);
   return spelling;
 }

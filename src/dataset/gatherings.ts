@@ -35,10 +35,15 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
 /**
  * Creates the state of a new gathering (the stored ads of one search). Its id is derived from the search and the
  * sequence number, so two processes that start the same gathering create the same id.
- * @param at time at which the gathering starts, in milliseconds since the Unix epoch
+ * @param startsAt time at which the gathering starts, in milliseconds since the Unix epoch
  * @param order sequence number of the gathering
  */
-export function createGathering(question: GatheringQuestion, at: number, order = at, fresh = false): GatheringState {
+export function createGathering(
+  question: GatheringQuestion,
+  startsAt: number,
+  order = startsAt,
+  fresh = false,
+): GatheringState {
   const key = getQuestionKey(question);
   const { filters = {}, split, collectionId = null } = question;
   return {
@@ -57,8 +62,8 @@ export function createGathering(question: GatheringQuestion, at: number, order =
     order,
     step: 0,
     answerOrder: 0,
-    startedAt: at,
-    gatheredAt: at,
+    startedAt: startsAt,
+    gatheredAt: startsAt,
   };
 }
 

@@ -87,10 +87,10 @@ export function findListingOrder(
     return toListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
   // If no order was requested, it is unknown where the service lists ads without a value.
   for (const field of orderFields) {
-    const described = describeListing(listing, field);
-    if (!described || described.values.length < minKnownShare * listing.length) continue;
-    if (measureSurprise(described.values) >= minSurprise)
-      return toListingOrder({ ...described, endsWithoutValue: false });
+    const describedListing = describeListing(listing, field);
+    if (!describedListing || describedListing.values.length < minKnownShare * listing.length) continue;
+    if (measureSurprise(describedListing.values) >= minSurprise)
+      return toListingOrder({ ...describedListing, endsWithoutValue: false });
   }
 }
 
@@ -157,6 +157,6 @@ function measureSurprise(values: readonly number[]): number {
 }
 
 const findRange = (values: readonly number[]): number[] => [
-  values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY),
-  values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY),
+  values.reduce((lowest, value) => Math.min(lowest, value), Number.POSITIVE_INFINITY),
+  values.reduce((highest, value) => Math.max(highest, value), Number.NEGATIVE_INFINITY),
 ];

@@ -89,7 +89,7 @@ export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
       `${index === 0 ? '#' : '##'} ${heading}`,
       sql?.replace(/^/gm, '    '),
       table
-        .flatMap((row, at) => [formatTableLine(row), at === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat())
+        .flatMap((row, index) => [formatTableLine(row), index === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat())
         .join('\n'),
       ...paragraphs,
       points.map((point) => `- ${point}`).join('\n'),
@@ -109,6 +109,6 @@ export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
     ...[...(sql?.split('\n') ?? []), ...paragraphs, ...points.map((point) => point.replaceAll('`', ''))].map((line) => [
       line,
     ]),
-    ...table.map((row, at) => row.map((cell) => (at === 0 ? { bold: String(cell) } : cell))),
+    ...table.map((row, index) => row.map((cell) => (index === 0 ? { bold: String(cell) } : cell))),
     [],
   ]);

@@ -72,9 +72,10 @@ function findNearestGroup(
 ) {
   let nearestId: string | undefined;
   let leastDistance = maxDistance + 1;
-  for (let at = 0; at < ids.length; at++) {
-    const distance = countBits((halves[2 * at] as number) ^ high) + countBits((halves[2 * at + 1] as number) ^ low);
-    if (distance < leastDistance) [nearestId, leastDistance] = [ids[at], distance];
+  for (let index = 0; index < ids.length; index++) {
+    const distance =
+      countBits((halves[2 * index] as number) ^ high) + countBits((halves[2 * index + 1] as number) ^ low);
+    if (distance < leastDistance) [nearestId, leastDistance] = [ids[index], distance];
   }
   return nearestId;
 }
@@ -141,15 +142,16 @@ const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();
-  for (const { adId, picture, fetched: came } of fetched)
-    if (came?.perceptualHash && representsAd(picture)) newHashes.set(normalizeAdId(adId), came.perceptualHash);
-  const failedIds = fetched.flatMap(({ adId, picture, fetched: came }) =>
-    came?.reason !== undefined && !came.isLate && representsAd(picture) ? normalizeAdId(adId) : [],
+  for (const { adId, picture, fetched: fetchResult } of fetched)
+    if (fetchResult?.perceptualHash && representsAd(picture))
+      newHashes.set(normalizeAdId(adId), fetchResult.perceptualHash);
+  const failedIds = fetched.flatMap(({ adId, picture, fetched: fetchResult }) =>
+    fetchResult?.reason !== undefined && !fetchResult.isLate && representsAd(picture) ? normalizeAdId(adId) : [],
   );
   const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
   if (newRecords.size === 0) return newHashes;
   const storingRecords = userRecords.update('picture', (storedRecords) => {
-    const changedRecords = [...newRecords].filter(([id, one]) => storedRecords.get(id) !== one);
+    const changedRecords = [...newRecords].filter(([id, record]) => storedRecords.get(id) !== record);
     const surplusCount =
       storedRecords.size + changedRecords.filter(([id]) => !storedRecords.has(id)).length - maxRecords.picture;
     const remove =

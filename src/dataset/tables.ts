@@ -163,12 +163,12 @@ export const measureCells = (cells: readonly Cell[]): number =>
 
 /**
  * Cuts a text to `max` characters and appends how many characters are missing. Never splits a surrogate pair.
- * @param beyond number of characters after `text` that were not read
+ * @param unreadChars number of characters after `text` that were not read
  */
-export function clip(text: string, max: number, beyond = 0): string {
-  if (text.length <= max && beyond === 0) return text;
+export function clip(text: string, max: number, unreadChars = 0): string {
+  if (text.length <= max && unreadChars === 0) return text;
   const start = text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
-  return `${start}… (+${text.length - start.length + beyond} chars)`;
+  return `${start}… (+${text.length - start.length + unreadChars} chars)`;
 }
 
 /**
@@ -246,9 +246,9 @@ export function createCellReader<Fields extends Record<string, SentField>>(
   const cells = Object.entries(fields).flatMap(([name, { type, column }]) =>
     column ? [{ name, toCell: cellConverters[type] }] : [],
   );
-  return (sent) => {
+  return (object) => {
     const row: Record<string, unknown> = {};
-    for (const { name, toCell } of cells) row[name] = toCell((sent as Record<string, unknown>)[name]);
+    for (const { name, toCell } of cells) row[name] = toCell((object as Record<string, unknown>)[name]);
     return row as SentCells<Fields>;
   };
 }

@@ -57,7 +57,7 @@ export function openWorkbook(write: Write) {
     },
     async end(): Promise<void> {
       const joinSheets = (write: (id: number, name: string) => string) =>
-        names.map((name, at) => write(at + 1, name)).join('');
+        names.map((name, index) => write(index + 1, name)).join('');
       const sheets = joinSheets((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
       const ids = joinSheets((id) => formatRelation(id, 'worksheet', `worksheets/sheet${id}.xml`));
       const types = joinSheets((id) => formatContentType(`worksheets/sheet${id}.xml`, 'worksheet'));
@@ -97,7 +97,7 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
   const frozenPane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
   const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
   const widths = columns.map(
-    ({ width }, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`,
+    ({ width }, index) => `<col min="${index + 1}" max="${index + 1}" width="${width}" customWidth="1"/>`,
   );
   const [start = '', end = ''] = wrapXml('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split(
     '\0',
@@ -107,8 +107,8 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
   const formatRow = async (cells: readonly SheetCell[]) => {
     number++;
     const xml: string[] = [];
-    for (const [at, cell] of cells.entries()) {
-      xml.push(formatCell(cell, `${letters[at]}${number}`, styles[columns[at]?.style ?? 'plain']));
+    for (const [index, cell] of cells.entries()) {
+      xml.push(formatCell(cell, `${letters[index]}${number}`, styles[columns[index]?.style ?? 'plain']));
       if (typeof cell === 'string' && cell.length > longCellChars) await pause();
     }
     await pause();
@@ -136,10 +136,10 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
 const longCellChars = 1000;
 const flushChars = 200_000;
 
-function formatCell(cell: SheetCell, at: string, style: number): string {
+function formatCell(cell: SheetCell, reference: string, style: number): string {
   if (cell === null) return '';
   const styleIndex = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
-  const header = `<c r="${at}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
+  const header = `<c r="${reference}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
   if (typeof cell === 'number') return `${header}><v>${cell}</v></c>`;
   const text = escapeXml(typeof cell === 'object' ? cell.bold : cell);
   return `${header} t="inlineStr"><is><t xml:space="preserve">${text}</t></is></c>`;

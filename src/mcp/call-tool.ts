@@ -91,14 +91,14 @@ export interface CallingContext extends ServerContext, OpenCalls {
 }
 
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
-  const started = server.elapsed();
+  const startedAt = server.elapsed();
   const receipts = new Receipts();
   const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) => {
     // The user must confirm first, and no request was sent. The client will repeat the call with the user's answer.
     if (thrown instanceof FormNeeded) throw thrown;
     return withError(server, call, receipts, thrown);
   });
-  const ms = server.elapsed() - started;
+  const ms = server.elapsed() - startedAt;
   const withoutKey = keyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
@@ -296,10 +296,10 @@ function toolResult(
   if (tool.onlyForBoard)
     return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
   const fullText = joinLines([notice, text, note, line]);
-  const shown = output === 'structured' ? 'The result is in structuredContent.' : fullText;
+  const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
   const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, finished), receipt, ...marked };
   return {
-    content: [{ type: 'text', text: shown }, ...attachments],
+    content: [{ type: 'text', text: shownText }, ...attachments],
     ...withData({ ...data, ...about }),
     ...(forBoard && { _meta: { [boardKey]: forBoard } }),
   };

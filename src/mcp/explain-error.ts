@@ -295,8 +295,8 @@ function formatWindows(limit: UsageLimitAnswer): string {
       ? ''
       : `${name} window ${formatCreditNumber(used)} of ${formatCreditNumber(max)} credits used`;
   const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
-  const used = windows.filter(Boolean).join(', ');
-  return [used && `Usage: ${used}.`, isLimitReached ? formatWindowEnd(limitType) : neitherIsFull]
+  const usageText = windows.filter(Boolean).join(', ');
+  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatWindowEnd(limitType) : neitherIsFull]
     .filter(Boolean)
     .join(' ');
 }

@@ -70,10 +70,10 @@ function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?
 function addHints(schema: ObjectSchema, hints: ArgumentHints | undefined, countableKeys: string[]): ObjectSchema {
   if (hints === undefined) return schema;
   const { filters, limit, by, ...others } = schema.properties as Record<string, object>;
-  const described = { filters: { ...filters, description: hints.filters } };
+  const describedFilters = { filters: { ...filters, description: hints.filters } };
   const limited = limit && { limit: { ...limit, ...buildLimitHints(hints.limit) } };
-  const counted = by && { by: { ...by, ...(countableKeys.length > 0 && { enum: countableKeys }) } };
-  return { ...schema, properties: { ...described, ...limited, ...counted, ...others } };
+  const describedBy = by && { by: { ...by, ...(countableKeys.length > 0 && { enum: countableKeys }) } };
+  return { ...schema, properties: { ...describedFilters, ...limited, ...describedBy, ...others } };
 }
 
 const buildLimitHints = (limit: ArgumentHints['limit']) => ({
@@ -89,12 +89,12 @@ interface ArgumentHints {
 const unknownFilters =
   "Filter keys as in the service's documentation. They are sent unchanged. The service may refuse an unknown key, or ignore it and charge for the search.";
 
-function buildHints(described: readonly SearchFilter[], rules: string): ArgumentHints {
-  if (described.length === 0) return { filters: unknownFilters };
-  const filters = described.filter(({ key }) => key !== 'limit');
+function buildHints(describedFilters: readonly SearchFilter[], rules: string): ArgumentHints {
+  if (describedFilters.length === 0) return { filters: unknownFilters };
+  const filters = describedFilters.filter(({ key }) => key !== 'limit');
   return {
     filters: `Keys: ${formatEntries(filters)}. ${rules}`.trimEnd(),
-    limit: described.find(({ key }) => key === 'limit'),
+    limit: describedFilters.find(({ key }) => key === 'limit'),
   };
 }
 
@@ -128,11 +128,11 @@ function formatEntries(filters: readonly SearchFilter[]): string {
   return [...groups].map(([form, names]) => formatGroup(form, names)).join('; ');
 }
 
-function formatGroup(form: string, [first = '', ...others]: string[]): string {
+function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string {
   const [, bound = '', type = ''] = /^(From\/To )?(.*)$/s.exec(form) ?? [];
   const inParentheses = type === '' ? '' : ` (${type})`;
-  if (bound === '') return `${[first, ...others].join(', ')}${inParentheses}`;
-  return `${first}From/To${others.length > 0 ? `, likewise ${others.join(', ')}` : ''}${inParentheses}`;
+  if (bound === '') return `${[first, ...otherKeys].join(', ')}${inParentheses}`;
+  return `${first}From/To${otherKeys.length > 0 ? `, likewise ${otherKeys.join(', ')}` : ''}${inParentheses}`;
 }
 
 /**

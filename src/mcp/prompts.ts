@@ -122,7 +122,10 @@ export function getPrompt(
   invalid: CreateError,
 ) {
   const prompt = prompts.find((candidate) => candidate.name === name);
-  if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((one) => one.name).join(', ')}.`);
+  if (!prompt)
+    throw invalid(
+      `There is no such prompt. Prompts: ${prompts.map((availablePrompt) => availablePrompt.name).join(', ')}.`,
+    );
   const tooLongArgument = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
   if (tooLongArgument) throw invalid(`${tooLongArgument.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(
@@ -131,8 +134,9 @@ export function getPrompt(
       return text === '' ? [] : [[name, quote(text)]];
     }),
   );
-  const missing = prompt.arguments.filter((argument) => argument.required && !quoted[argument.name]);
-  if (missing.length > 0) throw invalid(`Missing: ${missing.map((argument) => argument.name).join(', ')}.`);
+  const missingArguments = prompt.arguments.filter((argument) => argument.required && !quoted[argument.name]);
+  if (missingArguments.length > 0)
+    throw invalid(`Missing: ${missingArguments.map((argument) => argument.name).join(', ')}.`);
   return {
     description: prompt.description,
     messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.write(quoted) } }],

@@ -37,8 +37,8 @@ export function isLatestRevision(message: unknown): boolean {
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
-  const { params, ...rest } = message;
-  if (params === null) return rest as Value;
+  const { params, ...messageWithoutParams } = message;
+  if (params === null) return messageWithoutParams as Value;
   if (isEmptyList(params)) return { ...message, params: {} };
   if (!isPlainObject(params)) return message;
   const normalized: Record<string, unknown> = replaceEmptyLists(removeNullEntries(params));

@@ -55,21 +55,21 @@ export class Receipts {
    * Describes the charges of a failed tool call. Returns an empty string if the error message already includes them.
    */
   formatEarlierCharges(failure: Failure | undefined): string {
-    const sent = this.#sent();
+    const sentReceipts = this.#sent();
     const statesOwnCharge = failure !== undefined && failure.sent !== false && !failure.storage;
-    if ((statesOwnCharge && sent.length === 1) || sent.every(({ charged }) => charged === 0)) return '';
+    if ((statesOwnCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0)) return '';
     return this.#costOfSeveral().line;
   }
 
   #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);
 
   #costOfSeveral(): Cost {
-    const sent = this.#sent();
+    const sentReceipts = this.#sent();
     const knownCharges = this.sumKnownCharges();
-    const charged = sent.some((receipt) => receipt.charged === null) ? null : knownCharges;
+    const charged = sentReceipts.some((receipt) => receipt.charged === null) ? null : knownCharges;
     const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
-    const requestId = sanitizeRequestId(sent.at(-1));
-    const calls = sent.length;
+    const requestId = sanitizeRequestId(sentReceipts.at(-1));
+    const calls = sentReceipts.length;
     const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(knownCharges)} charged`;
     const charges =
       calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;

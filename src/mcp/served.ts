@@ -139,8 +139,8 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
 /** Removes the parts of a result that the client's host cannot handle, such as pictures. */
 function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
   const { content, _meta, ...rest } = result;
-  const { [boardKey]: _, ...others } = _meta ?? {};
-  const meta = board ? _meta : Object.keys(others).length > 0 ? others : undefined;
+  const { [boardKey]: _, ...otherMeta } = _meta ?? {};
+  const meta = board ? _meta : Object.keys(otherMeta).length > 0 ? otherMeta : undefined;
   const withoutPictures = content.filter(({ type }) => type !== 'image');
   const hasLostPicture = !pictures && withoutPictures.length < content.length;
   return {

@@ -62,7 +62,7 @@ export function checkQuestion(
   exclusiveArguments: Record<string, unknown>,
 ): void {
   for (const key of ['limit', 'cursor'])
-    if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
+    if (filters.some((filterSet) => filterSet !== undefined && Object.hasOwn(filterSet, key)))
       throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
   const passedNames = Object.keys(exclusiveArguments).filter((name) => exclusiveArguments[name] !== undefined);
   if (passedNames.length > 1) throw invalidRequest(`${passedNames.join(' and ')} cannot be combined: pass one.`);

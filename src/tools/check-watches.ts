@@ -77,7 +77,7 @@ export const checkWatches = defineTool({
     const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
     return ids.length > 0
       ? { ids: [...new Set(ids)] }
-      : { gathering: watches.find((one) => one.gathering)?.gathering ?? null };
+      : { gathering: watches.find((watch) => watch.gathering)?.gathering ?? null };
   },
   canReportProgress: true,
   input: z.strictObject({
@@ -93,8 +93,8 @@ export const checkWatches = defineTool({
   }),
   async run({ names, maxCredits, fresh = false }, context) {
     const { userRecords } = await context.dataset();
-    const all = parseWatches(await userRecords.read('watch'));
-    const selectedWatches = names ? findRecordsByName('watch', all, names) : all;
+    const allWatches = parseWatches(await userRecords.read('watch'));
+    const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined) for (const watch of selectedWatches) await requireFree(pickQuestion(watch), context);
     const { checked: checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
@@ -278,7 +278,7 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
     ads.map(({ card, picture }) => ({ adId: card.id, picture })),
     context,
   );
-  for (const [at, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[at] };
+  for (const [index, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[index] };
   const { renderMail } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: at, isDemo, version } = context;
@@ -295,7 +295,8 @@ type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
 async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, context: ToolContext) {
   const { watch, stop, gathered, check } = checkedWatch;
   const contents = gathered?.contents;
-  const usual = check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
+  const typicalLaunches =
+    check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
   const groups = check && contents ? collectNews(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
@@ -309,12 +310,12 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     gone: complete ? changes?.goneIds : undefined,
   };
   const counters = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
-  const cutLists = Object.entries(ids).flatMap(([list, all = []]) =>
-    all.length > maxListedIds ? [[list, all.length - maxListedIds]] : [],
+  const cutLists = Object.entries(ids).flatMap(([list, listedIds = []]) =>
+    listedIds.length > maxListedIds ? [[list, listedIds.length - maxListedIds]] : [],
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
   const { next: _, problem, ...stopped } = buildStopFields(stop, context);
-  const found = gathering?.found ?? null;
+  const totalAds = gathering?.found ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
     name: watch.name,
@@ -323,13 +324,13 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     gone: listFirstIds(ids.gone),
     ...(counters && { counters }),
     ...(cutLists.length > 0 && { more: Object.fromEntries(cutLists) as Partial<Record<'new', number>> }),
-    found,
+    found: totalAds,
     read,
     complete,
     ...stopped,
     ...(problem && !checkedWatch.isSkipped && { problem }),
     since: comparedCheck ? formatIsoTime(comparedCheck.at) : null,
-    ...(usual && { usual }),
+    ...(typicalLaunches && { usual: typicalLaunches }),
     ...(checkedWatch.isRecent && gathering && { note: formatReadingTime(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
@@ -339,12 +340,12 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
   const news = countTexts ? `${countTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
-  const sizeText = `${formatCount(read, 'ad')} read${found === null ? '' : ` of ${formatNumber(found)} found`}`;
+  const sizeText = `${formatCount(read, 'ad')} read${totalAds === null ? '' : ` of ${formatNumber(totalAds)} found`}`;
   const stateText = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
   const head = [`${news}${sizeText}, ${stateText}.`, ...buildNotes(checkedWatch), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
-    check && usual && formatTypicalLaunches(usual, check),
+    check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
     counters && formatCounterChanges(counters),
     data.more?.new &&
       context.isOffered('query_ads') &&

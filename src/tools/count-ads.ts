@@ -265,7 +265,7 @@ async function estimateCount(
       return isCached({ operation: operations.searchAds, path: {}, query: {}, body });
     }),
   );
-  const calls = isFree.filter((free) => !free).length;
+  const calls = isFree.filter((isFreeSearch) => !isFreeSearch).length;
   const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(page);
   const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
@@ -277,8 +277,8 @@ async function estimateCount(
  * value.
  */
 function listPartsToSearch(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
-  const none = requireMissing(filters, key.key, adFilters);
-  return [...buildParts(key), ...(none ? [none] : [])];
+  const filtersOfMissing = requireMissing(filters, key.key, adFilters);
+  return [...buildParts(key), ...(filtersOfMissing ? [filtersOfMissing] : [])];
 }
 
 async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
@@ -312,20 +312,20 @@ async function countByService(key: SearchFilter, filters: Filters, countContext:
 const explainUncountedKey = ({ key }: SearchFilter) =>
   `The service did not count the values of ${key}, although its description says that it does. List the parts in split instead.`;
 
-const formatRareValues = (more: number) =>
-  more === 1 ? '1 rarer value is not listed.' : `${formatNumber(more)} rarer values are not listed.`;
+const formatRareValues = (omittedValues: number) =>
+  omittedValues === 1 ? '1 rarer value is not listed.' : `${formatNumber(omittedValues)} rarer values are not listed.`;
 
 async function countBySearches(key: SearchFilter, filters: Filters, countContext: CountContext) {
   const total = await countMatchingAds(filters, countContext);
   const totalView = viewCount(total, filters, countContext);
-  const none = requireMissing(filters, key.key, countContext.adFilters);
+  const filtersOfMissing = requireMissing(filters, key.key, countContext.adFilters);
   const { parts, stop } = await countParts(
     filters,
     total,
     listPartsToSearch(key, filters, countContext.adFilters),
     countContext,
   );
-  const partWithoutValue = none && parts.at(-1);
+  const partWithoutValue = filtersOfMissing && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
   const remainingAds = subtractParts(
     total,
@@ -335,7 +335,7 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
     const state = partWithoutValue ? partWithoutValue.view.total : (remainingAds ?? null);
     return {
       ...totalView,
-      counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(state, none) }],
+      counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(state, filtersOfMissing) }],
       stop,
     };
   }
@@ -356,9 +356,9 @@ async function countBySearches(key: SearchFilter, filters: Filters, countContext
 
 /** Explains which ads the counts omit. Used when the number of omitted ads is unknown. */
 function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
-  const others = open || single ? 'ads with other values' : undefined;
-  const missing = isNoneCounted ? undefined : 'ads without a value';
-  const uncounted = [others, missing].filter(Boolean).join(' and ');
+  const adsWithOtherValues = open || single ? 'ads with other values' : undefined;
+  const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
+  const uncounted = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
   const explanation = single
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
     : 'An ad may have several values, so the counts may add up to more than the total.';

@@ -89,10 +89,10 @@ export const exportAds = defineTool({
     const coverageInput = await readCoverageInput(contents, context);
     const describeExport = (exported: readonly ExportCounts[]) => {
       const adIds = collectAdIds(exported, coverageInput.facts);
-      const listed = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const read = mergeReadFields(exported.map((one) => one.read));
-      const isAboutAds = exported.some((one) => one.isAboutAds);
-      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...listed, read }) : viewCounts(contents);
+      const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
+      const read = mergeReadFields(exported.map((statement) => statement.read));
+      const isAboutAds = exported.some((statement) => statement.isAboutAds);
+      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...idRows, read }) : viewCounts(contents);
       return { coverage, isAboutAds, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();
@@ -103,9 +103,9 @@ export const exportAds = defineTool({
       mimeType: mimeTypes[format],
       write: async (take, maxBytes) => {
         const statements = selected.map(
-          (one): Statement => ({
-            ...one,
-            run: (read) => context.sql().export(contents, { sql: one.sql, signal }, read),
+          (statement): Statement => ({
+            ...statement,
+            run: (read) => context.sql().export(contents, { sql: statement.sql, signal }, read),
           }),
         );
         const method = (exportedStatements: readonly ExportCounts[]) =>
@@ -114,7 +114,8 @@ export const exportAds = defineTool({
       },
     });
     const { coverage, isAboutAds, note: parts } = describeExport(counts);
-    const firstLines = sumOf(counts.map((one) => one.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
+    const firstLines =
+      sumOf(counts.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
     const note = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteFileEnding}`,
@@ -125,13 +126,17 @@ export const exportAds = defineTool({
         await file.discard?.();
         throw error;
       });
-    const rows = sumOf(counts.map((one) => one.rowCount));
-    const cut = sumOf(counts.map((one) => one.truncatedCells));
-    const firstRowsBySheet = counts.map((one) =>
-      selectFirstRows({ columns: one.columns, first: one.firstRows }, firstTokens / counts.length),
+    const rows = sumOf(counts.map((statement) => statement.rowCount));
+    const truncatedCells = sumOf(counts.map((statement) => statement.truncatedCells));
+    const firstRowsBySheet = counts.map((statement) =>
+      selectFirstRows({ columns: statement.columns, first: statement.firstRows }, firstTokens / counts.length),
     );
-    const sheetViews = counts.map((one, at) => ({ name: one.name, rows: one.rowCount, ...firstRowsBySheet[at] }));
-    const cutText = `${formatCount(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
+    const sheetViews = counts.map((statement, index) => ({
+      name: statement.name,
+      rows: statement.rowCount,
+      ...firstRowsBySheet[index],
+    }));
+    const cutText = `${formatCount(truncatedCells, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
         ...listFileAddresses(file, context),
@@ -140,15 +145,15 @@ export const exportAds = defineTool({
         ...(sheets ? { sheets: sheetViews } : firstRowsBySheet[0]),
         coverage,
         methods: note.uri,
-        ...(cut > 0 && { cut }),
+        ...(truncatedCells > 0 && { cut: truncatedCells }),
       },
       text: joinLines([
         ...firstLines,
         `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
-        ...sheetViews.map((one) =>
-          formatFirstRows(one, sheets && `${quote(one.name)}, ${formatCount(one.rows, 'row')}`),
+        ...sheetViews.map((sheetView) =>
+          formatFirstRows(sheetView, sheets && `${quote(sheetView.name)}, ${formatCount(sheetView.rows, 'row')}`),
         ),
-        cut > 0 && cutText,
+        truncatedCells > 0 && cutText,
         isAboutAds && formatCoverage(coverage, firstLines),
       ]),
       attachments: [createResourceLink(file), createResourceLink(note)],

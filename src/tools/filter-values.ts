@@ -28,9 +28,9 @@ export function findCountableFilter(
   filters: Filters,
 ): SearchFilter {
   const countableFilters = listCountableFilters(describedFilters);
-  const filter = countableFilters.find((one) => one.key === key);
+  const filter = countableFilters.find((countable) => countable.key === key);
   if (filter === undefined) {
-    const keys = countableFilters.map((one) => one.key).join(', ');
+    const keys = countableFilters.map((countable) => countable.key).join(', ');
     throw invalidRequest(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'

@@ -268,9 +268,11 @@ const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'content
   Promise.all(
     parts.map(async ({ question, state, stored }) => {
       const read = stored?.adIds.size ?? 0;
-      const found = stored?.found ?? (state.ended ? read : null);
+      const knownTotal = stored?.found ?? (state.ended ? read : null);
       const total =
-        found === null ? await findKnownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
+        knownTotal === null
+          ? await findKnownTotal(question, contents, context)
+          : { ads: knownTotal, at: state.gatheredAt };
       /** Number of ads listed so far. Includes ads that were later evicted from the dataset to free space. */
       const listed = Math.max(read, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */

@@ -18,11 +18,11 @@ import { defineTool, type ToolContext } from './tool.ts';
 /**
  * Creates a schema that normalizes a text first and then checks its length, because normalizing can shorten the text.
  */
-const createCleanTextSchema = (max: number, least: number) =>
+const createCleanTextSchema = (max: number, min: number) =>
   z
     .string()
     .overwrite(normalizeLabel)
-    .refine((text) => text.length >= least, 'must have a character that can be seen')
+    .refine((text) => text.length >= min, 'must have a character that can be seen')
     .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
 
 const adId = z.string().refine(isShortId, shortIdRule);

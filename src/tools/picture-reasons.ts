@@ -8,6 +8,6 @@ const maxReasons = 4;
  */
 export function formatReasons(reasons: readonly string[]): string {
   const sorted = [...groupBy(reasons, (reason) => reason)].sort(([, left], [, right]) => right.length - left.length);
-  const shown = sorted.slice(0, maxReasons).map(([reason, { length }]) => `${length}: ${reason}`);
-  return [...shown, ...(sorted.length > maxReasons ? ['others'] : [])].join('; ');
+  const shownReasons = sorted.slice(0, maxReasons).map(([reason, { length }]) => `${length}: ${reason}`);
+  return [...shownReasons, ...(sorted.length > maxReasons ? ['others'] : [])].join('; ');
 }

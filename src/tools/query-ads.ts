@@ -64,8 +64,8 @@ export const queryAds = defineTool({
     const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
     const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, firstLines) : undefined;
-    const render = (shown: readonly Cell[][]) =>
-      joinLines([...firstLines, formatRows({ columns, rows: shown, rowCount, limit }), coverageText]);
+    const render = (shownRows: readonly Cell[][]) =>
+      joinLines([...firstLines, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
     const readableRows = rows.slice(
       0,
       countFittingItems({ items: rows, budget: resultTokens, maxBytes: resultBytes, render }),
@@ -74,21 +74,21 @@ export const queryAds = defineTool({
       budget: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
     };
-    const shown = readableRows.slice(
+    const shownRows = readableRows.slice(
       0,
       countFittingItems({ items: readableRows, ...dataLimits, render: JSON.stringify }),
     );
-    const isCut = truncated || shown.length < rows.length;
-    const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
-    if (chart === undefined) return { data, text: render(shown) };
-    const withNote = (note: string) => `${render(shown)}\n${note}`;
+    const isCut = truncated || shownRows.length < rows.length;
+    const data = { columns, rows: shownRows, rowCount, truncated: isCut, coverage };
+    if (chart === undefined) return { data, text: render(shownRows) };
+    const withNote = (note: string) => `${render(shownRows)}\n${note}`;
     const withoutChart = (reason: string) => {
       const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: withNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
-    const drawing = buildChart(chart, { columns, rows: shown, sql, isTruncated: isCut }, { readAt, isDemo, notes });
+    const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawing) return withoutChart(drawing.problem);
     const picture = await (await context.pictures()).chart(drawing, {
       signal,
@@ -121,13 +121,13 @@ function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   return [formatRowCount(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
-function formatRowCount(shown: number, rowCount: number | null, limit: number): string {
-  if (rowCount === shown) return `${formatCount(shown, 'row')}:`;
+function formatRowCount(shownCount: number, rowCount: number | null, limit: number): string {
+  if (rowCount === shownCount) return `${formatCount(shownCount, 'row')}:`;
   const total = rowCount === null ? 'more than 100,000' : formatNumber(rowCount);
-  if (shown < limit)
-    return `The first ${formatNumber(shown)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shown} the next):`;
+  if (shownCount < limit)
+    return `The first ${formatNumber(shownCount)} of ${total} rows, cut to fit the result (fewer columns or a smaller cell give more, OFFSET ${shownCount} the next):`;
   const next = rowCount === null ? '' : ' (limit gives more, GROUP BY and WHERE fewer)';
-  return `The first ${formatNumber(shown)} of ${total} rows${next}:`;
+  return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
 }
 
 const formatCell = (cell: Cell, quoted: boolean): string =>

@@ -26,7 +26,7 @@ export const unwatchAds = defineTool({
         report === undefined
           ? findRecordsByName('watch', parseWatches(records), [name ?? ''])
           : findRecordsByName('kept report', parseReports(records), [report]);
-      return { remove: names.map((one) => one.name), result: undefined };
+      return { remove: names.map((watch) => watch.name), result: undefined };
     });
     return { data: { removed: true } };
   },

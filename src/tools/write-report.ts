@@ -178,7 +178,7 @@ export const writeReport = defineTool({
       write: (take) => take(bytes),
     });
     const coverage = viewReportCoverage();
-    const shown = results.map(({ heading, rows, first, earlier, pictures, problem }) => ({
+    const shownSections = results.map(({ heading, rows, first, earlier, pictures, problem }) => ({
       heading,
       ...(rows !== undefined && { rows }),
       ...(first && selectFirstRows(first, firstTokens / results.length)),
@@ -191,13 +191,13 @@ export const writeReport = defineTool({
       data: {
         ...listFileAddresses(file, context),
         bytes: file.bytes,
-        sections: shown,
+        sections: shownSections,
         coverage,
         ...(note && { note }),
       },
       text: joinLines([
-        `${quoteUnlessWord(file.name)}: ${formatCount(shown.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
-        ...shown.map(formatSection),
+        `${quoteUnlessWord(file.name)}: ${formatCount(shownSections.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
+        ...shownSections.map(formatSection),
         missingPictures.length > 0 &&
           `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatReasons(missingPictures)}.`,
         formatCoverage(
@@ -289,7 +289,7 @@ async function makeSection(
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
-  const shown: ReportSection = { heading, text, writtenAt };
+  const shownSection: ReportSection = { heading, text, writtenAt };
   const result: SectionResult = { heading, row: null, pictures: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
@@ -306,7 +306,7 @@ async function makeSection(
       }
       result.first = { columns, first: rows.slice(0, 3) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
-      shown.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
+      shownSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
       const notes =
@@ -314,12 +314,12 @@ async function makeSection(
       const wide = chart && buildChart(chart, charted, { readAt, isDemo, notes });
       const narrow = chart && buildChart(chart, charted, { readAt, isDemo, notes, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
-      else if (wide && narrow && 'shapes' in narrow) shown.charts = { wide, narrow };
+      else if (wide && narrow && 'shapes' in narrow) shownSection.charts = { wide, narrow };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof AdLibraryError)) throw error;
       problems.push(error.message);
-      shown.problem = 'The rows of this section could not be read.';
+      shownSection.problem = 'The rows of this section could not be read.';
     }
   }
   const unknown = adIds.filter((id) => !ads.items.has(normalizeAdId(id)));
@@ -330,11 +330,14 @@ async function makeSection(
   }
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
   const cards = items.map((item) => buildReportCard(parseItem(item) as Fields, { ...item, now }));
-  shown.ads = cards.map(({ card }) => ({ ...card, labels: formatLabels(ads.labels.get(normalizeAdId(card.id))) }));
+  shownSection.ads = cards.map(({ card }) => ({
+    ...card,
+    labels: formatLabels(ads.labels.get(normalizeAdId(card.id))),
+  }));
   result.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   result.problem = problems.join(' ') || undefined;
-  shown.problem ??= result.problem;
-  return { ...result, shown };
+  shownSection.problem ??= result.problem;
+  return { ...result, shown: shownSection };
 }
 
 type NamedAds = ReturnType<typeof pickAdsOfSections>;
@@ -347,12 +350,12 @@ function pickAdsOfSections(contents: DatasetContents, sections: readonly SavedSe
 function buildMethod(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
   const gatherings = selectPaidGatherings(contents).slice(0, maxGatherings);
-  const listed = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
+  const coveredIds = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,
     gatheredAds: countGatheredAds(contents),
     gatherings,
-    unlistedGatherings: contents.gatherings.filter(({ id }) => !listed.has(id)).length,
+    unlistedGatherings: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,
     period: getReadingPeriod(contents),
     cost: sumGatheringCosts(contents),
     statements,

@@ -93,12 +93,12 @@ export function countMedia(ad: Fields) {
  */
 export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cards } = groupAssets(ad);
-  const ofAd = [...video, ...picture];
-  const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
+  const adMedia = [...video, ...picture];
+  const mediaByCard: Fields[][] = Array.from({ length: cards }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
   const cardIndex = createCardIndexFinder(cardMedia, cards);
-  for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? ofAd).push(asset);
-  return { ofAd, ofCards };
+  for (const asset of cardMedia) (mediaByCard[cardIndex(asset)] ?? adMedia).push(asset);
+  return { ofAd: adMedia, ofCards: mediaByCard };
 }
 
 /**
@@ -182,8 +182,8 @@ const maxCards = 20;
  * @returns the cards in `views`, the media of each card in `media`, and the number of omitted cards in `more`
  */
 export function viewCards(ad: Fields) {
-  const ofCards = listCardMedia(ad);
-  const shownCount = Math.min(ofCards.length, maxCards);
+  const mediaByCard = listCardMedia(ad);
+  const shownCount = Math.min(mediaByCard.length, maxCards);
   const views = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
   const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
   const earlier = new Set<string>();
@@ -201,7 +201,7 @@ export function viewCards(ad: Fields) {
     const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
     addFields(view, { [field]: readText(text, tokens) });
   }
-  return { views, media: ofCards.slice(0, shownCount), more: ofCards.length - shownCount };
+  return { views, media: mediaByCard.slice(0, shownCount), more: mediaByCard.length - shownCount };
 }
 
 /**
@@ -365,8 +365,8 @@ function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture |
       .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
     ...assets.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
   ];
-  const working = candidates.find((address) => !(Number(parseExpiry(address)) <= now));
-  if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
+  const workingUrl = candidates.find((address) => !(Number(parseExpiry(address)) <= now));
+  if (workingUrl !== undefined) return { address: workingUrl, shows: hasVideo ? 'still' : 'picture' };
   const [first = ''] = candidates;
   const expired = formatDay(parseExpiry(first));
   if (expired !== undefined) return { reason: `its address expired on ${expired}`, expired: first };
@@ -376,5 +376,5 @@ function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture |
 /** Matches an http or https URL of at most 4,000 characters. */
 const webUrl = /^https?:\/\/\S{1,4000}$/i;
 
-const selectWebUrls = (...found: unknown[]): string[] =>
-  found.filter((address): address is string => typeof address === 'string' && webUrl.test(address));
+const selectWebUrls = (...candidates: unknown[]): string[] =>
+  candidates.filter((address): address is string => typeof address === 'string' && webUrl.test(address));

@@ -20,7 +20,8 @@ export function formatDay(date: unknown): string | undefined {
 }
 
 /** Formats a time in UTC, to the minute, e.g. `2026-07-01 14:02 UTC`. */
-export const formatMinute = (at: string | number) => `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+export const formatMinute = (time: string | number) =>
+  `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
  * Summarizes when several ads were last seen running: the first day, the last day, and the number of ads for which this
@@ -53,8 +54,8 @@ export function formatSeenDays({ first, last, ads, isAll }: SeenDays): string {
 /** Counts the calendar days between two dates. Returns undefined if a date is invalid or if `to` is before `from`. */
 export function countDaysBetween(from: string, to: string): number | undefined {
   const [start, end] = [parseTime(from), parseTime(to)];
-  const between = start === undefined || end === undefined ? -1 : countDays(start, end);
-  return between >= 0 ? between : undefined;
+  const days = start === undefined || end === undefined ? -1 : countDays(start, end);
+  return days >= 0 ? days : undefined;
 }
 
 /**

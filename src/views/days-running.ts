@@ -27,18 +27,19 @@ export const maxDaysSinceSeen = 2;
  * used instead, so that days in the future are not counted.
  */
 export function computeRun(dates: RunDates, now: number): Run {
-  const started = parseTime(dates.startedAt);
+  const startedAt = parseTime(dates.startedAt);
   const lastSeen = getEarlier(parseTime(dates.lastSeenAt), now);
   const end = parseTime(dates.endDate);
-  const ended = end !== undefined && end <= now;
-  const lastTimeRunning = ended ? end : lastSeen;
+  const hasEnded = end !== undefined && end <= now;
+  const lastTimeRunning = hasEnded ? end : lastSeen;
   const sinceSeen = lastSeen === undefined ? undefined : countDays(lastSeen, now);
   const run: Run = {};
-  const elapsedDays = started === undefined || lastTimeRunning === undefined ? -1 : countDays(started, lastTimeRunning);
+  const elapsedDays =
+    startedAt === undefined || lastTimeRunning === undefined ? -1 : countDays(startedAt, lastTimeRunning);
   if (elapsedDays >= 0) run.daysRunning = elapsedDays;
-  if (end !== undefined) run.stillRunning = !ended;
+  if (end !== undefined) run.stillRunning = !hasEnded;
   else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
-  if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
+  if (sinceSeen !== undefined && !hasEnded) run.daysSinceSeen = sinceSeen;
   return run;
 }
 

@@ -43,10 +43,10 @@ const findCharacterStart = (text: string, index: number): number =>
  */
 function findContextStart(text: string, difference: number): number {
   const from = Math.max(0, difference - contextChars);
-  for (let at = difference; ; ) {
-    const start = at > from ? findSegmentStart(at - 1, text, 'word') : from;
-    if (start <= from || !fitsWithin(text.slice(start, difference), contextTokens)) return at;
-    at = start;
+  for (let index = difference; ; ) {
+    const start = index > from ? findSegmentStart(index - 1, text, 'word') : from;
+    if (start <= from || !fitsWithin(text.slice(start, difference), contextTokens)) return index;
+    index = start;
   }
 }
 

@@ -64,8 +64,8 @@ function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
   if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
   const { [missingName]: _, ...fields } = view;
-  const { [missingName]: missing, ...kept } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
-  return { ...kept, [missingName]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
+  const { [missingName]: missingNote, ...kept } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
+  return { ...kept, [missingName]: missingNote === undefined ? toGetAll : `${missingNote}. ${toGetAll}` };
 }
 
 /**
@@ -98,9 +98,9 @@ function cleanValue(value: unknown, depth: number): unknown {
     return value.map((item) => cleanValue(item, depth - 1)).filter((item) => item !== undefined);
   const cleanEntries: [string, unknown][] = [];
   for (const [name, item] of Object.entries(value)) {
-    const [shown, safe] = [cleanName(name), cleanValue(item, depth - 1)];
-    const isTaken = shown !== name && Object.hasOwn(value, shown);
-    if (safe !== undefined && !isTaken) cleanEntries.push([shown, safe]);
+    const [shownName, shownValue] = [cleanName(name), cleanValue(item, depth - 1)];
+    const isTaken = shownName !== name && Object.hasOwn(value, shownName);
+    if (shownValue !== undefined && !isTaken) cleanEntries.push([shownName, shownValue]);
   }
   return Object.fromEntries(cleanEntries);
 }
@@ -168,12 +168,12 @@ function cutObject(object: Fields, tokens: number): Fields {
     fittingFields.set(name, fittingValue);
     remainingTokens -= estimateCost(name) + estimateCost(fittingValue);
   }
-  const missing = entries.length - fittingFields.size;
+  const missingCount = entries.length - fittingFields.size;
   const originalOrder = entries.flatMap(([name]) =>
     fittingFields.has(name) ? [[name, fittingFields.get(name)] as const] : [],
   );
   return Object.fromEntries(
-    missing > 0 ? [...originalOrder, [missingName, `(+${missing} more fields)`] as const] : originalOrder,
+    missingCount > 0 ? [...originalOrder, [missingName, `(+${missingCount} more fields)`] as const] : originalOrder,
   );
 }
 

@@ -9,11 +9,11 @@ import { type Fields, isObject, isVisible, readObjects } from './view.ts';
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
-  const linked = findLinkedDomain(link);
-  if (linked !== undefined && !linkShims.has(linked)) return linked;
+  const linkedDomain = findLinkedDomain(link);
+  if (linkedDomain !== undefined && !linkShims.has(linkedDomain)) return linkedDomain;
   const site = isObject(website) ? findLinkedDomain(website.siteDomain) : undefined;
   if (site !== undefined && !linkShims.has(site)) return site;
-  return linked ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? site;
+  return linkedDomain ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? site;
 }
 
 /** Returns the domain of a URL. For a known redirect, returns the domain of its target. */
@@ -66,9 +66,9 @@ const maxWrappers = 5;
 function unwrapLink(link: unknown): URL | undefined {
   let url = parseUrl(link);
   for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
-    const inner = findInnerUrl(url);
-    if (inner === undefined) break;
-    url = inner;
+    const innerUrl = findInnerUrl(url);
+    if (innerUrl === undefined) break;
+    url = innerUrl;
   }
   return url;
 }

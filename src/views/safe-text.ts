@@ -175,8 +175,8 @@ export function fnv1a(text: string, seed = 0): number {
 }
 
 /** Joins parts with a separator, omitting parts that are empty, false or undefined. */
-export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], between: string): string =>
-  parts.filter((part) => part).join(between);
+export const joinNonEmpty = (parts: readonly (string | number | false | undefined)[], separator: string): string =>
+  parts.filter((part) => part).join(separator);
 
 /** Joins parts with line breaks, omitting parts that are empty, false or undefined. */
 export const joinLines = (parts: Parameters<typeof joinNonEmpty>[0]): string => joinNonEmpty(parts, '\n');

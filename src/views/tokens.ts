@@ -87,11 +87,11 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
   const { alone, behind } = costs;
   let cost = 0;
   let previousCode = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    const more = behind[getPairIndex(previousCode, code)] || (alone[code] as number);
-    if (cost + more > limit) return { cost, end: at };
-    cost += more;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const charCost = behind[getPairIndex(previousCode, code)] || (alone[code] as number);
+    if (cost + charCost > limit) return { cost, end: index };
+    cost += charCost;
     previousCode = code;
   }
   return { cost, end: text.length };
@@ -100,14 +100,14 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
 /**
  * Truncates a text to a token budget and appends how many characters are missing, e.g. `… (+312 chars)`. Cuts between
  * words, which are found by spaces or, in scripts without spaces, with a dictionary. Never splits a visible character.
- * @param beyond number of characters that were already removed before the call
+ * @param removedChars number of characters that were already removed before the call
  */
-export function truncate(text: string, tokens: number, beyond = 0): string {
-  const fits = measureFittingStart(text, tokens);
-  if (fits >= text.length && beyond === 0) return text;
+export function truncate(text: string, tokens: number, removedChars = 0): string {
+  const fittingChars = measureFittingStart(text, tokens);
+  if (fittingChars >= text.length && removedChars === 0) return text;
   const end = findBorderBefore(text, measureFittingStart(text, Math.max(0, tokens - suffixTokens)));
   const start = text.slice(0, end).trimEnd();
-  return `${start}… (+${text.length - start.length + beyond} chars)`;
+  return `${start}… (+${text.length - start.length + removedChars} chars)`;
 }
 
 /** Matches the suffix that `truncate` appends. */

@@ -33,8 +33,8 @@ export function readText(value: unknown, tokens: number): string | undefined {
   if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
   const readChars = charsPerToken * (tokens + 8);
   const text = sanitize(value.slice(0, readChars)).trim();
-  const beyond = Math.max(0, value.length - readChars);
-  return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
+  const unreadChars = Math.max(0, value.length - readChars);
+  return text === '' && unreadChars === 0 ? undefined : truncate(text, tokens, unreadChars);
 }
 
 /** Matches short ids and constants. Most values match, and they need no sanitizing. */

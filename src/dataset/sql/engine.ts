@@ -138,8 +138,8 @@ export class SqlEngine {
         const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
         if (code === capi.SQLITE_READ && isDatasetTable(first))
           this.#readColumns.add(String(first), second || '', String(reader || ''));
-        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
-        if (allowed && !missing) return capi.SQLITE_OK;
+        const isJsonMissing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
+        if (allowed && !isJsonMissing) return capi.SQLITE_OK;
         this.#denialReason ??= allowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
       },
@@ -270,9 +270,9 @@ export class SqlEngine {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);
     capi.sqlite3_status64(capi.SQLITE_STATUS_MEMORY_USED, pointer, pointer + 8, 0);
-    const used = Number(wasm.peek64(pointer));
+    const usedBytes = Number(wasm.peek64(pointer));
     wasm.dealloc(pointer);
-    return used;
+    return usedBytes;
   }
 
   /** Creates a `SqlFailure` from the last error of the database. */
@@ -454,12 +454,12 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
     write(row: readonly Cell[]): number {
       const heap = reserveBuffer(row);
       if (!heap) return capi.SQLITE_NOMEM;
-      let at = buffer;
+      let offset = buffer;
       for (const [index, cell] of row.entries()) {
         if (typeof cell === 'string') {
-          const { written } = encoder.encodeInto(cell, heap.subarray(at));
-          sqlite3_bind_text(statement, index + 1, at, written, sqliteStatic);
-          at += written;
+          const { written } = encoder.encodeInto(cell, heap.subarray(offset));
+          sqlite3_bind_text(statement, index + 1, offset, written, sqliteStatic);
+          offset += written;
         } else if (cell === null) sqlite3_bind_null(statement, index + 1);
         else sqlite3_bind_double(statement, index + 1, cell);
       }

@@ -74,7 +74,10 @@ export class ReadColumns {
     const pairs = columns.map((column) => column.split('.') as [table: string, column: string]);
     const adPairs = pairs.filter(([table]) => table === viewName || isAdTable(table));
     return new Map(
-      [...groupBy(adPairs, ([table]) => table)].map(([table, all]) => [table, all.map(([, name]) => name)]),
+      [...groupBy(adPairs, ([table]) => table)].map(([table, tablePairs]) => [
+        table,
+        tablePairs.map(([, name]) => name),
+      ]),
     );
   }
 }
@@ -98,7 +101,7 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonF
   const columnsInJson = adColumns.includes('json') ? [...jsonFields].flatMap(findColumnOfJsonField) : [];
   return (Object.keys(mainColumns) as AdTable[]).flatMap((table) => {
     const namedColumns = table === 'ads' ? adColumns : readColumns.get(table);
-    const jsonColumns = columnsInJson.flatMap((one) => (one.table === table ? one.column : []));
+    const jsonColumns = columnsInJson.flatMap((jsonColumn) => (jsonColumn.table === table ? jsonColumn.column : []));
     if (namedColumns === undefined && jsonColumns.length === 0) return [];
     const columns = [...(namedColumns ?? []), ...jsonColumns];
     const fields = columns.filter((column) => Object.hasOwn(tables[table], column) && !keyColumns.has(column));
@@ -210,7 +213,7 @@ export class FieldCounts {
     if (this.#advertiserKeys) return this.#advertiserKeys;
     const advertisers = [...this.#advertisers.values()];
     const findAdvertiserKey = createAdvertiserKeyFinder(advertisers);
-    this.#advertiserKeys = new Map(advertisers.map((one) => [one, findAdvertiserKey(one)]));
+    this.#advertiserKeys = new Map(advertisers.map((advertiser) => [advertiser, findAdvertiserKey(advertiser)]));
     return this.#advertiserKeys;
   }
 
@@ -246,11 +249,15 @@ export class FieldCounts {
 
   #countField(field: AdField, { ads, fields }: Scope): ReadField {
     const { name } = field;
-    const counted = fields.get(name);
-    if (counted) return counted;
+    const cachedField = fields.get(name);
+    if (cachedField) return cachedField;
     const hasValue = this.#createValueTest(field);
-    const missing = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
-    const counts = { name, ads: ads.length - missing.length, missingByAdvertiser: this.#countByAdvertiser(missing) };
+    const adsWithoutValue = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
+    const counts = {
+      name,
+      ads: ads.length - adsWithoutValue.length,
+      missingByAdvertiser: this.#countByAdvertiser(adsWithoutValue),
+    };
     fields.set(name, counts);
     return counts;
   }
@@ -271,8 +278,8 @@ export class FieldCounts {
       const ids = this.#getIds(table, column);
       return (id) => ids.has(id);
     }
-    const bit = columnBits[getColumnNames('ads').indexOf(column)] ?? 0n;
-    return (_, { values }) => (values & bit) !== 0n;
+    const columnBit = columnBits[getColumnNames('ads').indexOf(column)] ?? 0n;
+    return (_, { values }) => (values & columnBit) !== 0n;
   }
 
   /** Returns the keys of the advertisers to which a statement limits its rows, or an empty list if it does not. */

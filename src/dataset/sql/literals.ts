@@ -149,8 +149,8 @@ const isOperator = (token: Token | undefined, ...operators: string[]): boolean =
 
 /** Returns the first field of a path such as `$.page.pageName`. Returns undefined for any other text. */
 function readFirstField(text: string): string | undefined {
-  const [, quoted, plain] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
-  return quoted ?? plain;
+  const [, quoted, unquoted] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
+  return quoted ?? unquoted;
 }
 
 /** Parses a pattern that has no wildcards but `%` at its ends. Returns undefined for any other pattern. */

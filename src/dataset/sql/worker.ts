@@ -84,9 +84,9 @@ export interface Reply {
 function readNextBatch(): Batch {
   if (!runningExport) return { columns: [], rows: [], done: true };
   if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
-  const started = performance.now();
+  const startedAt = performance.now();
   const batch = readBatch(runningExport.reader);
-  runningExport.spentMs += performance.now() - started;
+  runningExport.spentMs += performance.now() - startedAt;
   return batch;
 }
 
