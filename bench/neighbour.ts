@@ -39,7 +39,7 @@ process.setMaxListeners(0);
 const dispatcher = new Agent();
 let lastId = 0;
 
-/** Sends a message and returns the response as text. */
+/** Sends an MCP message with an API key and returns the response as text. */
 async function ask(origin: string, key: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
   const answer = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });

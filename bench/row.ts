@@ -37,5 +37,4 @@ export function computeQuantile(values: readonly number[], part: number): number
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-/** Returns the median of the values. */
 export const computeMedian = (values: readonly number[]): number => computeQuantile(values, 0.5);

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
-/** Ads and pages for benchmarks. */
+/** Ads and advertiser pages for benchmarks, real or from the demo. */
 export interface Samples {
   source: string;
   real: boolean;

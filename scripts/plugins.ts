@@ -23,9 +23,9 @@ interface Manifest {
 
 /** A plugin for one kind of host. */
 interface HostPlugin {
-  /** Name of the folder in `dist-plugins`. */
+  /** The name of the plugin's folder in `dist-plugins`. */
   folder: string;
-  /** File contents by path. */
+  /** The contents of the plugin's files, by path. */
   files: Record<string, Uint8Array>;
 }
 

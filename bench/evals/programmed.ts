@@ -7,7 +7,7 @@ import { compile } from 'json-schema-to-typescript';
 import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemo } from './demo.ts';
 
-/** The outcome of one program. */
+/** How one of the example programs ran, compared with the correct answer. */
 export interface Programmed {
   question: string;
   /** Errors of the TypeScript compiler. */

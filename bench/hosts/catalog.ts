@@ -36,7 +36,7 @@ export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out
 export interface HostUnderTest {
   /** Title of the host in `src/mcp/hosts.json`. */
   title: string;
-  /** Name of the npm package. */
+  /** The npm package that installs the host. */
   packageName: string;
   /** Version to install if the newest one cannot be installed. */
   packageVersion?: string;

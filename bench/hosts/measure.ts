@@ -2,14 +2,14 @@ import { encode } from 'gpt-tokenizer';
 import type { PictureOutcome } from './catalog.ts';
 import { listMessages, listOfferedTools, type ModelRequest } from './scripted-model.ts';
 
-/** A message between a host and the server. */
+/** A recorded MCP message between a host and the server. */
 export interface RecordedMessage {
   from: 'host' | 'server';
   // biome-ignore lint/suspicious/noExplicitAny: messages of all revisions.
   message: any;
 }
 
-/** Which parts of a result the model received. */
+/** Which parts of a tool result the model received: its text, its structured data, both or neither. */
 export type ReadForm = 'text' | 'data' | 'both' | 'neither';
 
 /** What the model of a host received during a run. */

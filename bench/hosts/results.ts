@@ -4,7 +4,7 @@ import type { Measured } from './measure.ts';
 export interface HostResult {
   title: string;
   version: string;
-  /** Date of the run. */
+  /** The date on which the host was tested. */
   day: string;
   /** How the server was added to the host: `command`, `plugin`, or both. */
   setups: string[];
@@ -14,7 +14,7 @@ export interface HostResult {
   problems: string[];
 }
 
-/** Formats the results as a Markdown table. */
+/** Formats the results of all hosts as the Markdown table in docs/host-evidence.md. */
 export function formatResults(results: Readonly<Record<string, HostResult>>): string {
   const rows = Object.values(results).map(({ title, version, day, setups, measured }) => {
     if (measured === undefined) return [`${title} ${version}`, day, 'did not run', '', '', '', '', '', ''];

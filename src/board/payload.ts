@@ -77,7 +77,7 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
   ads: Ad[];
   /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
   left: string[];
-  /** Ids of ads that the server does not store. */
+  /** Ids of requested ads that the server does not store, e.g. because they were evicted. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
@@ -96,7 +96,7 @@ export interface BoardGathering {
 /** The result of `board_pictures`. */
 export interface BoardPictures {
   pictures: BoardPicture[];
-  /** Ids of pictures that did not fit into this result. */
+  /** Ids of pictures that did not fit into this result. The board requests them again. */
   left: string[];
 }
 
@@ -136,7 +136,7 @@ export interface BoardContext {
 export interface BoardEstimate {
   /** Number of matching ads. null if the service does not state it. */
   ads: number | null;
-  /** Number of ads already read. */
+  /** Number of matching ads that were already read. */
   read?: number;
   /** Number of result pages that were not read yet. */
   pages: number | null;

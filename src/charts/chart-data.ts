@@ -16,7 +16,7 @@ export interface ChartRows {
   isTruncated?: boolean;
 }
 
-/** The points and series of a chart. */
+/** The points and series of a chart, as `readChartData` reads them from rows. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
 /** One series of values: a number column, or a name from the second column. */
 export type Series = ChartData['series'][number];
@@ -224,5 +224,5 @@ export function buildPanels(data: ChartData) {
   });
 }
 
-/** Part of a chart with its own axis. */
+/** A part of a chart with its own value axis. Series with different units are in different panels. */
 export type Panel = ReturnType<typeof buildPanels>[number];

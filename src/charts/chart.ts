@@ -187,7 +187,7 @@ type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 interface Scale {
   /** x coordinate of the center of each point. */
   centres: readonly number[];
-  /** Width available for each point. */
+  /** The width that is available for each point, in pixels. */
   slotWidth: number;
   toY(value: number): number;
 }
@@ -223,7 +223,7 @@ function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by dis
   );
   drawSeries(shapes, panel, { centres, slotWidth, toY });
   const names = points.map(({ name, row }, index) => ({
-    // Show only the day of a time.
+    // Show only the day of a date with a time, because the labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     row,
     middle: centres[index] ?? 0,
@@ -247,7 +247,6 @@ function drawBars(shapes: Shape[], { series, points }: Panel, { centres, slotWid
   });
 }
 
-/** Draws the lines of all series. */
 function drawLines(shapes: Shape[], { series, points }: Panel, { centres, toY }: Scale): void {
   const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
   for (const { values, number } of series) {

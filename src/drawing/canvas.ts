@@ -1,6 +1,6 @@
 import type { Raster } from './codecs.ts';
 
-/** A rectangle in pixels. */
+/** A rectangle in pixels. `x` and `y` are its top left corner. */
 export interface Rect {
   x: number;
   y: number;
@@ -89,7 +89,9 @@ export type Command =
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
   | { type: 'Z' };
 
-/** Number of line segments that approximate a curve. */
+/**
+ * The number of line segments by which a curve of a letter is approximated. Ten look smooth at the sizes used here.
+ */
 const curveSegments = 10;
 
 /** Builds a path from a glyph outline. Curves are approximated by line segments. */

@@ -92,7 +92,7 @@ const measureLetter = (letter: string, { size, bold }: Lettering): number => {
 /** Combines letters with their accents, e.g. `e` and `´` to `é`, because fonts contain few separate accents. */
 const composeLetters = (text: string) => text.normalize('NFC');
 
-/** Returns the width of a text in pixels. */
+/** Returns the width of a text in pixels when it is drawn on one line. */
 export const measureText = (text: string, lettering: Lettering): number =>
   orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, lettering), 0);
 

@@ -36,7 +36,7 @@ function createFilteredLog(level: LogLevel, write: (line: string) => void, forma
   };
 }
 
-/** The formats of log lines. */
+/** The formats of log lines: for people, or for log collectors. */
 export const logFormats = ['text', 'json'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
@@ -89,7 +89,7 @@ export interface CallEvent {
   kind?: string | undefined;
   /** The part of this server's own storage that failed, e.g. `data`. Then the external API is not to blame. */
   storage?: string | undefined;
-  /** The HTTP status of the service's response. */
+  /** The HTTP status of the API response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
   /** The number of charged credits. Null if the service did not report it. */

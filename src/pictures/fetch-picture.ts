@@ -6,7 +6,7 @@ import { raceAbort, withDeadline } from '../api/abort.ts';
 
 /** Pictures that this process serves itself, e.g. in demo mode. They are read without a network request. */
 export interface ServedPictures {
-  /** URL prefix of these pictures. */
+  /** The prefix by which the URLs of these pictures are recognized. */
   urlPrefix: string;
   answer(request: Request): Promise<Response>;
 }
@@ -300,7 +300,7 @@ export const resolveInDns: Resolve = async (host, signal) => {
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 };
 
-/** Picture formats that can be decoded. */
+/** The picture formats that can be decoded. All others are rejected with a reason. */
 export type PictureFormat = 'jpeg' | 'png' | 'webp';
 
 /** The format and size of a picture, read without decoding it, or the reason why it cannot be shown. */

@@ -81,7 +81,7 @@ const defaultLimits = {
  */
 const maxWaitingPictures = 4096;
 
-/** Options of `openPictures`. */
+/** What `openPictures` needs: the allowed hosts, the limits and the clocks. */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -94,7 +94,7 @@ export interface PictureOptions {
 
 /** Creates the picture functions of each tenant, and closes the shared workers. */
 export type OpenPictures = ReturnType<typeof openPictures>;
-/** The picture functions of one tenant. */
+/** The functions that fetch and draw pictures for one tenant. */
 export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
 /** Reasons why a picture could not be decoded. */
@@ -313,7 +313,7 @@ export type FetchedTile = TileCaption & ({ jpeg: Uint8Array; perceptualHash?: st
 /** The reply of the worker thread. Undefined if the picture cannot be decoded. */
 export type DrawReply = Drawing | undefined;
 
-/** A picture drawn by the worker. */
+/** A picture that the worker thread has drawn or shrunk. */
 export interface Drawing {
   jpeg: Uint8Array;
   /** Set for a thumbnail. See `computePerceptualHash`. */

@@ -83,7 +83,6 @@ const maxBytes = 200_000;
 /** Height in pixels of a row in which no tile has a picture. */
 const missingPictureHeight = 150;
 
-/** A tile with its decoded picture. */
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
 /**

@@ -34,7 +34,7 @@ export interface ReportHead {
   method: ReportMethod;
 }
 
-/** A section of a report. */
+/** The content of one section of a report. */
 export interface ReportSection {
   heading: string;
   text?: string | undefined;
@@ -55,7 +55,7 @@ export interface ReportSection {
 /** The table of a section. */
 export interface ReportTable {
   columns: readonly string[];
-  /** The rows to show. */
+  /** The rows to show, which may be only the first of the result. */
   rows: readonly (readonly unknown[])[];
   /** Number of rows in the whole result. null if there are too many rows to count. */
   rowCount: number | null;

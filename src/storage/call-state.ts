@@ -26,7 +26,7 @@ export interface StateOptions {
   monotonicNow: () => number;
 }
 
-/** An API response in the cache. */
+/** A cached API response, and when it was sent. */
 export interface CachedAnswer {
   answer: Answer;
   /** When the service sent the response, in milliseconds since 1970. */

@@ -45,7 +45,7 @@ export interface Dataset {
   estimateMaxAds(): Promise<number>;
 }
 
-/** Opens the datasets of all accounts. */
+/** Opens and closes the datasets of all accounts. */
 export interface Datasets {
   /**
    * Opens the dataset that belongs to an API key. Other processes may add items to the same dataset.
@@ -116,7 +116,7 @@ export interface GatheringState {
   charged: number | null;
   /** True if the service repeats result pages, so that the gathering cannot continue. */
   stuck: boolean;
-  /** True if the last result page was reached. */
+  /** True if the last result page was reached, so there is nothing left to read. */
   ended: boolean;
   /** The service's cursor for the next result page. */
   cursor: string | null;
@@ -186,7 +186,7 @@ const extraFreedShare = 0.05;
  * this reserve, a large search could evict the first ads that it has stored.
  */
 const usableShare = 0.8;
-/** Memory used by an empty dataset, in bytes. */
+/** The estimated memory of an empty dataset, in bytes. */
 const datasetOverheadBytes = 4096;
 /**
  * The assumed size of an ad in bytes. Used until the dataset has `minAdsForAverage` ads, which give a real average.

@@ -39,7 +39,7 @@ export interface ExportedFile {
   discard?(): Promise<void>;
 }
 
-/** What to write and under which name. */
+/** An export to create: its name, its media type and the function that writes it. */
 interface NewFile {
   name: string;
   /**
@@ -58,7 +58,7 @@ interface NewFile {
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
-/** The exported files of one tenant. */
+/** The exported files of one API key. */
 export interface Exports {
   create(file: NewFile): Promise<ExportedFile>;
   /** Returns the files that can still be read, the newest first. */
@@ -66,7 +66,7 @@ export interface Exports {
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
-/** The exported files of all tenants. */
+/** Gives access to the exported files of all API keys. */
 export interface ExportStore {
   /**
    * Opens the files of one tenant.

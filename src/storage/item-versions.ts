@@ -5,7 +5,7 @@ import { type CounterValues, extractContent, readCounters } from '../views/ad-ch
 
 /** Identifies the API response that contained an item. */
 export interface ItemSource {
-  /** The operation that returned the item. */
+  /** The API operation that returned the item, e.g. `searchAds`. */
   listedBy: string;
   requestId: string | null;
 }
@@ -72,7 +72,7 @@ export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.st
 /** The maximum number of earlier versions that are stored per item. */
 const maxEarlierVersions = 10;
 
-/** Creates an item with a single version. */
+/** Creates an item that has no earlier versions. */
 export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
   return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };

@@ -60,7 +60,7 @@ export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
 
-/** The new state of a document. */
+/** The new version and body of a document. */
 interface NextDocument {
   /** A version that was never used for any document before. */
   version: string;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Options of a `TenantCache`. */
+/** Options of `TenantCache`. */
 export interface TenantCacheOptions {
   /** The memory limit for all tenants together, in bytes. One tenant may use at most half of it. */
   maxBytes: number;

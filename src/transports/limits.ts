@@ -19,7 +19,7 @@ export interface WorkLimits {
 
 interface LimitOptions {
   limits: WorkLimits;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   /**
    * Called for each tool call that is rejected because the queue is full. `catalog` reports all other calls itself.

@@ -24,7 +24,7 @@ interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
   log: Log;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   onCall: OnCall;
   stdin: Readable;
@@ -151,7 +151,7 @@ function openTransports(catalog: Catalog, session: Session, send: Send) {
     },
     /** Resolves when every request has its response. */
     waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),
-    /** Aborts all running calls. */
+    /** Aborts all calls that are still running, e.g. when the output closes. */
     close: () => {
       for (const transport of listOpenTransports()) transport.onclose?.();
     },

@@ -89,15 +89,15 @@ interface AdCardProps {
   ad: CardAd;
   formats?: Formats;
   class?: string;
-  /** Replaces the picture. */
+  /** Shown instead of the ad's picture, e.g. a picture that loads when it becomes visible. */
   frame?: Content;
-  /** Replaces the heading. */
+  /** Shown instead of the heading, e.g. a button that opens the ad. */
   name?: Content;
   /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
   corner?: Content;
-  /** Content between the picture and the texts. */
+  /** Content between the picture and the texts, e.g. a bar that shows when the ad ran. */
   bar?: Content;
-  /** Content at the bottom of the card. */
+  /** Content at the bottom of the card, e.g. buttons. */
   children?: Content;
 }
 

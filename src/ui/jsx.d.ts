@@ -6,7 +6,7 @@
  * scripts, or unchecked URLs.
  */
 
-/** A rendered element. */
+/** An element of a page that Preact can render. */
 export interface VNode {
   readonly type: unknown;
   readonly props: object;

@@ -1,6 +1,6 @@
 import { sanitize } from '../views/safe-text.ts';
 
-/** A paragraph or a list. */
+/** A block of text: a paragraph or a list. */
 interface Block {
   tag: 'p' | 'ul' | 'ol';
   /** Lines of the paragraph, or items of the list. */

@@ -40,7 +40,7 @@ interface RowsProps {
   formats: readonly ColumnFormat[];
 }
 
-/** Rows for the body of a table. */
+/** Renders the rows in the body of a table, with each number in the format of its column. */
 export const TableRows = ({ rows, formats }: RowsProps) => (
   <>
     {rows.map((cells) => (

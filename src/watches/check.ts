@@ -19,7 +19,7 @@ export interface CheckContext extends GatherContext {
 /** A watch (a saved search that is repeated regularly) with the result of its latest check. See `runChecks`. */
 export interface CheckedWatch {
   watch: Watch;
-  /** The reason why the check stopped reading ads. */
+  /** The reason why the check stopped reading ads, e.g. a usage limit. */
   stop: Stop;
   /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
@@ -174,10 +174,7 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
   };
 }
 
-/**
- * Returns the ads that were new in the last complete check of any watch. The ids have the form that `normalizeAdId`
- * returns.
- */
+/** Returns the ids of the ads that were new in the last complete check of any watch, normalized by `normalizeAdId`. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [last, before] }) => {
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>

@@ -103,7 +103,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     this.returnToIdle(worker);
   }
 
-  /** Terminates all workers. */
+  /** Terminates all workers, including those that are reserved. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers, ...this.#checkedOut].map((worker) => worker.terminate()));
   }

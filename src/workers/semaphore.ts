@@ -10,7 +10,7 @@ interface SemaphoreOptions {
   maxWaiting?: number;
   /** Plural noun for the error message, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now?: () => number;
 }
 

@@ -268,7 +268,7 @@ inChromium('Actions on the ad board', () => {
       .getByText(/budget/i)
       .first()
       .waitFor();
-    // A second attempt would not fit the budget either.
+    // There is no button to try again, because a second attempt would exceed the budget as well.
     expect(await getButton(shown, 'Try again').count()).toBe(0);
     await getButton(shown, /^More ads/).click();
     await getButton(shown, /^Search for/).waitFor();

@@ -116,7 +116,7 @@ test.each(['csv', 'xlsx'] as const)(
     onTestFinished(() => clearImmediate(next));
     const text = (format === 'csv' ? '|=' : '\r"').repeat(16_000);
     const before = eventLoopTurns;
-    // This batch has the maximum size.
+    // This batch has the maximum size that an export writes at once.
     await writeToBuffer(
       format,
       ['a'],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The root folder of the repository. */
+/** The path of the repository's root folder. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A documentation page, with its path relative to the root. */
@@ -24,7 +24,7 @@ export const pages: Page[] = [...topLevelPages, ...docsPages.sort()].map((file) 
   text: readFileSync(join(root, file), 'utf8'),
 }));
 
-/** A fenced code block of a page. */
+/** A fenced code block in a documentation page. */
 export interface CodeBlock {
   /** The file, line and language, e.g. `README.md:44 sh`. */
   title: string;

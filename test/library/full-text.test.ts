@@ -8,7 +8,7 @@ afterAll(() => libraryServer.close());
 const searchIds = async (filters: Record<string, unknown>): Promise<string[]> =>
   (await libraryServer.searchAll(filters)).items.map(({ id }) => id);
 
-/** One ad text for each language. */
+/** The ad texts that the test searches, one for each language. */
 const adTexts = {
   korean: '매일 촉촉한 수분 세럼을 만나보세요',
   japanese: 'すっきりした後味のコーヒー豆、カバー付き',

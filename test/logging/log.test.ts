@@ -43,7 +43,8 @@ test('a call that fails because of the storage logs a warning about the storage,
   onCall({ ...call, kind: 'unavailable', storage: 'data' });
   expect(lines).toEqual([expect.stringContaining('the storage of this server fails')]);
   expect(lines.join()).not.toContain('AD_LIBRARY_BASE_URL');
-  // The warnings have separate intervals, so a failing service is reported in the same minute.
+  // Each kind of warning has its own interval of a minute, so the failing service is reported although the storage was
+  // just reported.
   onCall({ ...call, kind: 'unavailable', status: 503 });
   expect(lines).toEqual([expect.anything(), expect.stringContaining('check AD_LIBRARY_BASE_URL')]);
 });

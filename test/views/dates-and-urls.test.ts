@@ -116,7 +116,7 @@ describe('The URLs in an ad', () => {
     expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shownUrl}`),
   );
 
-  test('a long URL in a result says how many characters are missing', () => {
+  test('a shortened URL in a result shows how many characters are missing', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
     const [, keptText = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
     expect(keptText.length + Number(missing)).toBe(address.length);

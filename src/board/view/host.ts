@@ -52,7 +52,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   };
 }
 
-/** Thrown when a tool returns an error result. */
+/** Thrown when a tool returns an error result. Its message is shown on the board. */
 export class ToolError extends Error {
   /** False if the server says that the same call would fail again. */
   readonly canRetry: boolean;
@@ -120,7 +120,7 @@ export const canRetry = ({ _meta }: JsonObject): boolean =>
 /** Maximum length of an error text in characters. The server's own error texts are shorter. */
 const maxExplanationLength = 5000;
 
-/** Returns true if a result contains demo data. */
+/** Returns true if a result contains demo data, about which the board then shows a notice. */
 export const isDemoResult = (result: JsonObject): boolean =>
   getBoardContext(result).isDemo === true || demoLinePattern.test(getText(result));
 

@@ -72,7 +72,7 @@ interface ItemProps {
   view: View;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** Number of ads that the card represents. */
+  /** Number of ads that share the card because their texts are nearly the same. */
   adCount: number;
   number: string;
   isSelected: boolean;

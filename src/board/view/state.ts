@@ -11,7 +11,7 @@ export interface State {
   /** Formats numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
-  /** Ads that match the selected filter values. */
+  /** The ads that match the filters that the user has selected. */
   visibleAds: readonly BriefAd[];
   /**
    * The ads behind each card, in the order shown. A card stands for a single ad, or for all visible ads with nearly the
@@ -59,7 +59,7 @@ export interface State {
   context: BoardContext;
   collectionName?: string | undefined;
   display: Display;
-  /** Text of the status line below the ads. */
+  /** The text of the status line below the ads, e.g. `Reading the ads …`. */
   status: string;
   problem?: Problem | undefined;
 }
@@ -97,7 +97,7 @@ export interface View {
   pictureLoader: PictureLoader;
 }
 
-/** The state before the first result arrives. */
+/** The state of the board before the first tool result arrives. */
 export const emptyState: State = {
   formats: englishFormats,
   ads: [],
@@ -185,12 +185,11 @@ export function applyChange(before: State, change: Partial<State>): State {
   return state;
 }
 
-/** A property by which the user can filter ads. */
+/** A property by which the user can filter ads, e.g. the country. */
 interface Facet {
   title: string;
   /** Returns the values of this property for an ad. */
   getValues(ad: BriefAd): readonly string[];
-  /** Formats a value for display. */
   formatValue(value: string, formats: Formats): string;
   /** True if values are sorted by value. By default, the most frequent values come first. */
   isSortedByValue?: true;
@@ -230,7 +229,7 @@ export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
 
-/** Returns the facet with this name. */
+/** Returns the property with this name, which may be a label. */
 export function getFacet(name: FacetName): Facet {
   if (!isLabelFacet(name)) return facets[name];
   const title = name.slice(1);

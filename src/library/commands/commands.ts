@@ -72,7 +72,7 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
 /** The import report of one file, with the name of the file. */
 export type ImportedFile = ImportReport & { name: string };
 
-/** Options for importing files. */
+/** The options of `library import`. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
@@ -91,7 +91,7 @@ export interface ImportProgress extends ImportCounts {
   totalBytes: number | undefined;
 }
 
-/** The result of importing files. */
+/** The result of `library import`. */
 export interface ImportedFiles {
   files: ImportedFile[];
   /**
@@ -173,7 +173,7 @@ function findGap(files: readonly ImportedFile[]): string | undefined {
   return undefined;
 }
 
-/** Returns all formats that an import can read. */
+/** Returns all formats that `library import` can read, for `library formats`. */
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**

@@ -148,7 +148,6 @@ export async function openDatabase(
   }
 
   return {
-    /** Returns all rows of a query. */
     all,
     /**
      * Returns the first row of a query. All rows are read, because an unfinished statement would keep its transaction

@@ -29,7 +29,7 @@ const transactionMs = 50;
 /** The number of unusable records after which an import stops, because the source is probably not an archive of ads. */
 const maxUnusableRecords = 100_000;
 
-/** Options for an import. */
+/** The options for importing one source. */
 export interface ImportOptions {
   /** The name of the format of all records. By default, the import detects the format of each record. */
   format?: string | undefined;

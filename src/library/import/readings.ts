@@ -3,7 +3,7 @@ import { parseTime } from '../../views/dates.ts';
 import { isObject } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
-/** An earlier value of an ad's field. */
+/** A value that a field of an ad had before a newer import changed it. */
 interface EarlierValue {
   value: unknown;
   /** When the ad was last seen with this value. Undefined if the source does not say. */

@@ -4,7 +4,7 @@ import type { UsedKeys } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
-/** The report of an import, shown to the user. */
+/** The report that `library import` prints for a source. */
 export type ImportReport = {
   /** The number of stored ads, without repeated records. */
   ads: number;
@@ -18,7 +18,7 @@ export type ImportReport = {
   repeated: number;
   /** The number of ads and pages in each format, without repeated records. */
   formats: Record<string, { ads: number; pages: number }>;
-  /** The number of records that were not stored. */
+  /** The number of records that were not stored, because they are invalid or in an unknown format. */
   skipped: number;
   /**
    * The number of result pages of an API in the source: pages that say that more results follow, and last pages. A
@@ -62,7 +62,6 @@ export class ImportReporter {
   readonly #unusedKeyCounts = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
 
-  /** Counts a stored record. */
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
     this.report.formats[formatName] ??= { ads: 0, pages: 0 };
     if (outcome === 'repeated') {

@@ -52,7 +52,7 @@ export class Spool {
     } else yield this.#bufferedLines;
   }
 
-  /** Deletes the temporary file. */
+  /** Deletes the temporary file, if there is one. */
   async close(): Promise<void> {
     await this.#file?.handle.close();
     if (this.#file) await rm(this.#file.path, { force: true });

@@ -111,7 +111,6 @@ function listPictures(ad: Fields, now: number) {
 
 /** The progress or the result of fetching pictures. */
 export type PicturesReport = {
-  /** The number of fetched pictures. */
   fetched: number;
   /** The number of pictures that could not be fetched. */
   failed: number;
@@ -119,7 +118,7 @@ export type PicturesReport = {
   bytes: number;
   /** The highest possible number of pictures to fetch. A picture that appears in two batches counts twice. */
   expectedCount: number;
-  /** The number of URLs that have expired. */
+  /** The number of picture URLs that were not fetched because they have expired. */
   expired: number;
   /** The number of failed pictures for each reason. */
   reasons: Record<string, number>;

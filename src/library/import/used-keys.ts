@@ -14,7 +14,7 @@ export class UsedKeys {
   /** All keys that were looked up, to skip repeated lookups. Most records of a source have the same keys. */
   readonly #knownKeys = new Set<string>();
 
-  /** Adds the keys of a stored record. */
+  /** Remembers which keys of a stored record became fields. */
   observe(format: ImportFormat, record: Record<string, unknown>): void {
     const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, finder);

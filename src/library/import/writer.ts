@@ -13,7 +13,7 @@ import { addHistory, fillMissingFields, isOlderReading } from './readings.ts';
  */
 export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 
-/** Stores the records of one import. */
+/** Stores the ads and advertiser pages of one import. */
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 interface WriterOptions {

@@ -107,7 +107,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
     database.all<{ value: string; spelling: string }>(sql, parameters);
 
   return {
-    /** Returns true if at least one record has the value. */
+    /** Returns true if at least one ad or page in the library has the value. */
     has(tag: Tag, value: string): boolean {
       const sql = `${selectValues} WHERE key = ? AND value = ? AND ${isUsed('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;

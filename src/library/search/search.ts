@@ -12,7 +12,7 @@ import { parseQuery } from './tokens.ts';
  */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
-/** Counts the records that match a search. */
+/** Counts all records that match a search, on all result pages. */
 export function countHits(database: Database, search: Search): number {
   const { from, where, values } = buildConditions(database, search);
   return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
@@ -71,7 +71,7 @@ export type FilterValue = string | number | boolean | string[] | FilterValues;
 /** The validated filters of a search, by key. */
 export type FilterValues = { [key: string]: FilterValue };
 
-/** A search for records of one type. */
+/** A search for ads or for advertiser pages. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;

@@ -33,7 +33,7 @@ export type Measure<Item = unknown> = {
  */
 export type Tag<Item = unknown> = {
   key: string;
-  /** The meaning of the values, shown to users. */
+  /** What the values mean, e.g. `Countries`, as text for users. */
   description: string;
   /** A short note about the filter, which a model reads in the tool description. */
   note?: string;
@@ -79,7 +79,7 @@ export type TextFilter = {
   example?: string;
 };
 
-/** Describes how records of one type are searched. */
+/** Describes how ads, or advertiser pages, are searched. */
 export type RecordType<Item = unknown> = {
   name: ItemType;
   /** Return the texts of a record for each column of the full-text index. */
@@ -374,7 +374,7 @@ const pageRecordType: RecordType<Page> = {
   ],
 };
 
-/** The record types of the library. */
+/** The two record types of the library: ads and advertiser pages. */
 export const recordTypes: Record<ItemType, RecordType> = {
   ads: addMissingTag(adRecordType, [
     { key: 'headline', getValues: (ad) => [ad.headline] },

@@ -54,11 +54,11 @@ export type KeyOptions = {
   name?: string;
   /** The scopes of the key. Default: all scopes, which are this library's "standard access set". */
   scopes?: readonly string[];
-  /** Credits per calendar month (UTC). */
+  /** The credits per calendar month (UTC). */
   credits?: number;
-  /** Credits per clock hour. */
+  /** The highest number of credits that can be spent per clock hour. */
   hourlyLimit?: number;
-  /** Credits per day (UTC). */
+  /** The highest number of credits that can be spent per day (UTC). */
   dailyLimit?: number;
   /** False creates an account without a subscription. Paid calls with its key then fail with status 402. */
   subscription?: boolean;

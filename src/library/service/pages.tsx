@@ -368,7 +368,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 @media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
-/** Renders the page for an unknown id. */
+/** Renders the page that is shown for an ad or advertiser that is not in the library. */
 export const renderMissingPage = (context: PageContext): string =>
   renderDocument(
     'Not in this library',

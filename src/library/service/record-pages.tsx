@@ -34,7 +34,7 @@ const maxJsonLength = 200_000;
 const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
 
-/** Renders the page of an ad, `/ads/<id>`. */
+/** Renders the page `/ads/<id>`, which shows one ad with all its fields. */
 export function renderAdPage(ad: Fields, context: PageContext): string {
   const { card } = toDisplayedAd(ad, context);
   const { views: cards, more } = viewCards(ad);

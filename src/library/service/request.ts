@@ -195,7 +195,7 @@ export function createCursorCodec(secret: string) {
   };
 }
 
-/** Encodes and decodes cursors. */
+/** Encodes and decodes the signed cursors of one library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
 /** The length of a signature in base64 characters, which hold 66 bits. */

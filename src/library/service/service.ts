@@ -101,7 +101,6 @@ export async function openLibrary(options: LibraryOptions) {
     pictures: context.pictures,
     /** Returns the number of stored ads and advertiser pages. */
     countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },
-    /** Closes the database. */
     close: database.close,
     context,
   };

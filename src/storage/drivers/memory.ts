@@ -32,7 +32,7 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
   bytes: number;
 }
 
-/** Options of a `MemoryStore`. */
+/** Options of `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * The memory limit for entries that expire within a day, in bytes. At the limit, the least recently written entries
@@ -62,7 +62,7 @@ interface Entry {
   isLasting: boolean;
 }
 
-/** A store in the memory of this process. */
+/** A store in the memory of this process. Also holds the copy of the data that `FileStore` reads from its file. */
 export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
@@ -190,7 +190,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Removes all expired entries. */
+  /** Removes all expired entries, e.g. before a file is rewritten. */
   removeExpired(): void {
     const now = this.now();
     for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#put(name, undefined);

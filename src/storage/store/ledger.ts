@@ -146,7 +146,7 @@ export interface Account {
   calls: number;
   /** The time of the last paid call; 0 if there was none. */
   paidAt: number;
-  /** The balance in the service's latest response. */
+  /** The credit balance that the service last reported. */
   remaining?: number;
   /** The known prices, in the format of `serializePrices`. */
   prices: string;

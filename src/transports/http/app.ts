@@ -37,7 +37,7 @@ import type { WelcomeOptions } from './welcome.tsx';
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   onCall: OnCall;
   /** The host names and origins that requests may use. All others are rejected. */

@@ -122,7 +122,7 @@ interface OpenFile {
   /** The responses that are sending the content. */
   responses: Set<ServerResponse>;
   content: Promise<Uint8Array>;
-  /** Releases the slot of the file. */
+  /** Releases the memory slot of the file, so that another large file can be read. */
   close(): void;
 }
 

@@ -7,7 +7,7 @@ export type KeyAttempts = ReturnType<typeof createKeyAttempts>;
 interface KeyAttemptsOptions {
   /** How many unknown keys an IP address may try per minute. 0 means no limit. */
   perMinute: number;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   /** Returns true if the service has recently accepted the key. */
   isKnown(tenantId: string): Promise<boolean>;

@@ -2,7 +2,7 @@ import type { Context, Next } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CallEvent } from '../../logging/log.ts';
 
-/** The Prometheus metrics of this process. */
+/** The Prometheus metrics of this process, with the functions that update them. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /**

@@ -2,9 +2,9 @@ import type { Content } from '../../ui/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { createPageHeaders } from './page-headers.ts';
 
-/** The contents of the welcome page. */
+/** What the welcome page shows. */
 export interface WelcomeOptions {
-  /** The URL that users enter in their host. */
+  /** The URL that users enter in their MCP host. */
   endpointUrl: string;
   hasSignIn: boolean;
   isDemo: boolean;

@@ -21,7 +21,7 @@ const deep = (depth: number, text: string, core = '1') => text.repeat(depth) + c
 
 /** Statements that try to write, to access the system, to read foreign data, or to exceed the resource limits. */
 const attacks: [Outcome, string][] = [
-  // Statements that write
+  // Statements that try to change data
   ['refused', 'delete from ads'],
   ['refused', "insert into ads (id) values ('x') returning id"],
   ['refused', "update ads set body = 'x' returning *"],
@@ -37,7 +37,7 @@ const attacks: [Outcome, string][] = [
   ['wrong', 'with x as (delete from ads returning id) select * from x'],
   ['wrong', "update sqlite_master set sql = 'x'"],
   ['refused', "insert into sqlite_schema values ('table', 'x', 'x', 1, 'x')"],
-  // Statements that access the system
+  // Statements that try to access files or other databases
   ['refused', "attach database 'file:/tmp/x?mode=rwc' as x"],
   ['refused', "attach ':memory:' as x"],
   ['refused', "vacuum into '/tmp/x.db'"],

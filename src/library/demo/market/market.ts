@@ -30,7 +30,7 @@ type Campaign = {
  */
 type Market = { random: SeededRandom; today: number };
 
-/** An advertiser page with all its ads. */
+/** A fictional advertiser page with all its ads. */
 export type DemoAdvertiser = { page: Page; ads: Ad[] };
 
 /**
@@ -312,7 +312,7 @@ export type Advertiser = {
    * What is missing in the advertiser's ad data, to demonstrate how results report it. Undefined for complete data.
    */
   gap?: Gap;
-  /** Short selling points that the ads list. */
+  /** Short selling points that the ads list after a check mark. */
   points: string[];
 };
 

@@ -10,7 +10,7 @@ export interface MediaKeys {
   pictures: readonly string[];
   /** Preview images of the videos, in the same order. */
   previews?: readonly string[];
-  /** The profile picture of the advertiser. */
+  /** Keys with the profile picture of the advertiser, which is not a picture of the ad. */
   profilePictures?: readonly string[];
 }
 

@@ -91,7 +91,7 @@ const recordKeys = new Set([
   'snapshot',
 ]);
 
-/** The format of a table, and the fields of its columns. */
+/** The format that was detected for a table, and the fields of its columns. */
 export interface TableFormat {
   format: ImportFormat;
   /**

@@ -12,7 +12,7 @@ export type AdLibraryName = 'meta' | 'google' | 'tiktok' | 'linkedin' | 'own';
 export interface ImportFormat {
   /** A short name for commands and reports, e.g. `meta-ad-library`. */
   name: string;
-  /** A title for users. */
+  /** A title for users, which `library formats` prints. */
   title: string;
   /** Where the format is documented: a URL, a page of this project, or a note that there is no documentation. */
   description: string;

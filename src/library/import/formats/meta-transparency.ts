@@ -18,7 +18,7 @@ interface Payer {
   current?: boolean;
 }
 
-/** Parses the list of payers and beneficiaries. */
+/** Parses `beneficiary_payers`, the list of those who paid for an ad and those who benefit from it. */
 export const parsePayers: FieldParser = (value, name, parser) => {
   const payers = parseObjects(value, name, parser).flatMap((item): Payer[] => {
     const entry = new SourceRecord(Object.entries(item));

@@ -2,7 +2,7 @@ import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
 import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
 
-/** A value and its position in a JSON document. */
+/** A value with its path in the JSON document. */
 export interface LocatedValue {
   /** The path to the value, e.g. `data[3]`. */
   path: string;

@@ -36,7 +36,7 @@ export class JsonTokenizer {
     this.#resumeAt = this.position + 1;
   }
 
-  /** Continues at another position in the text. */
+  /** Continues at another position in the text, e.g. to read a value again. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;

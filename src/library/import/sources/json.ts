@@ -27,7 +27,7 @@ export async function* readJson(text: AsyncIterable<string>, options: JsonOption
   yield* reader.read(true);
 }
 
-/** Options for reading JSON. */
+/** What `readJson` needs: the format detector and the functions that it reports to. */
 export interface JsonOptions {
   detector: FormatDetector;
   /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */

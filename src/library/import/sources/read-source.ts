@@ -3,7 +3,7 @@ import { type JsonOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type Table } from './table.ts';
 
-/** Options for reading a source. */
+/** What `readSource` needs in addition to `readJson`. */
 export interface SourceOptions extends JsonOptions {
   /** Called once if the source is a table. */
   onTable(table: Table): void;

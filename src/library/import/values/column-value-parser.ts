@@ -45,7 +45,7 @@ export class ColumnValueParser {
   readonly unusedKeys: string[] = [];
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
-  /** True after `decideNotations`. */
+  /** True after `decideNotations`, i.e. in the second pass of the import, in which values are really parsed. */
   isDecided = false;
 
   constructor(now: number) {

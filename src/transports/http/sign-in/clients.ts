@@ -34,7 +34,7 @@ export interface ClientsOptions {
   /** The secret that encrypts registrations. All replicas share it. */
   secret: string;
   userAgent: string;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   /** Opens the HTTP agent that fetches metadata documents. The default agent only reaches public hosts. */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;

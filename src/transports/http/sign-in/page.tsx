@@ -5,7 +5,7 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { createPageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
-/** The content of the sign-in page. */
+/** What the sign-in page shows: the app, where it will return to, and the hidden form fields. */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;

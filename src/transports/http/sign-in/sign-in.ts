@@ -32,7 +32,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   /** The host of the service. The sign-in page asks for an API key of this service. */
   serviceHost: string;
   userAgent: string;
-  /** A monotonic clock, in milliseconds. */
+  /** A clock in milliseconds that is never set back, for measuring durations. */
   elapsed: () => number;
   /** Limits how many unknown keys an IP address may try. */
   keyAttempts: KeyAttempts;
