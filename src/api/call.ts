@@ -116,7 +116,7 @@ export interface Receipt {
 
 /** A response of the API. It may come from the cache. */
 export interface Answer {
-  /** The response body, parsed with the operation's schema. */
+  /** The response body after validation with the operation's schema. */
   value: unknown;
   /** The response body as received. Needed for views that show every field. */
   raw: unknown;
@@ -170,7 +170,7 @@ export function requestWithoutArguments(operation: Operation): ServiceRequest {
   return { fingerprint: createFingerprint(request), ...request };
 }
 
-/** Identifies a response in the cache. */
+/** Identifies a response in the cache of one API key. */
 export interface AnswerName {
   fingerprint: string;
   /**

@@ -238,7 +238,7 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
  * type in the response is not reliable.
  */
 export const readAds = (response: ListResponse) => readItems(AdAnswer, response);
-/** Parses the items of a collection as advertiser pages. */
+/** Parses the items of a collection as advertiser pages. See `readAds`. */
 export const readPages = (response: ListResponse) => readItems(PageAnswer, response);
 
 function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {

@@ -41,9 +41,9 @@ export interface FailureFacts {
   sent?: boolean | undefined;
   /** True if the service may have performed an earlier attempt of the call. */
   repeated?: true;
-  /** True if the operation costs credits. */
+  /** True if the operation costs credits. The failed call may then have been charged. */
   paid?: boolean | undefined;
-  /** True if the operation changes data on the service. */
+  /** True if the operation changes data on the service. The change may have happened despite the error. */
   writes?: boolean | undefined;
   /**
    * Names the part of this server's own storage that failed. Undefined for other failures. Requests of the call may

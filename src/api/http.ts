@@ -408,7 +408,7 @@ const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }
 const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
-/** Converts an undici error to an `AdLibraryError`. */
+/** Converts an undici error to an `AdLibraryError`, without URLs and response text that the error may contain. */
 function networkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {

@@ -22,9 +22,9 @@ interface Rules {
    */
   gated: boolean;
   /**
-   * Number of retries if the service may already have performed the call. A gated read is never retried, because the
-   * service may have charged for it. Adding an item to a collection is retried once, because adding the same item twice
-   * is harmless (API document, *Endpoints*, rule 1).
+   * Number of retries if the service may already have performed the call. A read that costs credits is never retried,
+   * because the service may have charged for it. Adding an item to a collection is retried once, because adding the
+   * same item twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
   /** True if the operation changes data on the service. */

@@ -27,7 +27,7 @@ import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './i
 interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
   cache: AnswerCache;
-  /** False if caching is turned off. */
+  /** False if caching is disabled in the settings. */
   isCached: boolean;
   keys: AcceptedKeys;
   /** Returns the current time in milliseconds since the Unix epoch. */

@@ -8,7 +8,7 @@ export interface InFlightOptions {
    * disconnected.
    */
   maxCallsEach: number;
-  /** Maximum number of calls in progress for all tenants together. */
+  /** Maximum number of calls in progress for all API keys together. */
   maxCalls: number;
   /**
    * How long a call may continue after its last caller has disconnected, in milliseconds. Equals the time limit of a

@@ -22,7 +22,7 @@ interface CallOptions {
   /** Writes to standard output. The promise resolves when the text has been written. */
   writeToStdout(text: string): Promise<void>;
   printStatus: PrintStatus;
-  /** Resolves on SIGINT or SIGTERM. */
+  /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
   /** After a stop request, how many milliseconds a call has to return a partial result. */
   drainMs: number;

@@ -38,14 +38,12 @@ export interface LibraryCommandOptions {
   log: Log;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
-  /** Writes to standard output. */
   writeToStdout(text: string): void;
-  /** Writes to standard error. */
   writeToStderr(text: string): void;
   printStatus: PrintStatus;
-  /** True if standard error is a terminal. */
+  /** True if standard error is a terminal, on which progress can be shown. */
   isTerminal: boolean;
-  /** Resolves on SIGINT or SIGTERM. */
+  /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
   /** After a stop request, how long to wait for responses in progress, in milliseconds. */
   drainMs: number;
@@ -310,7 +308,7 @@ function formatDatabaseContents({
   return `${database} holds ${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
 }
 
-/** Formats the report about one imported file. */
+/** Formats what happened to one imported file: counts, notes and problems. */
 export function formatImportReport({ name, columns, keys, formats, ...report }: ImportedFile): string {
   const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
   const counts = [

@@ -5,7 +5,7 @@ import { escapeControlCharacters } from '../logging/log.ts';
 
 /** Describes a command, or a group of commands. */
 interface CommandDescription {
-  /** The help text of the command. */
+  /** Text about the command in the output of `--help`. */
   description: string;
   /** The settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
@@ -15,7 +15,7 @@ interface CommandDescription {
   args?: readonly (readonly [form: string, help: string])[];
   /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
   options?: readonly (readonly [form: string, help: string, parse?: (text: string) => unknown])[];
-  /** Additional help text, shown after the options. */
+  /** More text for the output of `--help`, shown after the options. */
   details?: string;
   /** Examples for the help text. Tests parse all of them and run the first example of each command. */
   examples: readonly string[];

@@ -52,7 +52,7 @@ export async function serveHttp(
   const serviceTracker = trackService();
   let signIn: SignIn | undefined;
   const listeners = [
-    // Hash the tenant ids only if calls are logged, because hashing takes time.
+    // Hash the tenant ids (one per API key) only if calls are logged, because hashing takes time.
     isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(shared?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
     serviceTracker.onCall,

@@ -5,7 +5,7 @@ import type { Prices } from './prices.ts';
 export interface CreditAccount {
   /** Credits charged, as reported in the service's responses. */
   readonly spent: number;
-  /** Number of paid calls. */
+  /** Number of calls that the service charged for. */
   readonly calls: number;
   /** Estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count them as spent. */
   readonly uncertain: number;
@@ -13,7 +13,7 @@ export interface CreditAccount {
   readonly reserved: number;
   /** Sum of the lowest expected costs of all calls in progress. */
   readonly reservedAtLeast: number;
-  /** Number of paid calls in progress. */
+  /** Number of calls in progress that may be charged. */
   readonly paidInFlight: number;
   /** Credit balance reported in the service's latest response. */
   readonly remaining: number | undefined;

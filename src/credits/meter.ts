@@ -160,8 +160,8 @@ export function openMeter(service: Send, options: MeterOptions) {
       });
     },
     /**
-     * Adds the current balance to the receipt of a cached response. If the operation is not gated but has charged
-     * credits before, marks its errors as paid.
+     * Adds the current balance to the receipt (the recorded cost) of a cached response. If an operation that is
+     * normally free has charged credits before, marks its errors as paid.
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: Call,

@@ -61,9 +61,9 @@ const recheckAfterMs = 60_000;
  * Tracks the usage windows of API keys, i.e. the service's hourly and daily limits on credits. Uses the free `GET
  * /v1/credits` to add these limits to a 429 error, and the balance to a 402 error.
  *
- * If a gated call costs more credits than a window has left, the server refuses the call without sending it. After a
- * minute, the server requests `GET /v1/credits` again. If the response shows enough credits, or if no response arrives,
- * the call is sent.
+ * If a paid call costs more than the remaining credits of a window, the server refuses the call without sending it.
+ * After a minute, the server requests `GET /v1/credits` again. If the response shows enough credits, or if no response
+ * arrives, the call is sent.
  */
 export function trackUsageWindows(
   { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullWindows; now: () => number },

@@ -114,8 +114,8 @@ const maxCachedLanguages = 20_000;
 const decoder = new TextDecoder();
 
 /**
- * Creates the caches that all tenants share. Their keys are text hashes and stored objects, so a tenant cannot read
- * another tenant's data.
+ * Creates the caches that all tenants (API keys) share. Their keys are text hashes and stored objects, so a tenant
+ * cannot read another tenant's data.
  */
 const createAdMemory = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
@@ -124,7 +124,7 @@ const createAdMemory = () => ({
 type AdMemory = ReturnType<typeof createAdMemory>;
 
 /**
- * Creates an `AdRowReader` for each tenant. The reader caches facts between the tenant's calls.
+ * Creates an `AdRowReader` for each tenant (API key). The reader caches facts between the tenant's calls.
  * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
 export function createAdRowReaders(now: () => number) {
@@ -136,11 +136,11 @@ export function createAdRowReaders(now: () => number) {
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }
 
-/** Gives access to the row readers of all tenants. */
+/** The row readers of all tenants. Each tenant (API key) has its own. */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads one tenant's ads as table rows. Groups of nearly equal texts depend only on the stored ads and their order of
+ * Reads one user's ads as table rows. Groups of nearly equal texts depend only on the stored ads and their order of
  * arrival, so every process computes the same groups.
  */
 export class AdRowReader {
@@ -348,7 +348,7 @@ async function extendVariants(
   return page;
 }
 
-/** Builds the table rows of a stored ad. */
+/** Builds the table rows of a stored ad from its JSON. */
 function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, json: boolean): AdRows {
   const text = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
@@ -377,7 +377,7 @@ interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> 
 /** The rows of one ad in all tables that contain ads. */
 export interface AdRows {
   ad: AdRow;
-  /** The ad as the service sent it. */
+  /** The ad as the service sent it, with all of its fields. */
   originalAd: object;
   countries: Row<'ad_countries'>[];
   platforms: Row<'ad_platforms'>[];
@@ -415,7 +415,7 @@ export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
 }
 
-/** Replaces texts that contain placeholders with null. */
+/** Replaces texts that contain placeholders such as `{{product.name}}` with null. */
 const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
   headline: dropTemplate(headline),
   body: dropTemplate(body),

@@ -106,7 +106,7 @@ function describeOrder(order: ListingOrder | undefined) {
 
 const formatValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
 
-/** Formats the price of reading the remaining ads. */
+/** Formats what it costs to read the remaining ads, as a sentence. */
 function formatRest({ isStuck, rest }: Pick<IncompleteReading, 'isStuck' | 'rest'>): string {
   if (isStuck) return 'The service repeats its pages, so the rest cannot be read.';
   const { atLeast = 0, atMost } = rest ?? {};

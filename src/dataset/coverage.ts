@@ -116,7 +116,7 @@ export interface CoverageInput {
   rows?: readonly (readonly unknown[])[];
   /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
-  /** The ad fields that the SQL statement reads. */
+  /** The ad fields that the SQL statement of the result reads. */
   read?: ReadFields | undefined;
   /**
    * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
@@ -167,7 +167,7 @@ export function viewCoverage(input: CoverageInput): CoverageView {
 }
 
 /**
- * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
+ * Returns the coverage of a result that is not about ads, such as a list of stored searches. It contains only counts,
  * because missing ads do not affect such a result.
  */
 export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
@@ -203,8 +203,9 @@ function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Adver
 }
 
 /**
- * Determines from the text of an SQL statement which advertisers' ads it reads. The rows alone are not sufficient,
- * because a join or a condition may have removed exactly the ads that lack a field.
+ * Selects the advertisers whose missing fields are reported. If the SQL statement limits its rows to certain
+ * advertisers, these count even if they are not in the rows. A join or a condition may have removed exactly the ads
+ * that lack a field.
  */
 const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Advertisers, 'inRows'>): GapScope =>
   namedAdvertisers.size === 0 ? { inRows } : { named: new Set([...namedAdvertisers, ...(inRows ?? [])]) };

@@ -31,7 +31,7 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   truncatedCells: number;
   /** The ad fields that the SQL statement reads. */
   read: SqlExport['read'];
-  /** False if the SQL statement reads no ads, but only the tables of gatherings or months. */
+  /** False if the SQL statement reads no ads, but only the tables of stored searches or months. */
   isAboutAds: boolean;
   /**
    * The distinct values of the column `id` or `adId`. They may also be ids of other things than ads. Undefined if there

@@ -183,7 +183,7 @@ interface PagePosition {
 interface PartRun extends GatheringPart {
   /** True to request pages even if their responses are cached. */
   fresh: boolean;
-  /** Normalized ids of all ads in this part. */
+  /** Normalized ids of all ads that were read for this part. */
   ids: Set<string>;
   /** Ids on the pages that this call has read. An ad counts as new even if an earlier call has read it. */
   listedIds: Set<string>;

@@ -115,7 +115,7 @@ function findPartState(
   return { question, state: stored ? stored.state : createGathering(question, startedAt, order, fresh), stored };
 }
 
-/** Returns the search whose ads a gathering contains. */
+/** Returns the search (or collection) whose ads a gathering contains. */
 export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
   if (collectionId !== null) return { collectionId };
   if (parts.length === 0) return { filters: filters ?? {} };
@@ -201,7 +201,7 @@ const listReadParts = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Formats the number of matching ads for a search of which only some parts have a known total, e.g. `90 found in 2 of 3
+ * Formats the number of matching ads if only some parts of a split search have a known total, e.g. `90 found in 2 of 3
  * parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
@@ -228,8 +228,8 @@ export const hasAllIds = (gathering: Gathering): boolean =>
   listReadParts(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Maps each normalized ad id of a gathering to the sequence number of the last API response that may have contained the
- * ad.
+ * Maps each normalized ad id of a stored search to the sequence number of the last API response that may have contained
+ * the ad.
  */
 export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, number> {
   const orders = new Map<string, number>();
@@ -325,7 +325,7 @@ export interface Differences {
 /** For each counter of the service, the number of ads for which it rose and fell. */
 export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
 
-/** Returns the complete gathering of the same search that precedes `gathering`. */
+/** Returns the previous gathering (stored result) of the same search that was complete. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlierGatherings = contents.gatherings.filter(

@@ -12,7 +12,7 @@ export interface Label {
 }
 
 interface AdLabel extends Label {
-  /** The normalized id of the ad. */
+  /** Normalized id of the ad, i.e. in lower case. */
   adId: string;
   labelledAt: string;
 }
@@ -35,7 +35,6 @@ export const normalizeLabel = (text: string): string => sanitizeLine(text).norma
 export const buildLabelId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
 /** A label as it is stored. `at` is in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
-/** Creates the stored form of a label. */
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
 /**

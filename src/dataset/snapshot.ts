@@ -19,8 +19,8 @@ import {
 } from './tables.ts';
 
 /**
- * Gives access to SQL over the datasets of all tenants. The SQL engine is loaded when the first statement runs, because
- * most sessions never use it.
+ * Gives access to SQL over the datasets of all tenants (API keys). The SQL engine is loaded when the first statement
+ * runs, because most sessions never use it.
  */
 export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
@@ -50,7 +50,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
   };
 }
 
-/** Runs SQL over the dataset of one tenant. */
+/** Runs SQL over the dataset of one tenant (one API key). */
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
 /**

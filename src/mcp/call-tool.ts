@@ -65,8 +65,8 @@ export interface ToolCall extends Credentials {
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * How long the call has already waited for a free slot, in milliseconds. The waiting time counts against the call's
-   * deadline.
+   * How long the call has already waited for a free slot, because the number of concurrent calls is limited. In
+   * milliseconds. The waiting time counts against the call's deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
@@ -129,7 +129,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   });
 }
 
-/** A call to an existing tool. */
+/** A call whose tool exists and is enabled. */
 interface RunningCall {
   server: CallingContext;
   call: ToolCall;
@@ -265,7 +265,7 @@ const withoutLinks = ({ attachments = [], ...result }: FinishedResult): Finished
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** The result of a tool whose text is complete. */
+/** The result of a tool, with its data formatted as text. */
 type FinishedResult = ToolOutput & { text: string };
 
 /**

@@ -62,9 +62,9 @@ interface SpendQuestion {
   tool: Tool;
   input: Record<string, unknown>;
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
-  /** The estimated price of the call. */
+  /** The estimated price of the call, shown in the form. */
   price: PriceBounds;
-  /** The credit balance of the account. Undefined if unknown. */
+  /** The credit balance of the account, shown in the form. Undefined if unknown. */
   balance: number | undefined;
   /** True if the call may read several result pages, so that the user can also choose to read a single page. */
   canReadSeveralPages: boolean;

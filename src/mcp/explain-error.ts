@@ -316,7 +316,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, wasSent: boolean): string {
   const { charged, paid, writes, sent, storage } = failure;
   if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
-  // The receipt already covers requests that this tool call sent earlier.
+  // The receipt (what the call cost) already covers requests that this tool call sent earlier.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)

@@ -21,7 +21,10 @@ export interface ResultForm {
   output: OutputForm;
   links: boolean;
   pictures: boolean;
-  /** True if the client receives the board's tools, and the data that the board needs in results. */
+  /**
+   * True if the client can show the board, our interactive view. It then receives the board's tools, and the board's
+   * data in results.
+   */
   board: boolean;
   /** Maximum number of tokens in the text of a result. The data may have twice as many. */
   resultTokens: number;
@@ -57,7 +60,7 @@ interface Host {
   source?: string;
   /** The host version that we tested. Each entry sets either this field or `source`. */
   tried?: string;
-  /** Day on which the evidence was collected. */
+  /** Day on which the evidence was collected, because hosts change their behavior. */
   day: string;
 }
 

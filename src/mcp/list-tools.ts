@@ -18,7 +18,7 @@ export interface ListedTool {
 export interface ListOptions {
   /** False if results contain no structured data. The tool list then omits the output schemas. */
   withOutput: boolean;
-  /** False if the client cannot show the board. Defaults to true. */
+  /** False if the client cannot show the board, our interactive view. Defaults to true. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }

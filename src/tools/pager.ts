@@ -23,7 +23,7 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  /** Requests one page from the service. */
+  /** Requests one page from the service, or takes it from the cache. */
   fetch(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListAnswer<Heading>>;
 }
 
@@ -148,7 +148,7 @@ function fitPage<View, Heading>(
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
     const nextPosition: Partial<PagePosition> | undefined = to < total ? { shownCount: to } : nextPagePosition;
     const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // Showing more items of a cached page costs nothing.
+    // Showing more items of a cached service page costs nothing.
     const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
     const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
     const shownItems = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;

@@ -68,8 +68,8 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
    */
   example(ids: ExampleIds): Record<string, unknown>;
   /**
-   * Returns the data that the board needs. It is sent separately from the result, because some hosts drop structured
-   * data.
+   * Returns the data for the board, our interactive view. It is sent separately from the result, because some hosts
+   * drop structured data.
    */
   forBoard?(data: object, result: ToolOutput): object;
   input: Input;
@@ -190,7 +190,7 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
-  /** How long responses are cached, in milliseconds. */
+  /** How long responses are cached, in milliseconds. 0 if caching is disabled. */
   cacheMs: number;
   /** Maximum number of tokens in the text that the tool returns. */
   resultTokens: number;

@@ -265,7 +265,7 @@ interface SectionResult {
   /** Number of rows in the whole result. null if there are too many rows to count. */
   rows?: number | null;
   first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
-  /** Fields of ads that the section's SQL statement reads. */
+  /** Fields of ads that the section's SQL statement reads. Needed to find out which fields are incomplete. */
   read?: ReadFields | undefined;
   /** Sentences about incomplete searches that are already part of `problem`. Set only if the section has no rows. */
   statedNotes?: readonly string[];

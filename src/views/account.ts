@@ -209,7 +209,7 @@ const collectionFields = {
 } as const satisfies Record<string, SentField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
-/** A collection as returned by tools. */
+/** A collection as it appears in results. */
 export const CollectionView = z
   .looseObject({ id: z.string().describe('Id of the collection.'), ...buildShape(collectionFields) })
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });

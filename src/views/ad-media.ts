@@ -173,7 +173,7 @@ const cardFields = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
-/** Maximum number of carousel cards in a result. */
+/** Maximum number of carousel cards of an ad in a result. */
 const maxCards = 20;
 
 /**

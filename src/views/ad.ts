@@ -408,7 +408,7 @@ interface Row extends FormattedAd {
   number: number;
 }
 
-/** Cache of formatted ads, by ad. */
+/** Cache of formatted ads. See `textCache`. */
 export type AdTextCache = Map<AdView, FormattedAd>;
 
 function formatAdParts(ad: AdView, asOf: string | undefined, written: AdTextCache): FormattedAd {

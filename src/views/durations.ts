@@ -1,2 +1,2 @@
-/** One day in milliseconds. The browser code of the board also imports this file, so it must not import anything. */
+/** One day in milliseconds. Browser code imports this file too, so it must not import anything. */
 export const dayMs = 86_400_000;

@@ -59,7 +59,7 @@ export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { s
 
 const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
-/** Cuts an object to a token budget. */
+/** Cuts an object to a token budget. If something is missing, adds a note about how to get it. */
 function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
   if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
@@ -117,7 +117,7 @@ function cleanName(name: string): string {
 
 const plainName = /^[a-z][A-Za-z\d]*$/;
 
-/** Name of the field that says what is missing. */
+/** Name of the field that says which data is missing. */
 const missingName = '…';
 
 const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;

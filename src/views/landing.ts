@@ -45,7 +45,7 @@ export function parseLanding({ offerLink, cards }: Fields) {
   return { page: page.filter(Boolean).join(''), utm: readUtm(url) };
 }
 
-/** Maximum number of campaign parameters read from a link. */
+/** Maximum number of campaign parameters (`utm_…`) to read from a link. */
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
 
@@ -59,7 +59,7 @@ function readUtm({ searchParams }: URL): Record<string, string> | null {
   return values.size > 0 ? Object.fromEntries(values) : null;
 }
 
-/** Maximum number of nested redirects that are resolved. */
+/** Maximum number of nested redirects to resolve, because a crafted link could contain very many. */
 const maxWrappers = 5;
 
 /** Resolves all known redirects in a link and returns the URL of the target. */

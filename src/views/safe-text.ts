@@ -167,7 +167,7 @@ export const hashText = (text: string): number =>
 const maxHashedChars = 20_000;
 const minHash = 100_000;
 
-/** Computes the 32-bit FNV-1a hash of a text. */
+/** Computes the 32-bit FNV-1a hash of a text. Fast, but not suitable for security. */
 export function fnv1a(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

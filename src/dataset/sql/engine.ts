@@ -69,7 +69,7 @@ export class SqlEngine {
     this.#limits = limits;
   }
 
-  /** Creates a database with empty tables. */
+  /** Creates a database with empty tables. Memory is limited from the start. */
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
@@ -98,7 +98,7 @@ export class SqlEngine {
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
-  /** Adds rows to a table. */
+  /** Inserts rows into a table. Only possible before `lockDown`. */
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
@@ -265,7 +265,7 @@ export class SqlEngine {
     return cells;
   }
 
-  /** Returns the memory that SQLite uses, in bytes. */
+  /** Returns how much memory SQLite uses, in bytes. */
   readMemoryUsed(): number {
     const { capi, wasm } = this.#sqlite;
     const pointer = wasm.alloc(16);

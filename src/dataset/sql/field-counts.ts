@@ -20,10 +20,10 @@ type AdTable = keyof typeof mainColumns;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns, table);
 
-/** Columns that are set in every row. They are not counted as fields of an ad, because no ad lacks them. */
+/** Columns that are set in every row. They are not counted as ad fields, because no ad lacks them. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
-/** Tables that do not contain ads. */
+/** Tables without ads. Missing ads do not affect statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
 /** API fields that are columns of other tables, or that have a different name in the table `ads`. */
@@ -149,7 +149,7 @@ interface AdvertiserNames {
 interface Scope {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** Field counts by the name of the field. */
+  /** Cached field counts, by the name of the field. */
   fields: Map<string, ReadField>;
 }
 
@@ -282,7 +282,10 @@ export class FieldCounts {
     return (_, { values }) => (values & columnBit) !== 0n;
   }
 
-  /** Returns the keys of the advertisers to which a statement limits its rows, or an empty list if it does not. */
+  /**
+   * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if it reads all
+   * advertisers.
+   */
   #findNamedAdvertisers({ advertisers }: Literals): string[] {
     if (advertisers === undefined) return [];
     return [...this.#getAdvertiserKeys()].flatMap(([names, key]) =>

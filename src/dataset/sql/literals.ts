@@ -4,38 +4,38 @@
  * SQLite reports that. The text only says which advertisers and which JSON paths the statement names.
  */
 
-/** A text of a `LIKE` pattern, without the `%` at its ends. Upper and lower case do not matter. */
+/** The text of a `LIKE` pattern, without the `%` at its start and end. Case is ignored. */
 interface NamePattern {
   text: string;
   startsWithAny: boolean;
   endsWithAny: boolean;
 }
 
-/** The ids and names of the advertisers to which a condition limits the rows. */
+/** The ids and names of the advertisers to which a `WHERE` condition limits the rows. */
 interface AdvertiserCondition {
-  /** Ids and names, in lower case. */
+  /** Ids and names that must match exactly, in lower case. */
   texts: readonly string[];
   patterns: readonly NamePattern[];
 }
 
-/** The literals that say about which advertisers and fields a statement is. */
+/** The literals of an SQL statement that show which advertisers and fields it is about. */
 export interface Literals {
-  /** The condition that every row meets. Undefined if the statement may read ads of any advertiser. */
+  /** The condition on advertisers that every row meets. Undefined if the statement may read ads of any advertiser. */
   advertisers: AdvertiserCondition | undefined;
-  /** The first field of each path in JSON, such as `lastSeenAt` in `$.lastSeenAt`. */
+  /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
 }
 
-/** A token: a text, a name or number in lower case, or one or more characters of an operator. */
+/** A token of an SQL statement: a text, a name or number in lower case, or an operator. */
 interface Token {
   kind: 'text' | 'name' | 'operator';
   value: string;
 }
 
-/** Maximum number of tokens in a `WHERE` clause. A longer clause counts as one that names no advertiser. */
+/** Maximum number of tokens in a `WHERE` clause. A longer clause is not analyzed, as if it mentioned no advertiser. */
 const maxConditionTokens = 1000;
 
-/** Reads the literals of a statement. */
+/** Reads from an SQL statement which advertisers and JSON fields it is about. */
 export function readLiterals(sql: string): Literals {
   const jsonFields = new Set<string>();
   const condition: Token[] = [];
@@ -57,14 +57,14 @@ export function readLiterals(sql: string): Literals {
     else if (depth === 0 && isWord(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
     else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
   }
-  // With several SELECTs, the condition of one says nothing about the rows that another one reads.
+  // If there are several SELECTs, the condition of one of them does not limit the rows of the others.
   const isReadable = selects === 1 && condition.length <= maxConditionTokens;
   return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
 }
 
 /**
- * Reads to which advertisers a condition limits the rows. With `AND`, the parts that name no advertiser do not matter.
- * With `OR`, each part must name one, because the other rows could be about any advertiser.
+ * Determines to which advertisers a condition limits the rows. With `AND`, it is sufficient that one part limits them.
+ * With `OR`, every part must limit them, because the remaining rows could belong to any advertiser.
  */
 function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');
@@ -101,7 +101,7 @@ function splitCondition(tokens: readonly Token[], word: 'and' | 'or'): (readonly
   return parts;
 }
 
-/** Returns the tokens inside a pair of parentheses. Returns undefined if there is none around all tokens. */
+/** Returns the tokens inside a pair of parentheses. Returns undefined unless the parentheses enclose all tokens. */
 function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefined {
   if (!isOperator(tokens[0], '(')) return undefined;
   let depth = 0;
@@ -113,13 +113,13 @@ function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefin
   return undefined;
 }
 
-/** The functions that may be applied to a name in a comparison, and `IN`, which looks like a function. */
+/** Functions that may be applied to a name in a comparison. Also contains `IN`, because it looks like a function. */
 const harmlessFunctions = ['lower', 'upper', 'trim', 'in'];
 const comparisons = ['=', '==', 'in', 'like', 'is'];
 const digits = /^\d+$/;
 
 /**
- * Reads a comparison of the columns `pageName` or `pageId` with literals, such as `lower(pageName) IN ('acme', 'bolt')`.
+ * Reads a comparison of the column `pageName` or `pageId` with literals, e.g. `lower(pageName) IN ('acme', 'bolt')`.
  * Returns undefined for any other expression.
  */
 function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefined {
@@ -136,7 +136,7 @@ function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefin
   if (literals.length === 0) return undefined;
   if (usedComparisons[0]?.value !== 'like')
     return { texts: literals.map((literal) => literal.toLowerCase()), patterns: [] };
-  // Patterns are only compared with names.
+  // `LIKE` patterns are supported only for names, not for ids.
   if (tokens.some((token) => isWord(token, 'pageid'))) return undefined;
   const patterns = literals.flatMap((literal) => parseNamePattern(literal) ?? []);
   return patterns.length === 1 ? { texts: [], patterns } : undefined;
@@ -147,20 +147,22 @@ const isWord = (token: Token | undefined, ...words: string[]): boolean =>
 const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
   token?.kind === 'operator' && operators.includes(token.value);
 
-/** Returns the first field of a path such as `$.page.pageName`. Returns undefined for any other text. */
+/** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
 function readFirstField(text: string): string | undefined {
   const [, quoted, unquoted] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
   return quoted ?? unquoted;
 }
 
-/** Parses a pattern that has no wildcards but `%` at its ends. Returns undefined for any other pattern. */
+/**
+ * Parses a `LIKE` pattern whose only wildcards are `%` at the start or end. Returns undefined for any other pattern.
+ */
 function parseNamePattern(pattern: string): NamePattern | undefined {
   const [, before = '', text = '', after = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
   return { text: text.toLowerCase(), startsWithAny: before !== '', endsWithAny: after !== '' };
 }
 
-/** Returns whether a condition includes an advertiser. */
+/** Returns true if an advertiser's id or name meets a condition. */
 export function includesAdvertiser(
   { texts, patterns }: AdvertiserCondition,
   { pageId, pageName }: { pageId: string | null; pageName: string | null },
@@ -169,18 +171,21 @@ export function includesAdvertiser(
   return patterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
 }
 
-/** Returns whether a name matches a pattern. */
+/** Returns true if a name matches a `LIKE` pattern. */
 function matchesPattern(name: string, { text, startsWithAny, endsWithAny }: NamePattern): boolean {
   const lowerName = name.toLowerCase();
   if (startsWithAny) return endsWithAny ? lowerName.includes(text) : lowerName.endsWith(text);
   return endsWithAny ? lowerName.startsWith(text) : lowerName === text;
 }
 
-/** Matches one token after another. The groups are a text, a name in quotes, a name or number, and an operator. */
+/**
+ * Matches one token of an SQL statement at a time. The groups are a text, a name in each kind of quotes, a name or
+ * number, and an operator.
+ */
 const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
-/** Yields the tokens of a statement, without spaces and comments. */
+/** Yields the tokens of an SQL statement, without white space and comments. */
 function* readTokens(sql: string): Generator<Token> {
   for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;

@@ -12,7 +12,10 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/** A snapshot of a tenant's dataset. If two snapshots of a tenant have the same version, they contain the same rows. */
+/**
+ * A snapshot of the dataset of one tenant (API key). If two snapshots of a tenant have the same version, they contain
+ * the same rows.
+ */
 export interface Snapshot {
   tenantId: string;
   version: string;
@@ -41,7 +44,7 @@ export interface SqlExport {
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads. */
   read?: Batch['read'];
-  /** False if the statement reads no ads, but only the tables of gatherings or months. */
+  /** False if the statement reads no ads, but only the tables of stored searches or months. */
   isAboutAds: boolean;
 }
 
@@ -73,8 +76,8 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 const loadTimeoutMs = 20_000;
 
 /**
- * Runs SQL statements in worker threads. Each worker has loaded one version of one tenant's dataset, so tenants share
- * no memory and no statement reads outdated tables.
+ * Runs SQL statements in worker threads. Each worker has loaded one version of the dataset of one tenant (API key).
+ * Tenants therefore share no memory, and no statement reads outdated tables.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;

@@ -52,13 +52,13 @@ export const engineLimits = {
  */
 export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
 
-/** Limits of query results. */
+/** Limits of a query result, which keep it small enough for a model. */
 export const resultLimits = {
   /** Maximum length of a statement, in characters. */
   sqlChars: 20_000,
   rows: 50,
   cell: 160,
-  /** Rows are counted up to this number. */
+  /** Maximum number of rows to count. A result with more rows reports an unknown number. */
   countedRows: 100_000,
   /** Maximum number of characters in all cells of a result. Rows beyond this limit are counted but not returned. */
   chars: 2_000_000,
@@ -79,7 +79,7 @@ export interface ReadFields {
   adsByAdvertiser: ReadonlyMap<string, number>;
   /** The fields that the statement reads. An ad with several values for a field, such as countries, is counted once. */
   fields: readonly ReadField[];
-  /** Keys of the advertisers whose names or ids appear in the statement's comparisons. */
+  /** Keys of the advertisers to which the statement limits its rows. Empty if it may read ads of any advertiser. */
   namedAdvertisers: ReadonlySet<string>;
 }
 
@@ -92,7 +92,7 @@ export interface ReadField {
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
 
-/** The result of a statement. */
+/** The result of an SQL statement, with as many rows as the limits allow. */
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];

@@ -12,8 +12,8 @@ import {
 } from './statement.ts';
 
 /**
- * Data that the pool passes to this worker. A worker contains the tables of one tenant. When the tables are outdated,
- * the pool empties them or terminates the worker.
+ * Data that the pool passes to this worker. A worker contains the tables of one tenant (API key). When the tables are
+ * outdated, the pool empties them or terminates the worker.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
