@@ -48,8 +48,8 @@ function startPlugin(
   return connectCommand('v1', { command, args: args.map(fillIn), env: Object.fromEntries(values), cwd });
 }
 
-// The rules of https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md, sections 5 and 7.2.1. Both
-// schemas are closed: a client reports every other field.
+// The rules of https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md, sections 5 and 7.2.1, and of
+// the two schemas that its `$schema` fields name. Both schemas are closed: a client reports every other field.
 const agentPluginSchema = z.strictObject({
   $schema: z.literal('https://agent-plugins.org/schemas/1.0.0/plugin.schema.json'),
   name: z
@@ -74,9 +74,14 @@ const agentServersSchema = z.strictObject({
     z.string(),
     z.strictObject({
       type: z.literal('stdio'),
-      command: z.string().min(1),
+      // A bare name or a path in the plugin. A client does not start shell commands and absolute paths.
+      command: z.string().regex(/^(?:\.\/.+|[^/\\\s]+)$/),
       args: z.array(z.string()).optional(),
       env: z.record(z.string().regex(/^(?!PLUGIN_(?:ROOT|DATA)$)/), z.string()).optional(),
+      cwd: z
+        .string()
+        .regex(/^(?:\.\/|\$\{PLUGIN_(?:ROOT|DATA)\}(?:\/|$))/)
+        .optional(),
     }),
   ),
 });
@@ -146,9 +151,19 @@ test('each plugin is small and contains the server, the skill and a README', () 
   }
 });
 
-test('the skill in each plugin has the same name as its folder', () => {
-  for (const { files } of plugins.values())
-    expect(strFromU8(files['skills/ad-research/SKILL.md'] as Uint8Array)).toMatch(/^---\nname: ad-research\n/);
+test('the skill in each plugin conforms to the Agent Skills specification', () => {
+  // The rules of https://agentskills.io/specification. A host skips a skill whose name differs from its folder.
+  for (const { files } of plugins.values()) {
+    const skill = strFromU8(files['skills/ad-research/SKILL.md'] as Uint8Array);
+    const [, frontmatter = ''] = /^---\n(.*?)\n---\n/s.exec(skill) ?? [];
+    const fields = frontmatter.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2));
+    const { name, description, ...otherFields } = Object.fromEntries(fields);
+    expect(name).toBe('ad-research');
+    expect(description.length).toBeGreaterThan(0);
+    expect(description.length).toBeLessThanOrEqual(1024);
+    for (const field of Object.keys(otherFields))
+      expect(['license', 'compatibility', 'metadata', 'allowed-tools']).toContain(field);
+  }
 });
 
 test('the Agent Plugin contains no API key and starts with demo data', async () => {
