@@ -12,7 +12,7 @@ import type { CallEvent, Log, OnCall } from '../logging/log.ts';
 import { getToolName } from '../tools/catalog.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { clampLines, quoteUntrusted } from '../views/tokens.ts';
+import { clampBytes, clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { OpenCalls } from './caller-context.ts';
 import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
@@ -276,7 +276,7 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
   const result = await tool.run(input, context);
   const { resultTokens, resultBytes } = context;
   const { data, text = clampLines(tool.render?.(data, input, context) ?? '', resultTokens) } = result;
-  return { ...result, text: clampLines(text, Number.POSITIVE_INFINITY, resultBytes) };
+  return { ...result, text: clampBytes(text, resultBytes) };
 }
 
 /**

@@ -185,22 +185,40 @@ const maxGuesses = 4;
 /**
  * Cuts a text at a line break and appends how many characters are missing. This is the last resort if the budget is
  * smaller than a single item.
- * @param maxBytes maximum number of UTF-8 bytes; unlimited by default
  */
-export function clampLines(text: string, budget: number, maxBytes?: number): string {
-  if (fitsWithin(text, budget) && measureStartWithinBytes(text, maxBytes) === text.length) return text;
-  const end = Math.min(
-    measureFittingStart(text, budget - noteTokens),
-    measureStartWithinBytes(text, maxBytes && maxBytes - noteBytes),
-  );
-  const border = text.lastIndexOf('\n', end);
-  const cutText = maxBytes === undefined ? text : text.slice(0, end);
-  const keptText = border > 0 ? text.slice(0, border) : truncate(cutText, budget - noteTokens);
-  return `${keptText}\n(cut to fit: ${text.length - keptText.length} more characters)`;
+export function clampLines(text: string, budget: number): string {
+  if (fitsWithin(text, budget)) return text;
+  const border = text.lastIndexOf('\n', measureFittingStart(text, budget - noteTokens));
+  const keptText = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
+  return `${keptText}\n${formatCutNote(text.length - keptText.length)}`;
 }
 
 const noteTokens = 16;
+const formatCutNote = (missingChars: number) => `(cut to fit: ${missingChars} more characters)`;
+
+/**
+ * Shortens a text to a number of UTF-8 bytes and states how many characters are missing. Keeps the last paragraph,
+ * because a list ends with its cursor. This is a last resort for a single item in a script with many bytes per token.
+ */
+export function clampBytes(text: string, maxBytes: number): string {
+  if (measureStartWithinBytes(text, maxBytes) === text.length) return text;
+  const lastParagraph = text.slice(Math.max(0, text.lastIndexOf('\n\n')));
+  const footer = Buffer.byteLength(lastParagraph) <= maxBytes / 4 ? lastParagraph : '';
+  const end = measureStartWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes);
+  const lineEnd = text.lastIndexOf('\n', end);
+  // Most lines are short. If a single long line takes up the space, keep the beginning of that line.
+  const keptText = text.slice(0, lineEnd > end / 2 ? lineEnd : findBorderBefore(text, end));
+  const missingChars = text.length - footer.length - keptText.length;
+  return `${keptText}${closeQuote(keptText)}\n${formatCutNote(missingChars)}${footer}`;
+}
+
 const noteBytes = 80;
+
+/** Returns the end of a quoted text if a cut removed it. A quoted text never contains a quotation mark or a line feed. */
+function closeQuote(text: string): string {
+  const lastLine = text.slice(text.lastIndexOf('\n') + 1);
+  return lastLine.split('"').length % 2 === 0 ? '…"' : '';
+}
 
 /** Returns the length of the longest prefix of a text with at most `maxBytes` UTF-8 bytes. */
 function measureStartWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { chooseResultForm, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
@@ -253,6 +254,43 @@ upstreamTest.for(words)('ads of "%s" fit the bytes that each host accepts', asyn
     }
   }
 });
+
+/** Words in scripts with many bytes per estimated token, and characters that the estimate does not know well. */
+const costlyWords = fc.oneof(
+  fc.constantFrom('ప్రకటన ', 'მოსწავლე ', 'հայտարարություն', 'อ', 'ట్', '😀', '👨‍👩‍👧‍👦', '広告', 'பயன்பாடு ', 'слово'),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 4 }),
+);
+const costlyText = fc
+  .tuple(fc.array(costlyWords, { minLength: 1, maxLength: 3 }), fc.integer({ min: 1, max: 30_000 }))
+  .map(([words, length]) => words.join('').repeat(Math.ceil(length / words.join('').length)));
+
+upstreamTest(
+  'a page of one ad in any script keeps its cursor and its cost for each host',
+  async ({ upstream, server }) => {
+    const clients = await Promise.all(
+      limitedHosts.map(async ({ name, maxResultBytes }) => ({
+        call: (await server.connectAs('svc_live_test', name, {})).call,
+        maxResultBytes,
+      })),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({ body: costlyText, headline: costlyText, linkDescription: costlyText }),
+        fc.constantFrom('brief', 'full'),
+        fc.constantFrom(...clients),
+        async (texts, detail, { call, maxResultBytes }) => {
+          upstream.respondWith(json({ items: [{ id: '1', ...texts }], cursor: 'next', hasMore: true }));
+          const { raw, text } = await call('search_ads', { detail, limit: 1, fresh: true });
+          expect(countBytes(readTexts(raw as Called))).toBeLessThanOrEqual(maxResultBytes);
+          expect(text).toMatch(/ with cursor:\n\S+\nCredits: /);
+          // Every quoted text is closed, so the lines of the server after it are outside of the quotes.
+          for (const line of text.split('\n')) expect(line.split('"').length % 2, line.slice(-40)).toBe(1);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  },
+);
 
 freshServiceTest().for([...outputSettings])(
   'AD_LIBRARY_OUTPUT=%s does not change the size limit of an MCP host',
