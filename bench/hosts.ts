@@ -24,6 +24,10 @@ const hostRows: { title: string; output: string; tried?: string; day: string }[]
   readFileSync(hostsFile, 'utf8'),
 );
 
+/** The maximum number of tokens of ten ads, and the maximum number of tokens that a host adds to them. */
+const maxListTokens = 2200;
+const maxAddedTokens = 250;
+
 const args = process.argv.slice(2);
 const chosen = args.filter((arg) => !arg.startsWith('-'));
 const ids = chosen.length > 0 ? chosen : Object.keys(hostsUnderTest);
@@ -136,20 +140,31 @@ function testHost(id: string, host: HostUnderTest): HostResult {
       node,
     ];
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 2 ** 28 });
-    try {
-      const run: Measured & { version: string; missingTools: string[]; output: string } = JSON.parse(stdout);
-      const { version, missingTools, output, ...measured } = run;
-      if (process.env.KEEP_RUNS === 'true') process.stderr.write(output);
-      result.version = version;
-      result.setups.push(setup);
-      result.measured ??= measured;
-      const problems = findProblems(host, measured, missingTools).map((problem) => `${setup}: ${problem}`);
-      result.problems.push(...problems);
-    } catch {
+    const run = parseRun(stdout);
+    if (run === undefined) {
       result.problems.push(`${setup}: the run failed: ${stderr.trim().split('\n').at(-1)}`);
+      continue;
     }
+    const { version, missingTools, output, ...measured } = run;
+    if (process.env.KEEP_RUNS === 'true') process.stderr.write(output);
+    result.version = version;
+    result.setups.push(setup);
+    result.measured ??= measured;
+    const problems = findProblems(host, measured, missingTools).map((problem) => `${setup}: ${problem}`);
+    result.problems.push(...problems);
   }
   return result;
+}
+
+/** Parses the output of `run-host.ts`. Returns undefined if the run failed and its output is not JSON. */
+function parseRun(
+  stdout: string,
+): (Measured & { version: string; missingTools: string[]; output: string }) | undefined {
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Compares the result of a run with what `src/mcp/hosts.json` and `catalog.ts` say about the host. */
@@ -159,8 +174,38 @@ function findProblems(host: HostUnderTest, measured: Measured, missingTools: rea
     ...missingTools.map((tool) => `the model was not offered ${tool}`),
     ...(measured.sent === row?.output ? [] : [`the server sent ${measured.sent}, and hosts.json says ${row?.output}`]),
     ...(measured.read === 'text' ? [] : [`the model read ${measured.read} of the list, and not the text alone`]),
-    ...(measured.pictures === host.pictures ? [] : [`a picture was ${measured.pictures}, expected: ${host.pictures}`]),
+    ...findOutcomeProblems(host.expected, measured),
+    ...findSizeProblems(measured),
     ...(measured.readsErrors ? [] : ['the model did not read the error']),
     ...(measured.readsFileLocation ? [] : ['the model did not learn where the report is']),
+  ];
+}
+
+/** Compares what the model received with the expectations in `catalog.ts`. */
+function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Measured): string[] {
+  const { pictures, links = 'left out by the server', instructions, tools } = expected;
+  const hasExpectedTools =
+    tools === 'all'
+      ? measured.tools === measured.listedTools && measured.repeatedTools === 0
+      : measured.tools < measured.listedTools;
+  const { tools: count, listedTools, repeatedTools } = measured;
+  return [
+    ...(measured.pictures === pictures ? [] : [`a picture was ${measured.pictures}, expected: ${pictures}`]),
+    ...(measured.links === links ? [] : [`a link was ${measured.links}, expected: ${links}`]),
+    ...(measured.instructions === instructions
+      ? []
+      : [`of the instructions, the model received: ${measured.instructions}, expected: ${instructions}`]),
+    ...(hasExpectedTools
+      ? []
+      : [`the model received ${count} of ${listedTools} tools, ${repeatedTools} of them twice, expected: ${tools}`]),
+  ];
+}
+
+function findSizeProblems({ sentTokens, listTokens }: Measured): string[] {
+  return [
+    ...(sentTokens <= maxListTokens ? [] : [`the server sent ten ads in ${sentTokens} tokens`]),
+    ...(listTokens <= sentTokens + maxAddedTokens
+      ? []
+      : [`the host passed on ${sentTokens} tokens of ten ads as ${listTokens} tokens`]),
   ];
 }

@@ -33,6 +33,22 @@ interface Setup {
 /** What happened to the picture of a result on its way to the model. */
 export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
 
+/** What happened to the link to a file on its way to the model. */
+export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
+
+/** How much of the server's instructions the model receives. */
+export type InstructionsOutcome = 'whole' | 'beginning' | 'none';
+
+/** What the model of a host is expected to receive. */
+interface Expectations {
+  pictures: PictureOutcome;
+  /** Default: `left out by the server`. */
+  links?: LinkOutcome;
+  instructions: InstructionsOutcome;
+  /** Whether the model receives all tools at once, or only tools that it searched for. */
+  tools: 'all' | 'found by a search';
+}
+
 export interface HostUnderTest {
   /** Title of the host in `src/mcp/hosts.json`. */
   title: string;
@@ -44,8 +60,7 @@ export interface HostUnderTest {
   program: string;
   variables(environment: Environment): Record<string, string>;
   setups(environment: Environment): { command: Setup; plugin?: Setup };
-  /** What this host is expected to do with pictures. */
-  pictures: PictureOutcome;
+  expected: Expectations;
 }
 
 const question = 'Research ads';
@@ -110,7 +125,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         run: ['-p', question, '--allowedTools', 'mcp__plugin_ad-library_ad-library'],
       },
     }),
-    pictures: 'a picture',
+    expected: { pictures: 'a picture', links: 'a link', instructions: 'whole', tools: 'found by a search' },
   },
   codex: {
     title: 'Codex',
@@ -146,7 +161,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         },
       };
     },
-    pictures: 'a picture',
+    expected: { pictures: 'a picture', instructions: 'whole', tools: 'found by a search' },
   },
   copilot: {
     title: 'Copilot CLI',
@@ -175,7 +190,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         },
       };
     },
-    pictures: 'dropped',
+    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
   gemini: {
     title: 'Gemini CLI',
@@ -208,7 +223,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         },
       };
     },
-    pictures: 'a picture',
+    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   opencode: {
     title: 'opencode',
@@ -218,7 +233,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     setups: (environment) => ({
       command: { files: { './opencode.json': openCodeConfig(environment) }, run: ['run', question] },
     }),
-    pictures: 'a picture',
+    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   kilo: {
     title: 'Kilo CLI',
@@ -230,7 +245,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     setups: (environment) => ({
       command: { files: { './kilo.json': openCodeConfig(environment) }, run: ['run', '--auto', question] },
     }),
-    pictures: 'a picture',
+    expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
   qwen: {
     title: 'Qwen Code',
@@ -250,7 +265,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         run: ['--auth-type', 'openai', '--approval-mode', 'yolo', '-p', question],
       },
     }),
-    pictures: 'dropped',
+    expected: { pictures: 'left out by the server', instructions: 'whole', tools: 'found by a search' },
   },
   cline: {
     title: 'Cline CLI',
@@ -271,7 +286,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         run: ['-P', 'openai', '-m', 'scripted-model', '-t', '100', question],
       },
     }),
-    pictures: 'left out by the server',
+    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
   continue: {
     title: 'Continue CLI',
@@ -290,6 +305,6 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
       };
     },
-    pictures: 'left out by the server',
+    expected: { pictures: 'left out by the server', instructions: 'none', tools: 'all' },
   },
 };

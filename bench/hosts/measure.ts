@@ -1,5 +1,5 @@
 import { encode } from 'gpt-tokenizer';
-import type { PictureOutcome } from './catalog.ts';
+import type { InstructionsOutcome, LinkOutcome, PictureOutcome } from './catalog.ts';
 import { listMessages, listOfferedTools, type ModelRequest } from './scripted-model.ts';
 
 /** A recorded MCP message between a host and the server. */
@@ -26,9 +26,15 @@ export interface Measured {
   pictures: PictureOutcome;
   /** True if the model received the text of an error. */
   readsErrors: boolean;
+  /** What happened to the link to a report. */
+  links: LinkOutcome;
+  /** Number of tools that the server listed. */
+  listedTools: number;
   /** Number of our tools whose schemas the model received during the run. */
   tools: number;
-  instructions: 'whole' | 'beginning' | 'none';
+  /** Number of our tools that one request to the model contains more than once. */
+  repeatedTools: number;
+  instructions: InstructionsOutcome;
   /** True if the model received the location of a report. */
   readsFileLocation: boolean;
   /** True if the host listed the resources again after the server announced a new report. */
@@ -49,7 +55,7 @@ export function measureRun({ requests, messages, toolNames }: Run): Measured {
   const calls = pairCalls(messages);
   const resultTexts = toolNames.map((name) => calls.get(name)?.text);
   const [list, view, error, report] = findResults(requests, resultTexts);
-  const [listName = '', viewName = ''] = toolNames;
+  const [listName = '', viewName = '', , reportName = ''] = toolNames;
   const sentList = calls.get(listName);
   const { clientName, revision } = findClient(messages);
   const all = JSON.stringify(requests.map(({ body }) => body));
@@ -62,7 +68,8 @@ export function measureRun({ requests, messages, toolNames }: Run): Measured {
     sentTokens: encode(sentList?.text ?? '').length,
     pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
     readsErrors: error !== undefined,
-    tools: countListedTools(requests, messages),
+    links: findLinkOutcome(report, calls.get(reportName)),
+    ...countTools(requests, messages),
     instructions: findInstructions(messages, all),
     readsFileLocation: /ads(?:-\d+)?\.html/.test(report ?? ''),
     followsAnnouncements: followsAnnouncement(messages),
@@ -76,6 +83,8 @@ interface CallResult {
   text: string;
   data?: string;
   hasPicture: boolean;
+  /** URI of the link to a file. Undefined if the result has none. */
+  linkUri: string | undefined;
 }
 
 /** Returns for each tool the result of its first call. */
@@ -90,6 +99,7 @@ function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult
       text: content.map(({ text }) => text ?? '').join('\n'),
       ...(structuredContent && { data: JSON.stringify(structuredContent) }),
       hasPicture: content.some(({ type }) => type === 'image'),
+      linkUri: content.find(({ type }) => type === 'resource_link')?.uri,
     });
   }
   return results;
@@ -98,6 +108,7 @@ function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult
 interface Content {
   type: string;
   text?: string;
+  uri?: string;
 }
 
 /**
@@ -153,13 +164,29 @@ function findPictureOutcome(message: string | undefined, wasSent: boolean): Pict
   return base64.test(message) ? 'base64 text' : 'dropped';
 }
 
-/** Counts how many of our tools the host offered to its model. Many hosts prefix the tool names. */
-function countListedTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]): number {
+/**
+ * Finds out whether the model received the link to a file. The text of the result contains the URI as well, so the
+ * message with a link contains the URI more often than the text.
+ */
+function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutcome {
+  if (result?.linkUri === undefined) return 'left out by the server';
+  const countUris = (text: string) => text.split(result.linkUri ?? '').length - 1;
+  return countUris(message) > countUris(result.text) ? 'a link' : 'dropped';
+}
+
+/** Counts the tools that the server listed and that the model received. Many hosts prefix the tool names. */
+function countTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]) {
   const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
-  const ownNames = new Set(lists.map(({ name }: { name: string }) => name));
-  const offered = new Set(requests.flatMap(listOfferedTools).map(({ name }) => name));
-  const isOffered = (own: string) => [...offered].some((name) => new RegExp(`(?:^|[^a-z])${own}$`).test(name));
-  return [...ownNames].filter(isOffered).length;
+  const ownNames = [...new Set(lists.map(({ name }: { name: string }) => name))];
+  const isOwn = (own: string, name: string) => new RegExp(`(?:^|[^a-z])${own}$`).test(name);
+  const offeredNames = requests.map((request) => listOfferedTools(request).map(({ name }) => name));
+  return {
+    listedTools: ownNames.length,
+    tools: ownNames.filter((own) => offeredNames.flat().some((name) => isOwn(own, name))).length,
+    repeatedTools: ownNames.filter((own) =>
+      offeredNames.some((names) => names.filter((name) => isOwn(own, name)).length > 1),
+    ).length,
+  };
 }
 
 function findClient(messages: readonly RecordedMessage[]) {
@@ -173,7 +200,7 @@ function findClient(messages: readonly RecordedMessage[]) {
   return infos.at(-1) ?? { clientName: 'unknown', revision: 'unknown' };
 }
 
-function findInstructions(messages: readonly RecordedMessage[], all: string): Measured['instructions'] {
+function findInstructions(messages: readonly RecordedMessage[], all: string): InstructionsOutcome {
   const instructions: string = messages.find(({ message }) => message.result?.instructions)?.message.result
     .instructions;
   if (instructions === undefined) return 'none';

@@ -14,11 +14,17 @@ export interface HostResult {
   problems: string[];
 }
 
+const header = [
+  ...['host', 'tried', 'added by', 'connects as', 'the model reads', 'ten ads in tokens (of the server)'],
+  ...['picture', 'link to a file', 'tools listed', 'instructions', 'lists a new report'],
+];
+
 /** Formats the results of all hosts as the Markdown table in docs/host-evidence.md. */
 export function formatResults(results: Readonly<Record<string, HostResult>>): string {
   const rows = Object.values(results).map(({ title, version, day, setups, measured }) => {
-    if (measured === undefined) return [`${title} ${version}`, day, 'did not run', '', '', '', '', '', ''];
-    const { clientName, revision, read, listTokens, sentTokens, pictures, tools, instructions } = measured;
+    if (measured === undefined) return [`${title} ${version}`, day, 'did not run', ...header.slice(3).map(() => '')];
+    const { clientName, revision, read, listTokens, sentTokens, pictures, links, tools, listedTools, instructions } =
+      measured;
     return [
       `${title} ${version}`,
       day,
@@ -27,14 +33,11 @@ export function formatResults(results: Readonly<Record<string, HostResult>>): st
       read,
       `${listTokens} (${sentTokens})`,
       pictures,
-      `${tools}`,
+      links,
+      `${tools} of ${listedTools}`,
       instructions,
       measured.followsAnnouncements ? 'yes' : 'no',
     ];
   });
-  const header = [
-    ...['host', 'tried', 'added by', 'connects as', 'the model reads', 'ten ads in tokens (of the server)'],
-    ...['picture', 'tools listed', 'instructions', 'lists a new report'],
-  ];
   return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
