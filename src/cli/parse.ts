@@ -65,13 +65,14 @@ const importHelp = `
 Formats. The import recognises them by content, and "library formats" lists
 them. Files may be compressed (.gz, .zip), and of a workbook (.xlsx) the import
 reads the first sheet:
-  JSON    ads and pages in the shapes of the API, ads of the Meta Ad Library,
-          or rows that export_ads wrote: JSON Lines, a list, an answer of a
-          service around a list, or one record; on one line or on many
-  tables  with commas, semicolons, tabs or bars: ads of the Meta Ad Library
-          (column ad_archive_id), your own ads (column headline or body;
-          docs/archive.md lists the other columns), or rows that export_ads
-          wrote
+  JSON    ads of the ad libraries of Meta, Google, TikTok and LinkedIn, ads and
+          pages in the shapes of the API, or rows that export_ads wrote: JSON
+          Lines, a list, an answer of a service around a list, or one record;
+          on one line or on many
+  tables  with commas, semicolons, tabs or bars: ads of the same four ad
+          libraries, exports of Meta Ads Manager, your own ads (column headline
+          or body; docs/archive.md lists the other columns), or rows that
+          export_ads wrote
 
 A record replaces an earlier record with the same id. Records that cannot be
 used are skipped. The report names their line or path and the reason, the recognised

@@ -158,7 +158,7 @@ export async function buildGatherOutput(
       },
     }),
     summary: joinLines([
-      changes && formatDifferences(previousGathering.gatheredAt, changes),
+      changes && formatDifferences(previousGathering.gatheredAt, changes, gathering.filters),
       formatSummary(rows),
       oneDay,
     ]),

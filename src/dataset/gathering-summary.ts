@@ -1,4 +1,4 @@
-import { type DatasetContents, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { findSeenDays, formatMinute, formatSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/lists.ts';
 import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
@@ -45,16 +45,26 @@ export async function readGatheredRows(ids: ReadonlySet<string>, contents: Datas
 export function formatDifferences(
   previousReadingAt: number,
   { newIds, updatedIds, goneIds, counters }: Differences,
+  filters: Gathering['filters'],
 ): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
   return joinLines([
     `Since the last complete gathering of ${formatMinute(previousReadingAt)}: ${counts}.`,
     formatIdsLine('New', newIds),
     formatIdsLine('Changed', updatedIds),
-    formatIdsLine('No longer listed (they may still be running)', goneIds),
+    formatIdsLine(formatGoneTitle(filters), goneIds),
     formatCounterChanges(counters),
   ]);
 }
+
+/**
+ * Returns the title of ads that a search no longer lists. With most filters, these ads may still be running. They have
+ * ended if the search finds only running ads, or the ads of a question, from which a complete import removes gone ads.
+ */
+export const formatGoneTitle = (filters: Gathering['filters']): string =>
+  filters?.question === undefined && filters?.active !== true
+    ? 'No longer listed (they may still be running)'
+    : 'No longer listed';
 
 const maxIdsInText = 12;
 

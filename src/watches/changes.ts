@@ -1,3 +1,4 @@
+import { formatGoneTitle } from '../dataset/gathering-summary.ts';
 import { findLastAnswers } from '../dataset/gatherings.ts';
 import { buildReportCard } from '../reports/card.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
@@ -81,7 +82,7 @@ export function collectNews(
     createGroup('Changed', namedChangedIds, updatedIds, (item) =>
       formatChanges(lastAnswerOrders?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
-    createGroup('No longer listed (they may still be running)', namedGoneIds, gathering.complete ? goneIds : []),
+    createGroup(formatGoneTitle(gathering.filters), namedGoneIds, gathering.complete ? goneIds : []),
   ].filter(({ total }) => total > 0);
 }
 

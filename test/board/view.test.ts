@@ -239,3 +239,21 @@ inChromium('Text variants on the ad board', () => {
     expect(await board.locator('.variants:visible').count()).toBe(0);
   });
 });
+
+inChromium('The ad board with ads of several ad libraries', () => {
+  const libraries = ['meta', 'google', 'linkedin'];
+  const boards = boardTest((mediaUrl) =>
+    createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, adLibrary: libraries[index % 3] })),
+  );
+
+  test('the facet of ad libraries filters the ads by their library', async () => {
+    const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 30, maxCredits: 50 } });
+    await waitForAdCount(shown, '30 ads');
+    await getChip(shown, 'LinkedIn').click();
+    await waitForAdCount(shown, '10 of 30 ads');
+    expect(await readTitles(shown)).toContain('Offer 2');
+    expect(await readTitles(shown)).not.toContain('Offer 0');
+    await getChip(shown, 'Google').click();
+    await waitForAdCount(shown, '20 of 30 ads');
+  });
+});

@@ -222,3 +222,53 @@ test('a table of shares without its ads is refused with the table to import firs
     },
   ]);
 });
+
+test.for([
+  ['JSONP', 'loadAds({"data":[{"ad_archive_id":"1","ad_creative_bodies":["Tea"]}]});\n'],
+  [
+    'JSONP on several lines',
+    '/**/ app.load({\n "data": [\n{"ad_archive_id":"1","ad_creative_bodies":["Tea"]}\n]})\n\n',
+  ],
+  ['a pandas table with orient="columns"', '{"ad_archive_id":{"0":"1"},"ad_creative_bodies":{"0":["Tea"]}}'],
+  [
+    'a pandas table with orient="split"',
+    '{"columns":["ad_archive_id","ad_creative_bodies"],"index":[0],"data":[["1",["Tea"]]]}',
+  ],
+  ['a pandas table with row numbers in CSV', ',ad_archive_id,ad_creative_bodies\n0,1,Tea\n'],
+  [
+    'markup with a script and a style',
+    {
+      ad_archive_id: '1',
+      snapshot: {
+        body: { markup: { __html: '<style>p{}</style>Te<script type="x">alert(1 < 2)</script>a<script>end' } },
+      },
+    },
+  ],
+] as const)('library import reads the ad from %s', async ([_, source], { libraryServer }) => {
+  expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
+  expect(Object.keys(items[0])).not.toContain('');
+});
+
+test('library import names the notation of pandas that it cannot read', async ({ libraryServer }) => {
+  const { problems } = await libraryServer.importRecords('[["1","Tea"],["2","Coffee"]]');
+  expect(problems[0]?.problem).toMatch(/write a table of pandas with to_json\(orient="records"\)$/);
+});
+
+test('the filter payer finds ads by their payer, or by the disclaimer of a political ad', async ({ libraryServer }) => {
+  await libraryServer.importRecords(
+    { ad_archive_id: '1', beneficiary_payers: [{ payer: 'Tea Ltd', beneficiary: 'Tea', current: true }] },
+    { ad_archive_id: '2', bylines: 'Tea Ltd' },
+    { ad_archive_id: '3', bylines: 'Coffee Ltd' },
+  );
+  const { items } = await libraryServer.searchAll({ payer: ['Tea Ltd'] });
+  expect(items.map(({ adArchiveId }) => adArchiveId).sort()).toEqual(['1', '2']);
+});
+
+test('library import removes the API key of a scraping service from URLs', async ({ libraryServer }) => {
+  const link = 'https://serpapi.example/search?engine=google&api_key=SECRET&id=1';
+  await libraryServer.importRecords({ creative_id: 'CR1', first_shown: 1735776000, serpapi_details_link: link });
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ serpapiDetailsLink: 'https://serpapi.example/search?engine=google&id=1' }]);
+});

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -229,4 +229,29 @@ test('the import progress shows bytes first, then records and the remaining time
   expect(formatProgress({ ...progress, isStoring: true, storedRecords: 50 }, 120_000)).toBe(
     'import  50 of 100 records stored, about 2 min left',
   );
+});
+
+test('library import reads each file of a folder once, even if the folder contains a link to itself', async ({
+  folder,
+  database,
+}) => {
+  const downloads = join(folder, 'downloads');
+  await mkdir(join(downloads, 'week'), { recursive: true });
+  await writeFile(join(downloads, 'week', 'a.csv'), toCsv('One'));
+  await symlink(downloads, join(downloads, 'week', 'parent'));
+  await symlink(join(downloads, 'nowhere'), join(downloads, 'broken'));
+  const { files } = await importPaths(database, [downloads]);
+  expect(files.map(({ name }) => name)).toEqual([join(downloads, 'week', 'a.csv')]);
+});
+
+test('library import reads a ZIP archive that is compressed with gzip', async ({ folder, database }) => {
+  const archive = gzipSync(zipSync({ 'a.csv': strToU8(toCsv('One')) }));
+  await writeFile(join(folder, 'ads.zip.gz'), archive);
+  await writeFile(join(folder, 'cut.zip.gz'), archive.subarray(0, archive.length / 2));
+  const { files } = await importPaths(database, [join(folder, 'ads.zip.gz'), join(folder, 'cut.zip.gz')]);
+  expect(files).toMatchObject([
+    { ads: 1, skipped: 0 },
+    { ads: 0, skipped: 1 },
+  ]);
+  expect(files[1]?.problems[0]?.problem).toMatch(/^the compressed file is damaged or cut off/);
 });

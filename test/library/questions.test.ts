@@ -40,7 +40,8 @@ test('check_watches finds new, changed and gone ads after two weekly imports', a
     'question socks: 3 ads listed, 1 gone\n',
   );
   clock += 7 * 24 * 3_600_000;
-  const { data } = await server.call('check_watches', { maxCredits: 10 });
+  const { data, text } = await server.call('check_watches', { maxCredits: 10 });
+  expect(text).toContain('No longer listed:\n');
   const [watch] = data.watches as { new: string[]; changed: string[]; gone: string[] }[];
   expect([watch?.new.length, watch?.changed.length, watch?.gone.length]).toEqual([1, 1, 1]);
   const { data: endedAds } = await server.call('search_ads', { filters: { active: false }, detail: 'full' });
@@ -156,3 +157,16 @@ test.for([
     );
   },
 );
+
+test('names of a question that differ only in case are the same question', async ({ folder, database }) => {
+  const databaseFlag = ['--database', database];
+  const download = await writeDownload(folder, 'week.json', { 1: 'Warm' });
+  for (const name of ['Socks', 'socks']) await run(['import', download, '--question', name, ...databaseFlag]);
+  const library = await serveDatabase(database);
+  const apiKey = (await run(['key', 'create', '--unmetered', ...databaseFlag])).out.trim();
+  const server = await startServer({ config: { apiKey, baseUrl: library.origin } });
+  const { data } = await server.call('search_ads', { filters: { question: ['SOCKS'] }, detail: 'full' });
+  expect(data.items).toMatchObject([{ questions: ['Socks'] }]);
+  await server.close();
+  await library.close();
+});

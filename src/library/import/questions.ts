@@ -14,13 +14,15 @@ import { addHistory } from './readings.ts';
  */
 
 /**
- * Adds the name of the imported search (a question) to an ad, and keeps the names that the stored ad has. Returns the
- * same object if there are none.
+ * Adds the name of the imported search (a question) to an ad, and keeps the names that the stored ad has. Names that
+ * differ only in case are the same question, which keeps its first spelling. Returns the same object if there are none.
  */
 export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, question: string | undefined): JsonObject {
-  const questions = new Set([...collectTexts(stored?.questions), ...collectTexts(ad.questions)]);
-  if (question !== undefined) questions.add(question);
-  return questions.size > 0 ? { ...ad, questions: [...questions] } : ad;
+  const names = [...collectTexts(stored?.questions), ...collectTexts(ad.questions), question ?? []].flat();
+  const questions = names.filter(
+    (name, index) => names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index,
+  );
+  return questions.length > 0 ? { ...ad, questions } : ad;
 }
 
 /**

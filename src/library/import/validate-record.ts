@@ -44,7 +44,7 @@ export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
 /** The reason for skipping a record that matches no format. */
 export const unknownFormatProblem =
-  'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (ad_archive_id …); "library formats" lists the formats';
+  'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (Meta: ad_archive_id, Google: creative_id, TikTok: first_shown_date, LinkedIn: adUrl); "library formats" lists the formats';
 
 /**
  * Removes access tokens from a value. Returns the same object if there are none, so that callers can detect that

@@ -291,6 +291,13 @@ const adRecordType: RecordType<Ad> = {
       values: ['meta', 'google', 'tiktok', 'linkedin', 'own'],
       single: true,
     }),
+    {
+      key: 'payer',
+      description: 'the whole name of who paid for the ad, or the disclaimer of a political ad',
+      note: 'the whole name',
+      single: true,
+      getValues: (ad) => [collectTexts(ad.payer)[0] ?? collectBylines(ad)[0]],
+    },
     defineFieldTag('ctaType', 'the call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD'],
       open: true,

@@ -59,7 +59,7 @@ export function collectOtherFields(
 ): JsonObject {
   const otherFields: [string, unknown][] = [];
   for (const { name, value } of record.getUnusedFields()) {
-    if (isEmpty(value)) continue;
+    if (isEmpty(value) || name === '') continue;
     if (!knownKeys.has(normalizeKey(name))) parser.unusedKeys.push(name);
     const path = name.split('.').filter((part) => !unnamedContainers.has(normalizeKey(part)));
     const field = toCamelCase(path.join('_')) || name;

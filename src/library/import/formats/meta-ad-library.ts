@@ -327,7 +327,7 @@ function collectOtherFields(
 ): JsonObject {
   const otherFields: [string, unknown][] = [];
   for (const { name, value } of record.getUnusedFields()) {
-    if (isEmpty(value)) continue;
+    if (isEmpty(value) || name === '') continue;
     const key = normalizeKey(name);
     const field = toCamelCase(name);
     if (!knownKeys.has(`${pathPrefix}${key}`) && !knownKeys.has(key)) parser.unusedKeys.push(`${pathPrefix}${name}`);

@@ -39,8 +39,9 @@ function buildObject(columns: readonly string[], paths: readonly string[][], cel
   const root: Branch = new Map();
   for (const [index, path] of paths.entries()) {
     const cell = cells[index] ?? '';
-    if (cell.trim() === '') continue;
     const column = columns[index] ?? '';
+    // A column without a name, such as the row numbers of pandas, has no field in which to store it.
+    if (cell.trim() === '' || column.trim() === '') continue;
     if (!setCell(root, path, cell) && !root.has(column)) root.set(column, cell);
   }
   return Object.fromEntries(Array.from(root, ([key, value]) => [key, toPlainValue(value)]));

@@ -1,5 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
+import { readPandasTable } from './pandas.ts';
 import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
 
 /** A value with its path in the JSON document. */
@@ -30,7 +31,11 @@ export function findRecords(
   enclosingPage?: ResultPage,
 ): { records: LocatedValue[]; isCertain: boolean; pages: ResultPage[] } {
   const search: RecordSearch = { detector, pages: [] };
-  const records = collectRecords({ path, value }, { depth: 0, page: enclosingPage }, search);
+  const records = collectRecords(
+    { path, value: readPandasTable(value) ?? value },
+    { depth: 0, page: enclosingPage },
+    search,
+  );
   if (records.length === 0 && isStreamedPart(value)) return { records: [], isCertain: true, pages: search.pages };
   return records.length > 0
     ? { records, isCertain: true, pages: search.pages }
@@ -95,7 +100,10 @@ function collectRecords(
  * list.
  */
 function guessRecords(value: unknown, path: string, depth: number): LocatedValue[] {
-  if (depth < maxWrapperDepth && Array.isArray(value))
+  // A list of values inside another list, such as a row of a table, is reported once and not once for each value.
+  const isRow =
+    depth > 0 && Array.isArray(value) && value.length > 0 && !value.some((item) => typeof item === 'object');
+  if (depth < maxWrapperDepth && Array.isArray(value) && !isRow)
     return value.flatMap((item, index) => guessRecords(item, `${path}[${index}]`, depth + 1));
   if (depth < maxWrapperDepth && isObject(value) && !('id' in value) && !('pageId' in value)) {
     const listKeys = recordListKeys.filter((key) => Array.isArray(value[key]));

@@ -72,6 +72,9 @@ interface Unit {
 
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
 
+const notObjectProblem = 'not a JSON object; a record is an ad or a page';
+const listProblem = 'not a JSON object but a list of values; write a table of pandas with to_json(orient="records")';
+
 /**
  * The maximum number of nested lists and objects. It exceeds the maximum depth of a record with all objects around it.
  */
@@ -396,7 +399,7 @@ class JsonReader {
       const recordPlace = { line: isWholeValue ? place.line : place.itemLine, path };
       const recordText = isWholeValue && place.text !== undefined ? { text: place.text } : {};
       if (isObject(record)) this.#entries.push({ ...recordPlace, value: record, ...recordText });
-      else this.#entries.push({ ...recordPlace, problem: 'not a JSON object; a record is an ad or a page' });
+      else this.#entries.push({ ...recordPlace, problem: Array.isArray(record) ? listProblem : notObjectProblem });
     }
     if (records.length > 0) this.#markFramesReported();
   }

@@ -1,6 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
 /** A file to import: a file on disk, an entry of a ZIP archive, or the first sheet of a workbook. */
@@ -38,13 +40,33 @@ export async function listFiles(paths: readonly string[]): Promise<{ path: strin
     const stats = await stat(path);
     if (!stats.isDirectory()) files.push({ path, byteCount: stats.size });
     else
-      for (const name of (await readdir(path, { recursive: true })).sort(compareNames))
+      for (const name of (await listNames(path)).sort(compareNames))
         if (isReadableName(name)) {
           const fileStats = await stat(join(path, name));
           if (fileStats.isFile()) files.push({ path: join(path, name), byteCount: fileStats.size });
         }
   }
   return files;
+}
+
+/**
+ * Lists the files in a folder and its subfolders. A link to a folder that was already listed is ignored, because a link
+ * to a parent folder would lead to the same files again and again.
+ */
+async function listNames(folder: string, listedFolders = new Set<string>()): Promise<string[]> {
+  const realFolder = await realpath(folder);
+  if (listedFolders.has(realFolder)) return [];
+  listedFolders.add(realFolder);
+  const names: string[] = [];
+  for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) => compareNames(a.name, b.name))) {
+    const isFolder = entry.isSymbolicLink()
+      ? ((await stat(join(folder, entry.name)).catch(() => undefined))?.isDirectory() ?? false)
+      : entry.isDirectory();
+    if (!isFolder) names.push(entry.name);
+    else
+      for (const name of await listNames(join(folder, entry.name), listedFolders)) names.push(join(entry.name, name));
+  }
+  return names;
 }
 
 const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
@@ -69,6 +91,11 @@ export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGe
     return;
   }
   const { head, allBytes } = opened;
+  // Other files may stay compressed, because the reader of text decompresses them.
+  if (head.readUInt16BE(0) === gzipMark && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
+    yield* openFile({ name, bytes: gunzip(allBytes) }, depth);
+    return;
+  }
   const firstEntryName = readFirstEntryName(head);
   if (firstEntryName === undefined) {
     yield { name, bytes: head.readUInt32BE(0) === oldWorkbookMark ? failToRead(oldWorkbookProblem) : allBytes };
@@ -94,6 +121,20 @@ export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGe
 // biome-ignore lint/correctness/useYield: the error must reach the reader of the file, who reports it
 async function* failToRead(problem: string): AsyncGenerator<Uint8Array> {
   throw new UnreadableSourceError(problem);
+}
+
+/** The first bytes of a file compressed with gzip. */
+const gzipMark = 0x1f8b;
+
+async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const decompressed = createGunzip();
+  // Ignore this rejection, because the loop over `decompressed` throws the same error.
+  pipeline(bytes, decompressed).catch(() => {});
+  try {
+    yield* decompressed;
+  } catch (error) {
+    throw new UnreadableSourceError(`the compressed file is damaged or cut off (${(error as Error).message})`);
+  }
 }
 
 /** The first bytes of a workbook in the `.xls` format from before 2007. */

@@ -1,25 +1,25 @@
 import { isObject } from '../../../views/view.ts';
 
 /**
- * Matches the query parameter `access_token` with the separators before and after it. The name may have a prefix, a
+ * Matches the query parameter `access_token` or `api_key` with the separators before and after it. The name may have a prefix, a
  * hyphen or an encoded underscore. In HTML, the separator `&` appears as `&amp;` or `&#38;`.
  */
 const tokenParameter =
-  /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?access(?:_|-|%5f)?token(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
+  /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?(?:access(?:_|-|%5f)?token|api(?:_|-|%5f)?key)(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
 /**
  * Matches the same parameter in a URL that is itself a parameter of another URL, so that its separators are
  * percent-encoded.
  */
 const encodedTokenParameter =
-  /(%(?:25){0,3}(?:3f|26|23))?access(?:_|-|%(?:25){0,3}5f)?token%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
+  /(%(?:25){0,3}(?:3f|26|23))?(?:access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key)%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
 /** Matches the name of the parameter anywhere in a text. */
-const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token/i;
+const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key/i;
 /** Matches a key that contains an access token. */
-const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?access[_-]?token$/i;
+const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?(?:access[_-]?token|api[_-]?key)$/i;
 
 /**
  * Removes access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
- * exported the ads, which is a secret.
+ * exported the ads, which is a secret. Responses of scraping services may contain the API key of their user.
  */
 export function removeAccessTokens(text: string): string {
   if (!tokenName.test(text)) return text;
@@ -28,7 +28,7 @@ export function removeAccessTokens(text: string): string {
   return text.replace(tokenParameter, keepSeparator).replace(encodedTokenParameter, keepSeparator);
 }
 
-/** Removes access tokens from all texts in a value, at any depth. Keys named `access_token` are removed. */
+/** Removes access tokens from all texts in a value, at any depth. Keys named `access_token` or `api_key` are removed. */
 export function removeAccessTokensDeep(value: unknown): unknown {
   if (typeof value === 'string') return removeAccessTokens(value);
   if (Array.isArray(value)) return value.map(removeAccessTokensDeep);

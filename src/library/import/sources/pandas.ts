@@ -1,0 +1,24 @@
+import { isObject } from '../../../views/view.ts';
+
+/**
+ * Reads a table that pandas wrote with `to_json`. With `orient="split"`, it is `{ columns, index, data }`. With
+ * `orient="columns"`, which is the default, each column is an object with the row numbers as keys. Returns a record for
+ * each row, or undefined if the value is not such a table.
+ */
+export function readPandasTable(value: unknown): Record<string, unknown>[] | undefined {
+  if (!isObject(value)) return undefined;
+  const { columns, data } = value;
+  if (Array.isArray(columns) && Array.isArray(data) && [...columns].every((name) => typeof name === 'string'))
+    return data.every(Array.isArray)
+      ? data.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index]])))
+      : undefined;
+  const entries = Object.entries(value);
+  const rowNumbers = Object.keys((entries[0]?.[1] as object | null) ?? {});
+  const isColumn = (cells: unknown): cells is Record<string, unknown> =>
+    isObject(cells) && !Array.isArray(cells) && Object.keys(cells).join() === rowNumbers.join();
+  if (rowNumbers.length === 0 || !rowNumbers.every((key, index) => key === String(index))) return undefined;
+  if (!entries.every(([, cells]) => isColumn(cells))) return undefined;
+  return rowNumbers.map((row) =>
+    Object.fromEntries(entries.map(([name, cells]) => [name, (cells as Record<string, unknown>)[row]])),
+  );
+}
