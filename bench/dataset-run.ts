@@ -114,12 +114,12 @@ function rowOf(json: string): AdRows {
 }
 /** Builds the rows page by page, as `gather_ads` does. */
 async function makeRows(): Promise<AdRows[]> {
-  const made: AdRows[] = [];
+  const rows: AdRows[] = [];
   for (let start = 0; start < wanted; start += 100) {
-    for (const json of texts.slice(start, start + 100)) made.push(rowOf(json));
+    for (const json of texts.slice(start, start + 100)) rows.push(rowOf(json));
     await nextTurn();
   }
-  return made;
+  return rows;
 }
 const heap = heapMegabytes();
 let cpu = process.cpuUsage();

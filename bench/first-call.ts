@@ -58,10 +58,11 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
 
 /** Returns the median processor time of the first call of a demo and of a later call, in milliseconds. */
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
-  const all: number[][] = [];
-  for (let round = 0; round < rounds; round++) all.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
+  const timesByRound: number[][] = [];
+  for (let round = 0; round < rounds; round++)
+    timesByRound.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
   return {
-    first: computeMedian(all.map(([first = 0]) => first)),
-    later: computeMedian(all.map((times) => times.at(-1) ?? 0)),
+    first: computeMedian(timesByRound.map(([first = 0]) => first)),
+    later: computeMedian(timesByRound.map((times) => times.at(-1) ?? 0)),
   };
 }

@@ -13,7 +13,7 @@ import { addBoundedRow, computeMedian } from './row.ts';
  * filters, search, charge, JSON), and the result pages that `gather_ads` reads for 1,000 ads. Run it with `npm run
  * bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
-const wanted = Number(process.env.BENCH_ADS ?? 100_000);
+const adCount = Number(process.env.BENCH_ADS ?? 100_000);
 const rounds = 15;
 const today = Date.UTC(2026, 10, 20);
 
@@ -40,9 +40,9 @@ const file = join(folder, 'ads.jsonl');
 
 async function* lines() {
   let made = 0;
-  for (let seed = 1; made < wanted; seed++) {
+  for (let seed = 1; made < adCount; seed++) {
     for (const { page, ads } of makeMarket(createSeededRandom(seed), today)) {
-      const kept = ads.slice(0, wanted - made);
+      const kept = ads.slice(0, adCount - made);
       made += kept.length;
       if (kept.length > 0) yield [page, ...kept].map((record) => `${JSON.stringify(record)}\n`).join('');
     }
@@ -108,7 +108,7 @@ addBoundedRow('filtered full-text search of 100,000 ads, median', computeMedian(
 
 const gatheringStart = performance.now();
 let gathered = 0;
-for (let cursor: string | null = null; gathered < Math.min(wanted, 1000); ) {
+for (let cursor: string | null = null; gathered < Math.min(adCount, 1000); ) {
   const request = new Request('http://library.example/v1/ads/search', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },

@@ -82,10 +82,10 @@ export function selectLinesAbout(ad: Ad, text: string): string {
 function findHeading(row: number, lines: readonly string[]): string {
   let heading = row;
   while (heading > 0 && lines[heading - 1] !== '') heading--;
-  const first = /^As (\d+):$/.exec(lines[heading] ?? '')?.[1];
-  if (first === undefined) return lines[heading] ?? '';
+  const referencedAd = /^As (\d+):$/.exec(lines[heading] ?? '')?.[1];
+  if (referencedAd === undefined) return lines[heading] ?? '';
   return findHeading(
-    lines.findIndex((line) => line.startsWith(`${first}. `)),
+    lines.findIndex((line) => line.startsWith(`${referencedAd}. `)),
     lines,
   );
 }

@@ -168,16 +168,16 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
  * from a warm process.
  */
 async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
-  let first = 0;
+  let firstKeyMs = 0;
   for (let key = 0; key < keys; key++) {
     const began = performance.now();
     const caller = callerOf(replica, `svc_live_key_${key}`);
     const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsOfKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
-    first ||= performance.now() - began;
+    firstKeyMs ||= performance.now() - began;
   }
-  return first;
+  return firstKeyMs;
 }
 
 /** Measures the space and time for gathering ads with several API keys, and for reading them on another replica. */

@@ -20,8 +20,8 @@ export function addRow({ what, ours, beside, ratio, limit, holds }: Row): void {
 
 /** Prints a row for a value with a fixed upper limit. */
 export function addBoundedRow(what: string, measured: number, maxValue: number, unit = 'ms'): void {
-  const shown = measured < 10 ? measured.toFixed(1) : measured.toFixed(0);
-  const [ours, beside] = [`${shown} ${unit}`, `${maxValue} ${unit} allowed`];
+  const formattedValue = measured < 10 ? measured.toFixed(1) : measured.toFixed(0);
+  const [ours, beside] = [`${formattedValue} ${unit}`, `${maxValue} ${unit} allowed`];
   addRow({ what, ours, beside, ratio: measured / maxValue, limit: 'at most 1.00', holds: measured <= maxValue });
 }
 

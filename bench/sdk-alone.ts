@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
  * with `node sdk-alone.ts <file with the list> <revision>`.
  */
 const [file = '', revision] = process.argv.slice(2);
-const listed = JSON.parse(readFileSync(file, 'utf8'));
+const toolList = JSON.parse(readFileSync(file, 'utf8'));
 const info = { name: 'sdk-alone', version: '1' };
 const options = { capabilities: { tools: {} } };
 
@@ -14,7 +14,7 @@ if (revision === '2026-07-28') {
   const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
   serveStdio(() => {
     const server = new Server(info, options);
-    server.setRequestHandler('tools/list', () => listed);
+    server.setRequestHandler('tools/list', () => toolList);
     return server;
   });
 } else {
@@ -22,6 +22,6 @@ if (revision === '2026-07-28') {
   const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
   const { ListToolsRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
   const server = new Server(info, options);
-  server.setRequestHandler(ListToolsRequestSchema, () => listed);
+  server.setRequestHandler(ListToolsRequestSchema, () => toolList);
   await server.connect(new StdioServerTransport());
 }

@@ -46,7 +46,7 @@ const complaints: string[] = [];
 let requests = 0;
 let unknownKeys = 0;
 /** Ids of all ads and pages that callers have received. They are stored in the callers' datasets. */
-const seen = new Set<string>();
+const receivedIds = new Set<string>();
 
 const kind = stateServers.find(({ name }) => name === values.store);
 if (values.store !== undefined && kind === undefined) throw new Error(`There is no store named ${values.store}.`);
@@ -88,7 +88,7 @@ for (let turn = 0; turn < turns; turn++) {
   };
   await Promise.all(asks.map(untilThen));
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
-  counts.push({ keys: unknownKeys, items: seen.size });
+  counts.push({ keys: unknownKeys, items: receivedIds.size });
   // PostgreSQL deletes expired rows later and keeps their space, so count only live rows.
   if (store) storeBytes.push(store.measureBytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
 }
@@ -160,7 +160,7 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
   const ask = async () => {
     const question = traffic.next();
     const { status, text } = await send(JSON.stringify(toolCall(question.tool, question.args, id)));
-    for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) seen.add(`${number} ${item}`);
+    for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) receivedIds.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
     if (!result || !question.isRight(result))
       complaints.push(`${JSON.stringify(question).slice(0, 200)}: ${status} ${text}`);

@@ -83,7 +83,7 @@ export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[];
   const { tools } = await client.listTools();
   const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
   // Put our tools last, so that a tie counts against them.
-  const all = [
+  const allTools = [
     ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ownTools.map(({ name, title = '', description = '' }) => ({
       server: '',
@@ -91,9 +91,9 @@ export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[];
       description: `${title} ${description}`,
     })),
   ];
-  const rank = createRanker(all.map(({ name, description }) => splitIntoWords(`${name} ${description}`)));
+  const rank = createRanker(allTools.map(({ name, description }) => splitIntoWords(`${name} ${description}`)));
   const ranked = (read('questions.json') as Question[]).map((question) => {
-    const order = rank(splitIntoWords(question.question)).map((at) => all[at]);
+    const order = rank(splitIntoWords(question.question)).map((index) => allTools[index]);
     const first = order.findIndex((tool) => tool?.server === '' && question.tools.includes(tool.name));
     const before = order.slice(0, Math.max(0, Math.min(first, 3)));
     return { ...question, rank: first + 1, before: before.map((tool) => `${tool?.name} (${tool?.server || 'ours'})`) };

@@ -150,10 +150,10 @@ class Session {
   async addFile(uri: string, lines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
     const formatLines = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
-    const all = formatLines.trimEnd().split('\n');
-    const shown = all.slice(0, lines).join('\n');
-    const omittedLines = all.length > lines ? `\n… ${all.length - lines} more lines` : '';
-    this.#lines.push(`<!-- example file -->\n${formatFence(shown + omittedLines)}`);
+    const allLines = formatLines.trimEnd().split('\n');
+    const shownText = allLines.slice(0, lines).join('\n');
+    const omittedLines = allLines.length > lines ? `\n… ${allLines.length - lines} more lines` : '';
+    this.#lines.push(`<!-- example file -->\n${formatFence(shownText + omittedLines)}`);
   }
 
   text(): string {

@@ -101,13 +101,13 @@ const excludedSettings: SettingName[] = [
 export function insertPassedSettings(compose: string): string {
   const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
   if (lines === undefined) throw new Error('compose.yaml has no settings to write.');
-  const listed = lines.trimEnd().split('\n');
-  const missing = (Object.keys(settings) as SettingName[])
+  const existingLines = lines.trimEnd().split('\n');
+  const missingLines = (Object.keys(settings) as SettingName[])
     .filter((name) => !excludedSettings.includes(name))
     .map((name) => settings[name].variable)
     .filter((variable) => !compose.includes(`    ${variable}: `))
     .map((variable) => `    ${variable}: \${${variable}:-}`);
-  return `${before}${[...listed, ...missing].join('\n')}\n${after}`;
+  return `${before}${[...existingLines, ...missingLines].join('\n')}\n${after}`;
 }
 
 /** Formats the table of what `auto` selects for each host, generated from the same records that the server uses. */

@@ -207,10 +207,10 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
     // Pixels that the edge crosses in this row are only partly covered.
-    const first = Math.max(0, Math.floor(left));
+    const firstColumn = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
-    let [before, upTo] = [0, computeAreaLeftOf(first, left, right)];
-    for (let column = first; column <= lastColumn; column++) {
+    let [before, upTo] = [0, computeAreaLeftOf(firstColumn, left, right)];
+    for (let column = firstColumn; column <= lastColumn; column++) {
       const next = computeAreaLeftOf(column + 1, left, right);
       const at = row * width + column;
       changes[at] = (changes[at] ?? 0) + direction * (to - from) * (next - upTo - before);

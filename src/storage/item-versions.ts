@@ -85,8 +85,8 @@ export function createItem(record: ItemRecord): StoredItem {
  * earlier versions. The newest version takes over fields of the late version that no newer version has.
  */
 export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
-  const first = createItem(record);
-  const { firstAt, firstOrder } = first.firstOrder < stored.firstOrder ? first : stored;
+  const newItem = createItem(record);
+  const { firstAt, firstOrder } = newItem.firstOrder < stored.firstOrder ? newItem : stored;
   const isLate = record.order < stored.order || (record.order === stored.order && record.at <= stored.at);
   if (!isLate && Buffer.compare(record.json, stored.json) === 0) {
     const { at, order, listedBy, requestId } = record;

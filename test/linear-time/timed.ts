@@ -90,9 +90,9 @@ const glance = { length: 4000, ms: 0.8 };
  */
 async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
   const measureLeast = async (length: number, times: number) => {
-    const all: number[] = [];
-    while (all.length < times) all.push(await timeOf(run, ofLength(length)));
-    return Math.min(...all);
+    const measuredTimes: number[] = [];
+    while (measuredTimes.length < times) measuredTimes.push(await timeOf(run, ofLength(length)));
+    return Math.min(...measuredTimes);
   };
   const first = await measureLeast(glance.length, 1);
   if (first < glance.ms || first < 7 * (await measureLeast(glance.length / 4, 1))) return false;

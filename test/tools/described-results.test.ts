@@ -56,9 +56,9 @@ test('the results of all tools match their output schemas exactly', async () => 
   const results = called.map(({ name, result }) => ({ name, result }));
   // The client throws if a result does not match the output schema.
   for (const [name, args] of moreCalls) results.push({ name, result: await server.call(name, args) });
-  const listed = await readSchemas();
+  const schemaByTool = await readSchemas();
   const unnamedFields = results.flatMap(({ name, result: { isError, text, data } }) =>
-    isError ? [`${name}: ${text}`] : findUnnamedFields(data, listed.get(name) ?? {}, name),
+    isError ? [`${name}: ${text}`] : findUnnamedFields(data, schemaByTool.get(name) ?? {}, name),
   );
   expect([...new Set(unnamedFields)]).toEqual([]);
 });

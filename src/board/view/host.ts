@@ -175,8 +175,8 @@ const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
  */
 function listItems(result: JsonObject): JsonObject[] {
   const { items, tiles, itemType } = getStructuredContent(result);
-  const listed = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
-  return listed.filter((item) => typeof item?.id === 'string');
+  const listedItems = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
+  return listedItems.filter((item) => typeof item?.id === 'string');
 }
 
 /** Matches CSS variables of the host that override the colors, borders and shadows of the board. */

@@ -417,10 +417,10 @@ export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
  * are more than `maxMonths`, keeps only every second month, every third month, and so on.
  */
 export function listAxisMonths({ from, to }: TimeAxis, maxMonths: number) {
-  const first = new Date(from);
+  const startDate = new Date(from);
   const months: { position: number; name: string }[] = [];
-  for (let month = first.getUTCMonth() + 1; months.length < 600; month++) {
-    const time = Date.UTC(first.getUTCFullYear(), month);
+  for (let month = startDate.getUTCMonth() + 1; months.length < 600; month++) {
+    const time = Date.UTC(startDate.getUTCFullYear(), month);
     if (time > to) break;
     months.push({ position: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
   }

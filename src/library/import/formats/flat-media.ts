@@ -30,9 +30,9 @@ const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'pr
 export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
   const readAll = (mediaKeys: readonly string[] = []) => {
     const media = mediaKeys.flatMap((key) => {
-      const found = readMedia(record.get(key), parser);
-      if (found.length > 0) record.markUsed(key);
-      return found;
+      const mediaOfKey = readMedia(record.get(key), parser);
+      if (mediaOfKey.length > 0) record.markUsed(key);
+      return mediaOfKey;
     });
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
   };
