@@ -5,7 +5,7 @@
  * Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for `build`, such
  * as `--network host`.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -13,15 +13,43 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const image = 'ad-library-mcp:check';
 const [nodeImage] = process.argv.slice(2);
 
-/** The installed container engine. buildah is not supported, because running the image would need podman anyway. */
-const engine = ['podman', 'docker'].find((name) => spawnSync(name, ['info'], { stdio: 'ignore' }).status === 0);
-if (engine === undefined) {
-  process.stderr.write('image:check: needs podman, or docker with a running daemon\n');
-  process.exit(2);
+/** The installed container engine. */
+const engine = findEngine();
+// Show only the reason of a failure, because the output of the engine precedes it and the stack says nothing more.
+process.once('uncaughtException', (error) => fail(error.message));
+
+/**
+ * Returns the name of the container engine. buildah alone is not sufficient, because it only builds the image, and this
+ * program also starts, stops and inspects containers.
+ */
+function findEngine(): string {
+  const isUsable = (name: string, ...args: string[]) => spawnSync(name, args, { stdio: 'ignore' }).status === 0;
+  const usable = ['podman', 'docker'].find((name) => isUsable(name, 'info'));
+  if (usable !== undefined) return usable;
+  if (isUsable('buildah', '--version'))
+    fail('buildah can build the image but cannot run this check; install podman, which uses the same storage');
+  const stopped = ['podman', 'docker'].find((name) => isUsable(name, '--version'));
+  if (stopped !== undefined) fail(`${stopped} is installed but does not work; "${stopped} info" shows the reason`);
+  return fail('no container engine is installed; install podman, or docker with a running daemon');
 }
 
-const runEngine = (args: string[], input = ''): string =>
-  execFileSync(engine, args, { cwd: root, input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'inherit'] }).trim();
+/** Prints the reason and ends the program with exit code 1. */
+function fail(reason: string): never {
+  process.stderr.write(`image:check: ${reason}\n`);
+  process.exit(1);
+}
+
+/** Runs the engine and returns its standard output. */
+function runEngine(args: string[], input = ''): string {
+  const { status, signal, stdout } = spawnSync(engine, args, {
+    cwd: root,
+    input,
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  if (status !== 0) fail(`"${engine} ${args.join(' ')}" ended with ${signal ?? `exit code ${status}`}`);
+  return stdout.trim();
+}
 
 const containers: string[] = [];
 const volume = `ad-library-check-${process.pid}`;

@@ -153,20 +153,31 @@ describe('The example proxy configurations', () => {
   );
 });
 
-/** Runs the programs that read these files. Tests of programs that are not installed are skipped. */
+/** Runs the programs that read these files. The tests of a program that is not installed are skipped. */
 describe('Example files checked with the original programs', () => {
-  const isInstalled = (program: string) => spawnSync('which', [program]).status === 0;
+  const searchPath = `${process.env.PATH}:/usr/sbin`;
+  const isInstalled = (program: string) =>
+    spawnSync('which', [program], { env: { ...process.env, PATH: searchPath } }).status === 0;
+  /** Defines a test that needs programs. The title of a skipped test says which package of Debian to install. */
+  const testWith = (programs: Record<string, string>, title: string, run: () => void) => {
+    const packages = Object.entries(programs).flatMap(([program, name]) => (isInstalled(program) ? [] : [name]));
+    if (packages.length === 0) test(title, run);
+    else test.skip(`${title} (skipped: install ${packages.join(' and ')} of Debian to run this test)`, run);
+  };
   const check = (program: string, ...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(program, args, {
+      encoding: 'utf8',
+      env: { ...process.env, PATH: searchPath },
+    });
     expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
   };
 
-  test.skipIf(!isInstalled('promtool'))('promtool accepts the alert rules, and the alerts fire as documented', () => {
+  testWith({ promtool: 'prometheus' }, 'promtool accepts the alert rules, and the alerts fire as documented', () => {
     check('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
     check('promtool', 'test', 'rules', join(root, 'test/docs/prometheus-rules.test.yml'));
   });
 
-  test.skipIf(!isInstalled('nginx') || !isInstalled('openssl'))('nginx accepts the example nginx.conf', () => {
+  testWith({ nginx: 'nginx', openssl: 'openssl' }, 'nginx accepts the example nginx.conf', () => {
     const temporary = createTemporaryFolder();
     const key = [
       '-newkey',
@@ -185,11 +196,11 @@ describe('Example files checked with the original programs', () => {
     check('nginx', '-t', '-p', temporary, '-c', join(temporary, 'nginx.conf'));
   });
 
-  test.skipIf(!isInstalled('caddy'))('Caddy accepts the example Caddyfile', () => {
+  testWith({ caddy: 'caddy' }, 'Caddy accepts the example Caddyfile', () => {
     check('caddy', 'adapt', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile'));
   });
 
-  test.skipIf(!isInstalled('systemd-analyze'))('systemd accepts the example service unit', () => {
+  testWith({ 'systemd-analyze': 'systemd' }, 'systemd accepts the example service unit', () => {
     const temporary = createTemporaryFolder();
     const unit = join(temporary, 'ad-library-mcp.service');
     writeFileSync(unit, readDoc('ad-library-mcp.service').replace('/usr/bin/node', process.execPath));
