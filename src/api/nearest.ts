@@ -27,7 +27,7 @@ export const isSimilar = (word: string, other: string): boolean =>
  * one into the other.
  */
 function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...from].entries()) {
     const current = [row + 1];
     for (let index = 0; index < to.length; index++) {

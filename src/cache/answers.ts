@@ -126,7 +126,7 @@ export function openAnswers(
   async function sendAndStore(call: Call, claim: GrantedClaim): Promise<Answer> {
     const { request, owner } = call;
     const { text, ...sentAnswer } = await meter.send(call);
-    const at = now();
+    const arrivedAt = now();
     const report = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(report);
     // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
@@ -142,9 +142,9 @@ export function openAnswers(
       text === undefined
         ? () => extractItems(request.operation, sentAnswer.raw)
         : createItemParser(request.operation, text);
-    const source = { at, listedBy: request.operation.name, requestId: sentAnswer.receipt.requestId };
+    const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentAnswer.receipt.requestId };
     await Promise.all([
-      isCacheable ? claim.put({ answer, at }) : claim.forget(),
+      isCacheable ? claim.put({ answer, at: arrivedAt }) : claim.forget(),
       order !== undefined &&
         dataset?.addItems({ type: getItemType(request), items, text, order, ...source }).catch(report),
     ]);

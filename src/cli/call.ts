@@ -129,14 +129,14 @@ const joiner = '\u200d';
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
     const [nearest = ''] = sortBySimilarity(name, toolNames);
-    const isBoardTool = describedTools.some((described) => described.name === name);
+    const isBoardTool = describedTools.some((tool) => tool.name === name);
     if (isBoardTool) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
     const hint = isSimilar(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
     throw new SettingsError([
       `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
     ]);
   }
-  const tool = describedTools.find((described) => described.name === name);
+  const tool = describedTools.find((candidate) => candidate.name === name);
   if (!tool?.keepsRecords || (files !== undefined && !demo)) return;
   const reason = demo ? 'demo data is not stored' : `${settings.files.variable} (or --files) must name a folder for it`;
   throw new SettingsError([`${name} needs data that is stored between calls, and ${reason}`]);

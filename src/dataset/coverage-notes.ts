@@ -249,7 +249,10 @@ export function mergeReadFields(statementReads: readonly (ReadFields | undefined
   if (first === undefined) return undefined;
   // Statements that read `current_ads` count fewer ads. Use the statements with the most ads, because their counts
   // describe the report best.
-  const widestRead = definedReads.reduce((most, read) => (read.ads > most.ads ? read : most), first);
+  const widestRead = definedReads.reduce(
+    (widestSoFar, read) => (read.ads > widestSoFar.ads ? read : widestSoFar),
+    first,
+  );
   const widestReads = definedReads.filter(({ ads }) => ads === widestRead.ads);
   const fields = new Map(widestReads.flatMap((read) => read.fields.map((field) => [field.name, field])));
   const isLimited = definedReads.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);

@@ -226,12 +226,12 @@ class GatheringRun {
 
   private constructor(
     request: GatherRequest,
-    opened: OpenedGathering,
+    openedGathering: OpenedGathering,
     reopen: () => Promise<OpenedGathering>,
     { context, dataset, callBudget }: { context: GatherContext; dataset: Dataset; callBudget: CallBudget },
   ) {
     this.#request = request;
-    this.#openedGathering = opened;
+    this.#openedGathering = openedGathering;
     this.#reopen = reopen;
     this.#context = context;
     this.#dataset = dataset;
@@ -242,13 +242,13 @@ class GatheringRun {
   /** Reads the missing pages and returns what was read and why reading stopped. */
   static async read(
     request: GatherRequest,
-    opened: OpenedGathering,
+    openedGathering: OpenedGathering,
     reopen: () => Promise<OpenedGathering>,
     context: GatherContext,
   ): Promise<GatherOutcome> {
     const [dataset, callBudget] = [await context.dataset(), await context.callBudget(request.maxCredits)];
-    const run = new GatheringRun(request, opened, reopen, { context, dataset, callBudget });
-    return run.#buildOutcome(await run.#readParts(), opened);
+    const run = new GatheringRun(request, openedGathering, reopen, { context, dataset, callBudget });
+    return run.#buildOutcome(await run.#readParts(), openedGathering);
   }
 
   async #buildOutcome(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
@@ -472,10 +472,10 @@ class GatheringRun {
     return this.#openedGathering.parts.find(({ state }) => state.question === question);
   }
 
-  #continueFrom(opened: OpenedGathering): void {
-    this.#openedGathering = opened;
+  #continueFrom(openedGathering: OpenedGathering): void {
+    this.#openedGathering = openedGathering;
     this.#listedCount = 0;
-    for (const { stored } of opened.parts) {
+    for (const { stored } of openedGathering.parts) {
       this.#listedCount += stored?.adIds.size ?? 0;
       for (const id of stored?.adIds ?? []) this.#adIds.add(id);
     }

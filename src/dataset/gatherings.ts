@@ -269,7 +269,7 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
   const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
   const partial = [...readings.map(({ gatheredAt }) => gatheredAt), ...contents.ads.map(({ at }) => at)].reduce(
-    (latest, at) => Math.max(latest, at),
+    (latest, time) => Math.max(latest, time),
     Number.NEGATIVE_INFINITY,
   );
   if (partial === Number.NEGATIVE_INFINITY) return undefined;

@@ -24,7 +24,7 @@ import {
  */
 export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
-  const open = () => {
+  const openPool = () => {
     pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
     return pool;
   };
@@ -35,7 +35,8 @@ export function openDatasetSql(adRows: AdRowReaders) {
         ...createSnapshot(adRows.forTenant(tenantId), contents),
       });
       return {
-        query: async (contents: DatasetContents, query: SqlQuery) => (await open()).query(snapshot(contents), query),
+        query: async (contents: DatasetContents, query: SqlQuery) =>
+          (await openPool()).query(snapshot(contents), query),
         /**
          * Passes all rows of an SQL statement to `read`. The rows arrive in batches, and their cells are not shortened.
          */
@@ -43,7 +44,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
           read: (exported: SqlExport) => Promise<Result>,
-        ) => (await open()).export(snapshot(contents), query, read),
+        ) => (await openPool()).export(snapshot(contents), query, read),
       };
     },
     close: async () => (await pool)?.close(),

@@ -69,11 +69,11 @@ function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?
 
 function addHints(schema: ObjectSchema, hints: ArgumentHints | undefined, countableKeys: string[]): ObjectSchema {
   if (hints === undefined) return schema;
-  const { filters, limit, by, ...others } = schema.properties as Record<string, object>;
+  const { filters, limit, by, ...otherProperties } = schema.properties as Record<string, object>;
   const describedFilters = { filters: { ...filters, description: hints.filters } };
   const limited = limit && { limit: { ...limit, ...buildLimitHints(hints.limit) } };
   const describedBy = by && { by: { ...by, ...(countableKeys.length > 0 && { enum: countableKeys }) } };
-  return { ...schema, properties: { ...describedFilters, ...limited, ...describedBy, ...others } };
+  return { ...schema, properties: { ...describedFilters, ...limited, ...describedBy, ...otherProperties } };
 }
 
 const buildLimitHints = (limit: ArgumentHints['limit']) => ({
@@ -109,8 +109,8 @@ function formatRules(
     ignoresCase && 'case is ignored',
     hasType('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
   ].filter((rule) => rule !== false && rule !== undefined);
-  const [first = '', ...others] = rules;
-  return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
+  const [first = '', ...otherRules] = rules;
+  return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...otherRules].join('; ')}.`;
 }
 
 /** Formats the filter keys, with keys of the same type in one group, e.g. `advertiser, bylines (words)`. */

@@ -40,9 +40,19 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const sent = waitUntilSent?.(requestId);
+    const responseSent = waitUntilSent?.(requestId);
     const person = findPerson(server, inputEnded);
-    const caller = { apiKey, tenantId, connection, client: identifyCaller(), output, signal, sent, linkOrigin, person };
+    const caller = {
+      apiKey,
+      tenantId,
+      connection,
+      client: identifyCaller(),
+      output,
+      signal,
+      sent: responseSent,
+      linkOrigin,
+      person,
+    };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
       .finally(() => reporter?.end());

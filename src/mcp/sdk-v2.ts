@@ -42,7 +42,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const sent = waitUntilSent?.(id);
+    const responseSent = waitUntilSent?.(id);
     const caller = {
       apiKey,
       tenantId,
@@ -50,7 +50,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       client: identifyCaller(mcpReq.envelope),
       output,
       signal,
-      sent,
+      sent: responseSent,
       linkOrigin,
       person: findPerson(mcpReq),
     };

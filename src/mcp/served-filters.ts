@@ -39,9 +39,9 @@ export async function fetchServedFilters({
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
   if (response.status !== 200 || text.length > maxChars) return undefined;
   try {
-    const { ads, pages, ...rest } = readSearchFilters(parseJson(text));
+    const { ads, pages, ...otherFields } = readSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
-    return { ...rest, ads: pickOwnNotes(ads, ownFilters.ads), pages: pickOwnNotes(pages, ownFilters.pages) };
+    return { ...otherFields, ads: pickOwnNotes(ads, ownFilters.ads), pages: pickOwnNotes(pages, ownFilters.pages) };
   } catch {
     return undefined;
   }

@@ -62,8 +62,8 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
   // Load the modules for tool calls on the first call, because many sessions only list the tools.
-  let opening: ReturnType<typeof open> | undefined;
-  const open = async () => {
+  let opening: ReturnType<typeof openContext> | undefined;
+  const openContext = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
     const context = { ...server, ...calls, adFilters };
     return {
@@ -79,7 +79,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     };
   };
   const getOpenCalls = () => {
-    opening ??= open();
+    opening ??= openContext();
     return opening;
   };
   const adFilters = async () => (await searchFilters?.())?.ads ?? [];

@@ -281,12 +281,12 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   for (const [index, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[index] };
   const { renderMail } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
-  const { now: at, isDemo, version } = context;
+  const { now: checkedAt, isDemo, version } = context;
   return context.exports().create({
-    name: `check-${formatDay(at)}.html`,
+    name: `check-${formatDay(checkedAt)}.html`,
     mimeType: 'text/html',
     ttlMs: reportTtlMs,
-    write: (take) => take(Buffer.from(renderMail({ at, isDemo, version, watches }))),
+    write: (take) => take(Buffer.from(renderMail({ at: checkedAt, isDemo, version, watches }))),
   });
 }
 

@@ -130,12 +130,12 @@ export async function readCursor(
 const cursorPattern = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:=(.+)|(~))?$/;
 
 function parseCursor(cursor: string): PagePosition & { isLong: boolean } {
-  const [match, limit, shown = 0, encoded, storedMark] = cursorPattern.exec(cursor) ?? [];
+  const [match, limit, shownText = 0, encoded, storedMark] = cursorPattern.exec(cursor) ?? [];
   if (match === undefined) throw createCursorMismatchError();
   return {
     serviceCursor: encoded && Buffer.from(encoded, 'base64url').toString(),
     limit: limit === undefined ? undefined : Number(limit),
-    shownCount: Number(shown),
+    shownCount: Number(shownText),
     isLong: storedMark !== undefined,
   };
 }

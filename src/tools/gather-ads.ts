@@ -77,9 +77,9 @@ export const gatherAds = defineTool({
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const { question, maxCredits } = request;
   const before = await (await context.dataset()).readContents();
-  return withOpenedGathering(request, before, context, async (opened, read) => {
-    const hasEnded = opened.parts.every(({ state }) => state.ended);
-    if (maxCredits === 0 && !hasEnded) return estimateGathering(request, opened, context);
+  return withOpenedGathering(request, before, context, async (openedGathering, read) => {
+    const hasEnded = openedGathering.parts.every(({ state }) => state.ended);
+    if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gathered = await read();
     const { gathering, stop, idsReadByCall: readByCall, contents } = gathered;
@@ -87,7 +87,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       throw stop.error ?? createNothingReadError();
     const result = await buildGatherOutput(
       gathering,
-      { contents, before: opened.contents, idsReadByCall: readByCall },
+      { contents, before: openedGathering.contents, idsReadByCall: readByCall },
       context,
     );
     const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
@@ -147,13 +147,17 @@ type Part = Awaited<ReturnType<typeof readParts>>[number];
  * Estimates the cost of reading the ads that are not in the dataset yet. Parts of the search without a known total are
  * counted first, which takes one paid search each. For a collection, the count comes from the list of collections.
  */
-async function estimateGathering({ question, maxAds }: GatherRequest, opened: OpenedGathering, context: ToolContext) {
-  const parts = await readParts(opened, context);
+async function estimateGathering(
+  { question, maxAds }: GatherRequest,
+  openedGathering: OpenedGathering,
+  context: ToolContext,
+) {
+  const parts = await readParts(openedGathering, context);
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { ads, at: context.now };
-    part.isTotalKnown = (await findKnownTotal(part.question, opened.contents, context)) !== undefined;
+    part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
     // If the service reports no total for one part, it reports none for the others either. Stop searching to save
     // credits.
     if (part.total === undefined) break;
@@ -171,7 +175,7 @@ async function estimateGathering({ question, maxAds }: GatherRequest, opened: Op
       question.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
     price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(question, context)),
-    price?.atMost !== 0 && suggestDataset(question, opened.contents),
+    price?.atMost !== 0 && suggestDataset(question, openedGathering.contents),
   ];
   return {
     gathering: null,

@@ -136,10 +136,10 @@ export const writeReport = defineTool({
     const results: SectionResult[] = [];
     async function* sections() {
       for (const [index, section] of savedSections.entries()) {
-        const { shown, ...one } = await makeSection(section, ads, coverageInput, context);
-        const figures = selectComparableFigures(last?.rows[index], one.row);
+        const { shown, ...sectionResult } = await makeSection(section, ads, coverageInput, context);
+        const figures = selectComparableFigures(last?.rows[index], sectionResult.row);
         if (last && figures) shown.last = { at: last.at, row: figures };
-        results.push({ ...one, earlier: shown.last });
+        results.push({ ...sectionResult, earlier: shown.last });
         yield shown;
       }
     }

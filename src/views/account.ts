@@ -111,8 +111,8 @@ export function viewCredits(status: unknown): Fields {
 
 const toMilliseconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
 
-function computeRemaining(used: unknown, limit: unknown): number | undefined {
-  const remaining = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
+function computeRemaining(usedCredits: unknown, limit: unknown): number | undefined {
+  const remaining = isNumber(usedCredits) && isNumber(limit) ? Math.max(0, limit - usedCredits) : undefined;
   return isNumber(remaining) ? remaining : undefined;
 }
 
@@ -159,11 +159,11 @@ export function formatCredits(credits: Fields): string {
  * Formats an hourly or daily limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is
  * missing.
  */
-function formatUsageWindow(name: string, used: unknown, limit: unknown): string {
-  const remaining = computeRemaining(used, limit);
+function formatUsageWindow(name: string, usedCredits: unknown, limit: unknown): string {
+  const remaining = computeRemaining(usedCredits, limit);
   return remaining === undefined
     ? ''
-    : `${name}: ${formatValue(used)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
+    : `${name}: ${formatValue(usedCredits)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
 }
 
 /** Formats an identity as text: the user, the account and the API key. */

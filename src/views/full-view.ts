@@ -64,8 +64,8 @@ function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
   if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
   const { [missingName]: _, ...fields } = view;
-  const { [missingName]: missingNote, ...kept } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
-  return { ...kept, [missingName]: missingNote === undefined ? toGetAll : `${missingNote}. ${toGetAll}` };
+  const { [missingName]: missingNote, ...keptFields } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
+  return { ...keptFields, [missingName]: missingNote === undefined ? toGetAll : `${missingNote}. ${toGetAll}` };
 }
 
 /**

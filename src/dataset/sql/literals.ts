@@ -74,14 +74,17 @@ function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefine
   }
   const parts = splitCondition(tokens, 'and');
   if (parts.length > 1) return mergeConditions(parts.map(readCondition));
-  const inner = removeParentheses(tokens);
-  return inner === undefined ? readComparison(tokens) : readCondition(inner);
+  const innerTokens = removeParentheses(tokens);
+  return innerTokens === undefined ? readComparison(tokens) : readCondition(innerTokens);
 }
 
 function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[]): AdvertiserCondition | undefined {
-  const known = conditions.flatMap((condition) => condition ?? []);
-  if (known.length === 0) return undefined;
-  return { texts: known.flatMap(({ texts }) => texts), patterns: known.flatMap(({ patterns }) => patterns) };
+  const readableConditions = conditions.flatMap((condition) => condition ?? []);
+  if (readableConditions.length === 0) return undefined;
+  return {
+    texts: readableConditions.flatMap(({ texts }) => texts),
+    patterns: readableConditions.flatMap(({ patterns }) => patterns),
+  };
 }
 
 /** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */

@@ -117,12 +117,12 @@ function describeProblem(error: unknown): SqlProblem {
   throw error;
 }
 
-parentPort?.on('message', async ([name, ...given]: SqlCall) => {
+parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
   deadline = performance.now() + limits.statementMs;
   let reply: Reply;
   try {
     const method = methods[name] as (...given: unknown[]) => unknown;
-    reply = { result: await method(...given) };
+    reply = { result: await method(...methodArguments) };
   } catch (error) {
     closeExport();
     reply = { problem: describeProblem(error) };
