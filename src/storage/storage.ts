@@ -122,7 +122,7 @@ export interface StoreDriver {
   open(onError: (error: Error) => void): RemoteStore;
   /**
    * Called after a failed attempt to connect.
-   * @returns a likely cause that the error does not name, and what to change. Undefined if there is none
+   * @returns a likely cause that the error does not mention, and what to change; undefined if there is no such cause
    */
   explainFailure?(): Promise<string | undefined>;
 }

@@ -47,12 +47,12 @@ export class Semaphore {
     this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
-  /** The number of slots in use. */
+  /** The number of slots in use by all keys together. */
   get running(): number {
     return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
   }
 
-  /** The number of waiting calls. */
+  /** The number of calls that wait for a slot, of all keys together. */
   get waiting(): number {
     return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }

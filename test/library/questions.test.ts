@@ -158,7 +158,7 @@ test.for([
   },
 );
 
-test('names of a question that differ only in case are the same question', async ({ folder, database }) => {
+test('library import --question ignores the letter case of the name', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
   const download = await writeDownload(folder, 'week.json', { 1: 'Warm' });
   for (const name of ['Socks', 'socks']) await run(['import', download, '--question', name, ...databaseFlag]);

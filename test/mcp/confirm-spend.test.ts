@@ -127,7 +127,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(text).not.toContain('maxAds');
   });
 
-  test('"first page only" reads the next page of a gathering that already has several pages', async ({
+  test('choosing "first page only" reads just the next page of a search that was partly read before', async ({
     service,
     server,
   }) => {

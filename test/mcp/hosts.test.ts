@@ -246,7 +246,7 @@ upstreamTest.for(words)('ads of "%s" fit the bytes that each host accepts', asyn
       upstream.respondWith(json({ items, cursor: null, hasMore: false }));
       const list = await call('search_ads', { detail, limit: 60, fresh: true });
       expect(countBytes(readTexts(list.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
-      // A list that was cut ends with a cursor.
+      // A list that was cut must end with a cursor, so that the model can request the rest.
       expect(list.text).toMatch(/^60 ads|The rest of this page .*with cursor:/);
       upstream.respondWith(json(longAd));
       const one = await call('get_ad', { adId: '1', detail, fresh: true });

@@ -41,7 +41,7 @@ export class AdService {
   changeAnswer: (answer: SearchAnswer, search: AdSearch) => object = (answer) => answer;
   /** False if the responses have no header with the charge. */
   hasChargeHeaders = true;
-  /** The page size of a search without a limit. */
+  /** How many ads a search without a limit returns. */
   defaultLimit = 20;
 
   constructor(count: number) {

@@ -30,7 +30,9 @@ const leaseMarginMs = 10_000;
 interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /** The base URL of the service. Each service has separate state in the store. */
+  /**
+   * The base URL of the API. Servers for different APIs can share a store, because each API has separate state in it.
+   */
   baseUrl: string;
   /** The time limit of a tool call, in milliseconds. */
   callMs: number;
