@@ -93,7 +93,8 @@ const questions: readonly LimitedQuestion[] = [
   },
   {
     question: 'What share of the ads in the US are videos?',
-    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\. Reading the rest costs /,
+    limit:
+      /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\. Reading the rest costs /,
     ask: async ({ call, query }) => {
       await call('gather_ads', { filters: { countries: ['US'] }, maxAds: 50, maxCredits: 20 });
       return query(
@@ -103,13 +104,13 @@ const questions: readonly LimitedQuestion[] = [
   },
   {
     question: 'Which ad in the US has run longest?',
-    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\./,
+    limit: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
     ask: ({ query }) =>
       query("SELECT max(daysRunning) FROM ads JOIN ad_countries USING (id) WHERE country = 'US' AND active = 1"),
   },
   {
     question: 'Does any advertiser in the US offer a lifetime guarantee?',
-    limit: /^Read 50 of \d+ ads, newest first: .* Older ads are missing\./,
+    limit: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
     ask: ({ query }) => query("SELECT count(*) FROM ads WHERE text LIKE '%lifetime guarantee%'"),
   },
 ];

@@ -1,4 +1,5 @@
 import { formatPrice } from '../credits/credit-text.ts';
+import { groupBy } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinNames, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';
@@ -30,6 +31,8 @@ export interface IncompleteReading {
   order: ListingOrder | undefined;
   /** Descriptions of the parts of the search that are incomplete. */
   missingParts: readonly string[];
+  /** True if no ads of some part were read. The order of the listed ads then says nothing about the missing ads. */
+  hasUnreadPart: boolean;
   /** Day on which the same search was last read completely. Undefined if that never happened. */
   earlierCompleteDay: string | undefined;
   /** Price of reading the remaining ads. Undefined if unknown. */
@@ -44,14 +47,14 @@ export interface RestPrice {
 
 /**
  * Describes a search whose ads were not all read, e.g. `Read 4,000 of 5,437 ads, newest first: 2026-05-11 to
- * 2026-07-01. Older ads are missing. Reading the rest costs 144 credits.`
+ * 2026-07-01. The missing ads are from 2026-05-11 or earlier, or have no date. Reading the rest costs 144 credits.`
  */
 export function formatIncompleteReading(reading: IncompleteReading): string {
-  const { read, removed, isEnded, order, missingParts, earlierCompleteDay } = reading;
+  const { read, removed, isEnded, order, missingParts, hasUnreadPart, earlierCompleteDay } = reading;
   const total = formatTotal(reading);
   const removedText = removed > 0 ? `${formatNumber(removed)} of them were removed to make room.` : undefined;
   if (isEnded) return [`Read ${total}.`, removedText].filter(Boolean).join(' ');
-  const { phrase, missing } = read === 0 ? nothingRead : describeOrder(order);
+  const { phrase, missing } = read === 0 || hasUnreadPart ? noOrder : describeOrder(order);
   const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
   const parts = missingParts.length > 0 ? `Not complete: ${missingParts.join('; ')}.` : undefined;
   return [`Read ${total}${phrase}.`, earlier ?? missing, parts, removedText, formatRest(reading)]
@@ -67,41 +70,31 @@ function formatTotal({ read, found, foundInParts, repeats }: IncompleteReading):
   return `${formatNumber(read)} of ${total}${repeatsText}`;
 }
 
-const nothingRead = { phrase: '', missing: undefined };
+const noOrder = { phrase: '', missing: undefined };
 
-/**
- * For each date field by which results can be sorted: phrases for the order and for the ads that are missing. Each pair
- * lists the descending order first.
- */
-const dateOrders: Partial<Record<ListingOrder['field'], readonly [string, string][]>> = {
-  startedAt: [
-    ['newest first', 'Older ads are missing.'],
-    ['oldest first', 'Newer ads are missing.'],
-  ],
-  lastSeenAt: [
-    ['the most recently seen first', 'Ads that were last seen earlier are missing.'],
-    ['the longest unseen first', 'Ads that were last seen later are missing.'],
-  ],
-  // Many ads have no end date, and ads without a value come last in any order.
-  endDate: [
-    ['the latest end first', 'Ads that ended earlier or have no end date are missing.'],
-    ['the earliest end first', 'Ads that end later or have no end date are missing.'],
-  ],
+/** For each order by date: its name in descending and in ascending order, and how results describe a date. */
+const dateOrders: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
+  startedAt: { names: ['newest first', 'oldest first'], verb: 'are from' },
+  lastSeenAt: { names: ['the most recently seen first', 'the longest unseen first'], verb: 'were last seen on' },
+  endDate: { names: ['the latest end first', 'the earliest end first'], verb: 'end on' },
 };
 
+/**
+ * Describes the order in which the service listed the ads, and which ads are therefore missing. The value of the last
+ * listed ad is included, because the missing ads may have the same value. Services list ads without a value last.
+ */
 function describeOrder(order: ListingOrder | undefined) {
   if (order === undefined)
     return { phrase: ', in no order that the fields show', missing: 'The missing ads may differ from these.' };
   const { field, isDescending, from, to, endsWithoutValue } = order;
   const range = from === to ? String(from) : `${formatValue(from)} to ${formatValue(to)}`;
-  const [name, missingAdsText] = dateOrders[field]?.[isDescending ? 0 : 1] ?? [
-    `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`,
-    `Ads with ${isDescending ? 'lower' : 'higher'} values or without one are missing.`,
-  ];
-  return {
-    phrase: `, ${name}: ${range}`,
-    missing: endsWithoutValue ? `Ads without ${field} are missing.` : missingAdsText,
-  };
+  const last = formatValue(isDescending ? from : to);
+  const dateOrder = dateOrders[field];
+  const name = dateOrder?.names[isDescending ? 0 : 1] ?? `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`;
+  const missing = dateOrder
+    ? `The missing ads ${dateOrder.verb} ${last} or ${isDescending ? 'earlier' : 'later'}, or have no date.`
+    : `The missing ads have ${isDescending ? 'at most' : 'at least'} ${last}, or no ${field}.`;
+  return { phrase: `, ${name}: ${range}`, missing: endsWithoutValue ? `The missing ads have no ${field}.` : missing };
 }
 
 const formatValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
@@ -242,23 +235,22 @@ const timeColumns = new Set(['startedAt', 'startedMonth', 'lastSeenAt', 'daysRun
 /** Returns true if an SQL statement reads when ads started or how long they ran. */
 export const readsRunningTimes = ({ fields }: ReadFields): boolean => fields.some(({ name }) => timeColumns.has(name));
 
-/** Merges the fields that several SQL statements read, so that each field is listed once. */
-export function mergeReadFields(statementReads: readonly (ReadFields | undefined)[]): ReadFields | undefined {
+/**
+ * Merges the fields that several SQL statements read, so that each field is listed once. Statements that read only
+ * `current_ads` count fewer ads than others, so they are merged separately. A field that both kinds of statements read
+ * is listed with the larger number of ads.
+ */
+export function mergeReadFields(statementReads: readonly (ReadFields | undefined)[]): ReadFields[] {
   const definedReads = statementReads.filter((read) => read !== undefined);
-  const [first] = definedReads;
-  if (first === undefined) return undefined;
-  // Statements that read `current_ads` count fewer ads. Use the statements with the most ads, because their counts
-  // describe the report best.
-  const widestRead = definedReads.reduce(
-    (widestSoFar, read) => (read.ads > widestSoFar.ads ? read : widestSoFar),
-    first,
-  );
-  const widestReads = definedReads.filter(({ ads }) => ads === widestRead.ads);
-  const fields = new Map(widestReads.flatMap((read) => read.fields.map((field) => [field.name, field])));
   const isLimited = definedReads.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
-  return {
-    ...widestRead,
-    fields: [...fields.values()],
-    namedAdvertisers: new Set(isLimited ? definedReads.flatMap((read) => [...read.namedAdvertisers]) : []),
-  };
+  const namedAdvertisers = new Set(isLimited ? definedReads.flatMap((read) => [...read.namedAdvertisers]) : []);
+  const listedNames = new Set<string>();
+  return [...groupBy(definedReads, ({ ads }) => ads).values()]
+    .sort(([left], [right]) => (right?.ads ?? 0) - (left?.ads ?? 0))
+    .flatMap((sameAds) => {
+      const fields = new Map(sameAds.flatMap((read) => read.fields.map((field) => [field.name, field])));
+      for (const name of listedNames) fields.delete(name);
+      for (const name of fields.keys()) listedNames.add(name);
+      return sameAds.slice(0, 1).map((read) => ({ ...read, fields: [...fields.values()], namedAdvertisers }));
+    });
 }

@@ -116,8 +116,8 @@ export interface CoverageInput {
   rows?: readonly (readonly unknown[])[];
   /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
-  /** The ad fields that the SQL statement of the result reads. */
-  read?: ReadFields | undefined;
+  /** The ad fields that the SQL statement reads. */
+  reads?: readonly ReadFields[];
   /**
    * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
    * ids as keys.
@@ -147,7 +147,7 @@ export function viewCoverage(input: CoverageInput): CoverageView {
   const { named, others } = findUncovered(input, advertisers);
   const notes = [
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
-    input.read && formatFieldGaps(input.read, { ...findGapScope(input.read, advertisers), ...advertisers }),
+    ...(input.reads ?? []).map((read) => formatFieldGaps(read, { ...findGapScope(read, advertisers), ...advertisers })),
   ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
@@ -195,8 +195,9 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
  * Returns the advertisers whose ads were nearly all last seen on the same day, if the SQL statement reads how long ads
  * ran. If the statement or its rows mention advertisers, only these are returned.
  */
-function listOneDayAdvertisers({ facts, read }: CoverageInput, { inRows }: Advertisers) {
-  if (read === undefined || !readsRunningTimes(read)) return [];
+function listOneDayAdvertisers({ facts, reads = [] }: CoverageInput, { inRows }: Advertisers) {
+  const read = reads.find(readsRunningTimes);
+  if (read === undefined) return [];
   const scope = findGapScope(read, { inRows }).named ?? inRows;
   const oneDayAdvertisers = [...findOneDayAdvertisers([...facts.values()])];
   return oneDayAdvertisers.flatMap(([key, advertiser]) => (scope && !scope.has(key) ? [] : advertiser));
@@ -223,7 +224,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
     newest && formatIncompleteReading({ ...describeReading(newest, input), missingParts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
-    input.read && formatFieldGaps(input.read, findGapScope(input.read, advertisers)),
+    ...(input.reads ?? []).map((read) => formatFieldGaps(read, findGapScope(read, advertisers))),
   ];
   return notes.filter((note) => typeof note === 'string');
 }
@@ -277,6 +278,8 @@ function describeReading(
       readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => orders?.get(part.id)),
     ),
     missingParts: listMissingParts(gathering),
+    hasUnreadPart:
+      readParts.length < parts.length || readParts.some(({ complete, adIds }) => !complete && adIds.size === 0),
     earlierCompleteDay: earlier && formatDay(earlier.gatheredAt),
     rest: prices?.get(id),
   };

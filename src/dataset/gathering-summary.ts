@@ -236,7 +236,7 @@ function countValues(
  * too, because its name takes no more space than "1 other".
  */
 function selectShownValues(sorted: readonly Counted[], max: number): readonly Counted[] {
-  if (max >= sorted.length - 1 && max > 0) return sorted;
+  if (max >= sorted.length - 1) return sorted;
   const mostFrequent = new Set(sorted.toSorted(([, left], [, right]) => right - left).slice(0, max));
   return sorted.filter((value) => mostFrequent.has(value));
 }

@@ -6,6 +6,8 @@ import { isGated } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
+import type { Spending } from '../credits/credit-text.ts';
+import type { PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
@@ -231,20 +233,35 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
       run: (estimateInput) => tool.run(estimateInput, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
-    const isCheap = price.atMost <= confirmCredits;
-    return { price, balance: isCheap ? undefined : await readBalance(context) };
+    const spending = await context.spending().catch(() => undefined);
+    const affordablePrice = spending ? limitToBudget(price, spending) : price;
+    const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
+    return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  if (price.atMost <= confirmCredits) return { isFirstPageOnly: false };
+  // If even the lowest price exceeds the server's budget, the call fails without costing anything.
+  if (price === undefined || price.atMost <= confirmCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
     {
       person,
-      signal: AbortSignal.any([signal, server.closing]),
+      signals: [signal, server.closing],
       now: server.now(),
       createId: randomUUID,
       useOnce: server.useOnce,
     },
   );
+}
+
+/**
+ * Limits a price to the credits that remain in the server's budgets. Returns undefined if even the lowest price exceeds
+ * them.
+ */
+function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server }: Spending): PriceBounds | undefined {
+  const remainingCredits = [server, connection].map((account) =>
+    account?.budget === undefined ? Infinity : account.budget - account.charged - (account.uncertain ?? 0),
+  );
+  const limit = Math.max(0, Math.min(...remainingCredits));
+  return atLeast > limit ? undefined : { atLeast, atMost: Math.min(atMost, limit) };
 }
 
 /**

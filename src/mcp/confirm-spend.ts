@@ -1,7 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import * as z from 'zod';
+import { withDeadline } from '../api/abort.ts';
 import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { toCanonicalJson } from '../api/json.ts';
+import { parseJson, toCanonicalJson } from '../api/json.ts';
 import { formatCreditNumber, formatPrice } from '../credits/credit-text.ts';
 import { isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
@@ -72,7 +74,8 @@ interface SpendQuestion {
 
 interface ConfirmOptions {
   person: PersonAtHost;
-  signal: AbortSignal;
+  /** The question ends without an answer when one of these signals aborts. */
+  signals: readonly AbortSignal[];
   /** The current time in milliseconds since the Unix epoch. */
   now: number;
   createId(): string;
@@ -91,11 +94,12 @@ export interface Confirmation {
  * @throws FormNeeded if the client must show the form and repeat the call with the answer
  */
 export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<Confirmation> {
-  const { person, signal } = options;
+  const { person, signals } = options;
   const form = createForm(question);
   if (person.asks === 'duringCall') {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(maxAnswerMs)]);
-    const answer = await person.show(form, deadline).catch(() => undefined);
+    const answer = await withDeadline({ signals, ms: maxAnswerMs }, (signal) => person.show(form, signal)).catch(
+      () => undefined,
+    );
     return readConfirmation(question, answer);
   }
   const { answered } = person;
@@ -141,16 +145,16 @@ function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefine
 }
 
 /** Content of the signed state. It ties the user's answer to one call and to the price that the form showed. */
-interface SpendState {
-  id: string;
-  expiresAt: number;
-  atMost: number | null;
-  callHash: string;
-}
+const SpendState = z.object({
+  id: z.string(),
+  expiresAt: z.number(),
+  atMost: z.number().nullable(),
+  callHash: z.string(),
+});
 
 function writeState(question: SpendQuestion, { now, createId }: ConfirmOptions): string {
   const { atMost } = question.price;
-  const state: SpendState = {
+  const state: z.infer<typeof SpendState> = {
     id: createId(),
     expiresAt: now + maxStateAgeMs,
     atMost: Number.isFinite(atMost) ? atMost : null,
@@ -186,11 +190,16 @@ async function isAnswerToQuestion(
   const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), sign(text, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
-  const { id, expiresAt, atMost, callHash }: SpendState = JSON.parse(Buffer.from(text, 'base64url').toString());
+  const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
+  // The caller can sign any text, because the signature is made with the caller's own key.
+  if (!success) return false;
+  const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(question);
   if (!isSameCall || now > expiresAt || question.price.atMost > (atMost ?? Infinity)) return false;
   return useOnce(tenantId, id, maxStateAgeMs);
 }
+
+const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 interface EstimatedRun {
   tool: Tool;
@@ -212,13 +221,17 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
   try {
     const { data } = await run(isLimited ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
-    if (!isLimited || estimate === undefined) return { atLeast: 0, atMost: 0 };
+    if (!isLimited || maxCredits === 0 || estimate === undefined) return freePrice;
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
     // The tool would need a paid search to count the matching ads. Without that count, `maxCredits` is the only known
     // upper bound.
     const price = await getRequestPrice(error.request);
-    return isLimited && maxCredits !== 0 ? { atLeast: Math.min(price.atLeast, limit), atMost: limit } : price;
+    if (!isLimited) return price;
+    // An estimate costs one search for each part whose total is unknown. While the price of a search is unknown, do not
+    // ask: the user could not decide without the estimate.
+    if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
+    return { atLeast: Math.min(price.atLeast, limit), atMost: limit };
   }
 }

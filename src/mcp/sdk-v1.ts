@@ -15,6 +15,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 import * as z from 'zod';
+import { withDeadline } from '../api/abort.ts';
 import type { PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
@@ -98,9 +99,8 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
   return {
     asks: 'duringCall',
     show: (form, signal) =>
-      server.elicitInput(
-        { ...form },
-        { signal: inputEnded ? AbortSignal.any([signal, inputEnded]) : signal, timeout: maxFormMs },
+      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], ms: maxFormMs }, (formSignal) =>
+        server.elicitInput({ ...form }, { signal: formSignal, timeout: maxFormMs }),
       ),
   };
 }

@@ -90,9 +90,9 @@ export const exportAds = defineTool({
     const describeExport = (exported: readonly ExportCounts[]) => {
       const adIds = collectAdIds(exported, coverageInput.facts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const read = mergeReadFields(exported.map((statement) => statement.read));
-      const isAboutAds = exported.some((statement) => statement.isAboutAds);
-      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...idRows, read }) : viewCounts(contents);
+      const reads = mergeReadFields(exported.map((one) => one.read));
+      const isAboutAds = exported.some((one) => one.isAboutAds);
+      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...idRows, reads }) : viewCounts(contents);
       return { coverage, isAboutAds, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
     };
     const exports = context.exports();

@@ -163,13 +163,20 @@ async function estimateGathering(
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
-  const estimate = price ?? { ads: null, pages: null, credits: null, atLeast: 0 };
+  const isLimited = (price?.ads ?? 0) > maxAds;
+  const readIds = new Set(parts.flatMap(({ ids }) => [...ids]));
+  const limitedPrice = isLimited
+    ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
+    : undefined;
+  // A confirmation form needs the price of this call. Other callers plan with the price of all ads.
+  const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
+  const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
   const summary = [
     price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
-    (price?.ads ?? 0) > maxAds && `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}.`,
+    isLimited && formatLimit(maxAds, limitedPrice),
     context.now - oldest > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldest)}.`,
     partsWithoutTotal.length > 0 &&
       question.collectionId === undefined &&
@@ -189,6 +196,13 @@ async function estimateGathering(
     estimate,
     summary: summary.filter(Boolean).join(' '),
   };
+}
+
+/** Formats where `maxAds` ends the call and what it then costs, e.g. `With maxAds: 100, it stops after 100 ads (10 credits).` */
+function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
+  const { atLeast = 0, atMost } = price ?? {};
+  const priceText = atMost === undefined ? '' : ` (${formatPrice({ atLeast, atMost })})`;
+  return `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}${priceText}.`;
 }
 
 /** Suggests reading one page to learn the exact price, because the service reveals a price only when it charges it. */
@@ -239,7 +253,16 @@ export async function estimateRemaining(
   return estimateParts(question, await readParts({ parts, contents }, context), context);
 }
 
-async function estimateParts(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
+/**
+ * Estimates the price of the ads that remain in the parts of a search. Returns undefined if a part has no known total.
+ * @param maxAds the number of further ads after which the call stops reading
+ */
+async function estimateParts(
+  question: GatheringQuestion,
+  parts: readonly Part[],
+  context: ToolContext,
+  maxAds = Infinity,
+) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const size = getMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
@@ -247,9 +270,12 @@ async function estimateParts(question: GatheringQuestion, parts: readonly Part[]
   const callBudget = await context.callBudget(0);
   // If all ads of the total were read but the last page announced more, one more page must be read to see whether more
   // ads exist.
-  const remainingCounts = parts.map(({ total, listed, ended }) =>
-    ended ? 0 : Math.max(1, (total?.ads ?? 0) - listed),
-  );
+  let allowedCount = maxAds;
+  const remainingCounts = parts.map(({ total, listed, ended }) => {
+    const count = ended ? 0 : Math.min(allowedCount, Math.max(1, (total?.ads ?? 0) - listed));
+    allowedCount -= count;
+    return count;
+  });
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
       const items = remainingCounts[index] ?? 0;
@@ -271,7 +297,8 @@ const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state, stored }) => {
-      const read = stored?.adIds.size ?? 0;
+      const ids: ReadonlySet<string> = stored?.adIds ?? new Set();
+      const read = ids.size;
       const knownTotal = stored?.found ?? (state.ended ? read : null);
       const total =
         knownTotal === null
@@ -281,7 +308,7 @@ const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'content
       const listed = Math.max(read, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */
       const isTotalKnown = total !== undefined;
-      return { question, read, listed, ended: state.ended, total, isTotalKnown };
+      return { question, ids, read, listed, ended: state.ended, total, isTotalKnown };
     }),
   );
 

@@ -9,6 +9,7 @@ import {
   viewCounts,
   viewCoverage,
 } from '../dataset/coverage.ts';
+import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
 import { isEmptyResult } from '../dataset/sql/statement.ts';
 import { type Cell, describeColumns } from '../dataset/tables.ts';
@@ -60,7 +61,13 @@ export const queryAds = defineTool({
       maxCellChars: cell,
       signal,
     });
-    const coverageInput = { ...(await readCoverageInput(contents, context)), columns, rows, maxCellChars: cell, read };
+    const coverageInput = {
+      ...(await readCoverageInput(contents, context)),
+      columns,
+      rows,
+      maxCellChars: cell,
+      reads: mergeReadFields([read]),
+    };
     const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
     const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, firstLines) : undefined;

@@ -148,7 +148,7 @@ export const writeReport = defineTool({
      * section, because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
-      viewCoverage({ ...coverageInput, read: mergeReadFields(results.map(({ read }) => read)) });
+      viewCoverage({ ...coverageInput, reads: mergeReadFields(results.map(({ read }) => read)) });
     const { writeReportPage } = await import('../reports/report.tsx');
     const head = {
       title,
@@ -310,7 +310,9 @@ async function makeSection(
       const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
       const notes =
-        chart && isAboutAds ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, read }) : [];
+        chart && isAboutAds
+          ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, reads: mergeReadFields([read]) })
+          : [];
       const wide = chart && buildChart(chart, charted, { readAt, isDemo, notes });
       const narrow = chart && buildChart(chart, charted, { readAt, isDemo, notes, isNarrow: true });
       if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);

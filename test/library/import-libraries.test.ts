@@ -272,3 +272,17 @@ test('library import removes the API key of a scraping service from URLs', async
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ serpapiDetailsLink: 'https://serpapi.example/search?engine=google&id=1' }]);
 });
+
+test('a table from a scraper of LinkedIn is read as ads of LinkedIn', async ({ libraryServer }) => {
+  const url = 'https://www.linkedin.com/ad-library/detail/1521996440';
+  await libraryServer.importRecords(
+    `adId,adDetailUrl,advertiserName,headline,bodyText,imageUrls\n1521996440,${url},Tea,T,B,"https://m.example/1.png,https://m.example/2.png"\n`,
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([
+    {
+      ...{ adArchiveId: '1521996440', adLibrary: 'linkedin', headline: 'T', body: 'B', adSnapshotUrl: url },
+      media: [{ url: 'https://m.example/1.png' }, { url: 'https://m.example/2.png' }],
+    },
+  ]);
+});

@@ -1,8 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
@@ -142,6 +143,55 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(data).toMatchObject({ read: 250, added: 100, stopped: 'firstPage' });
   });
 
+  test('estimates show no form, whether their search is cached or not', async ({ service, server }) => {
+    const person = choose('cancel');
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    for (const countries of [['DE'], ['DE'], ['FR']])
+      expect((await call('gather_ads', { filters: { countries }, maxCredits: 0 })).isError).toBe(false);
+    expect(person.forms).toEqual([]);
+  });
+
+  test('the form shows the price of the ads that maxAds allows', async ({ service, server }) => {
+    const apiKey = service.createKey();
+    const question = { filters: { countries: ['DE'] }, maxCredits: 200 };
+    const spender = await connectWithForms(server, apiKey, choose('spend'));
+    await spender.call('gather_ads', { ...question, maxAds: 30 });
+    const person = choose('cancel');
+    const { call } = await connectWithForms(server, apiKey, person);
+    await call('gather_ads', { ...question, maxAds: 80 });
+    expect(person.forms.at(-1)?.message).toContain('between 3 and 6 credits');
+    await call('gather_ads', { ...question, maxAds: 30 });
+    expect(person.forms).toHaveLength(1);
+  });
+
+  test('the form shows no more credits than the budget of the server has left', async ({ service, start }) => {
+    const server = await start({ creditBudget: 4 });
+    const apiKey = service.createKey();
+    const person = choose('spend');
+    const { call } = await connectWithForms(server, apiKey, person);
+    await call('search_ads', { limit: 10 });
+    expect(person.forms[0]?.message).toContain('4 credits');
+    await call('search_ads', { filters: { countries: ['DE'] }, limit: 30 });
+    const formCount = person.forms.length;
+    const { error, text } = await call('search_ads', { limit: 50 });
+    // No credits are left, so the call would fail whatever the user chooses.
+    expect(person.forms).toHaveLength(formCount);
+    expect(error).toMatchObject({ kind: 'credit_budget' });
+    expect(text).not.toContain('The person');
+  });
+
+  test('a form that nobody answers ends after 50 seconds', async ({ service, server }) => {
+    const person = createPerson(() => new Promise(() => {}));
+    const { call } = await connectWithForms(server, service.createKey(), person);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const result = call('search_ads', threeAds);
+    while (person.forms.length === 0) await new Promise(setImmediate);
+    await vi.advanceTimersByTimeAsync(50_001);
+    vi.useRealTimers();
+    expect((await result).text).toContain('nobody answered');
+  });
+
   test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
     const slow = createPerson(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -253,6 +303,12 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
     const { result } = (await response.json()) as { result: Record<string, unknown> };
     return result;
   }
+  /** Signs a state as the server does. A caller can do this too, because the secret is the caller's own API key. */
+  const signState = (content: string, key: string) => {
+    const text = Buffer.from(content).toString('base64url');
+    const signature = createHmac('sha256', key).update(`ad-library-mcp confirmation ${text}`).digest('base64url');
+    return `${text}.${signature}`;
+  };
   const spend = { confirm: { action: 'accept', content: { choice: 'spend' } } };
 
   test('an SDK client shows the spending confirmation and repeats the call with the reply', async ({
@@ -295,8 +351,12 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
       [key, { ...answered, requestState: `${state.slice(0, -2)}AA` }],
       [key, { ...answered, requestState: `${state.split('.')[0]}` }],
       [key, { ...answered, requestState: '.' }],
+      ...['null', 'not JSON', '{}', '{"id":1}'].map((text) => [
+        key,
+        { ...answered, requestState: signState(text, key) },
+      ]),
       [key, { inputResponses: spend }],
-    ] as const)
+    ] as [string, Record<string, unknown>][])
       expect((await sendCall(http.url, sender, params)).resultType).toBe('input_required');
     expect(service.countPaidRequests()).toBe(0);
 

@@ -35,13 +35,17 @@ describe('Notes on searches that gather_ads read only in part', () => {
     [
       'newest first',
       (ads) => ads.toReversed(),
-      /^Read 40 of 200 ads, newest first: \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d\. Older ads are missing\. Reading the rest costs between 8 and 20 credits\.$/,
+      /^Read 40 of 200 ads, newest first: (\d{4}-\d\d-\d\d) to \d{4}-\d\d-\d\d\. The missing ads are from \1 or earlier, or have no date\. Reading the rest costs between 8 and 20 credits\.$/,
     ],
-    ['oldest first', (ads) => ads, /^Read 40 of 200 ads, oldest first: .* Newer ads are missing\./],
+    [
+      'oldest first',
+      (ads) => ads,
+      /^Read 40 of 200 ads, oldest first: \S+ to (\S+)\. The missing ads are from \1 or later, or have no date\./,
+    ],
     [
       'by duplicates',
       (ads) => ads.toSorted((left, right) => Number(right.duplicates) - Number(left.duplicates)),
-      /^Read 40 of 200 ads, by duplicates, highest first: 82 to 101\. Ads with lower values or without one are missing\./,
+      /^Read 40 of 200 ads, by duplicates, highest first: 82 to 101\. The missing ads have at most 82, or no duplicates\./,
     ],
     [
       'in no order',
@@ -78,22 +82,22 @@ describe('Notes on searches that gather_ads read only in part', () => {
     [
       'endDate',
       (index) => (index < 60 ? { endDate: `${toDay(index)}T00:00:00Z` } : {}),
-      /^Read 40 of 200 ads, the latest end first: .* Ads that ended earlier or have no end date are missing\./,
+      /^Read 40 of 200 ads, the latest end first: (\S+) to \S+\. The missing ads end on \1 or earlier, or have no date\./,
     ],
     [
       'endDate',
       (index) => (index < 20 ? { endDate: `${toDay(index)}T00:00:00Z` } : {}),
-      /^Read 40 of 200 ads, the latest end first: .* Ads without endDate are missing\./,
+      /^Read 40 of 200 ads, the latest end first: .* The missing ads have no endDate\./,
     ],
     [
       'lastSeenAt',
       () => ({ startedAt: null }),
-      /^Read 40 of 200 ads, the most recently seen first: 2026-11-20\. Ads that were last seen earlier are missing\./,
+      /^Read 40 of 200 ads, the most recently seen first: 2026-11-20\. The missing ads were last seen on 2026-11-20 or earlier, or have no date\./,
     ],
     [
       'audienceReach',
       (index) => (index < 60 ? { audienceReach: 1000 - index } : {}),
-      /^Read 40 of 200 ads, by audienceReach, highest first: 961 to 1,000\. Ads with lower values or without one are missing\./,
+      /^Read 40 of 200 ads, by audienceReach, highest first: 961 to 1,000\. The missing ads have at most 961, or no audienceReach\./,
     ],
   ];
 
@@ -125,7 +129,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(data.stopped).toBe('maxCredits');
     const [firstLine = ''] = text.split('\n');
     expect(firstLine).toMatch(
-      /stopped: maxCredits\. Read \d+ of 300 ads, newest first: .* Older ads are missing\. Reading the rest costs \d+ credits\.$/,
+      /stopped: maxCredits\. Read \d+ of 300 ads, newest first: .* The missing ads are from \S+ or earlier, or have no date\. Reading the rest costs \d+ credits\.$/,
     );
     const { atLeast, atMost } = data.estimate as { atLeast: number; atMost: number };
     expect(atLeast).toBe(atMost);
@@ -164,7 +168,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     await server.call('gather_ads', { split, maxAds: 40, maxCredits: 100 });
     const result = await server.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
     expect(readCoverage(result).partial?.[0]?.note).toMatch(
-      /^Read 40 ads of an unknown number|^Read 40 of .*, newest first: .* Not complete: "\{'country':'FR'\}" 10 of 30 ads; "\{'country':'IT'\}" not begun\./,
+      /^Read 40 of 60 found in 2 of 3 parts\. Not complete: "\{'country':'FR'\}" 10 of 30 ads; "\{'country':'IT'\}" not begun\./,
     );
   });
 

@@ -40,9 +40,14 @@ function findNearestColumn(word: string): string | undefined {
   return nearest !== undefined && isSimilar(word, nearest) ? nearest : undefined;
 }
 
+/** Maximum length of a text that an explanation repeats as a literal. */
+const maxQuotedChars = 60;
+
 function explainQuotedText(text: string): string {
   const nearest = findNearestColumn(text);
-  const literal = `Write a text in single quotes${/^\w+$/.test(text) ? `: ${quote(`'${text}'`)}` : ''}.`;
+  // Longer texts, and texts that would need escapes in the explanation, are not repeated.
+  const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
+  const literal = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const column = nearest === undefined ? '' : ` The nearest column is ${nearest}.`;
   return `Double quotes mark a column, and there is no column ${quote(text)}. ${literal}${column}`;
 }

@@ -158,7 +158,7 @@ describe('The cost estimate of gather_ads', () => {
     expect(unknown.text).toContain('use count_ads: about 1 credit for each value.');
     expect(unknown.text).toContain('This estimate took 1 search.');
     const limitedResult = await server.call('gather_ads', { ...estimate, maxAds: 200 });
-    expect(limitedResult.text).toContain('With maxAds: 200, it stops after 200 ads.');
+    expect(limitedResult.text).toContain('With maxAds: 200, it stops after 200 ads (between 2 and 200 credits).');
     const split = [{ third: 0 }, { third: 2 }];
     await server.call('count_ads', { split });
     const searches = service.searches.length;

@@ -165,6 +165,8 @@ export const linkedInAdLibraryFormat: ImportFormat = {
 const linkedInKeys = [
   ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
   'impressionsdistributionbycountry',
+  'addetailurl',
+  'totalimpressions',
 ];
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
