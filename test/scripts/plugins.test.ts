@@ -205,6 +205,8 @@ test('the Gemini extension asks for the API key as a secret', async () => {
   const { root, readJson } = findPlugin('gemini-extension');
   const { mcpServers, settings } = geminiExtensionSchema.parse(readJson('gemini-extension.json'));
   expect(settings.flatMap(({ envVar, sensitive }) => (sensitive ? [envVar] : []))).toEqual(['AD_LIBRARY_API_KEY']);
+  // docs/hosts.md says how many settings Gemini CLI asks for.
+  expect(settings).toHaveLength(5);
   const server = mcpServers['ad-library'] as LaunchEntry;
   const entered = Object.fromEntries(
     settings.map(({ envVar }) => [envVar, envVar === 'AD_LIBRARY_DEMO' ? 'true' : '']),
