@@ -60,5 +60,5 @@ const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 function describeProblem(text: string): string {
   const head = text.slice(0, 64 * 1024);
   if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8Problem;
-  return 'neither JSON nor a table of ads: no line of column names has a column such as "headline" or "body" (a table of your own), "ad_archive_id" (Meta), "creative_id" (Google), "first_shown_date" (TikTok) or "adUrl" (LinkedIn); "library formats" lists the formats';
+  return 'neither JSON nor a table of ads: no line of column names contains a name such as "headline" or "body" (a table of your own), "ad_archive_id" (Meta), "creative_id" (Google), "first_shown_date" (TikTok) or "adUrl" (LinkedIn); "library formats" lists the formats';
 }
