@@ -140,14 +140,25 @@ export function findBroaderGathering(
   const { filters = {}, collectionId } = question;
   if (collectionId !== undefined) return undefined;
   const key = getQuestionKey(question);
-  const isSameFilter = ([name, value]: [string, unknown]) =>
-    Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value);
-  return gatherings.findLast(
-    (gathering) =>
-      gathering.complete &&
-      gathering.question !== key &&
-      gathering.filters !== null &&
-      Object.entries(gathering.filters).every(isSameFilter),
+  return gatherings.findLast((gathering) => gathering.question !== key && includesAdsOf(gathering, filters));
+}
+
+/** Filters that change the order of the ads, but not which ads match. */
+const orderFilters = new Set(['sort', 'order']);
+
+/**
+ * Returns true if a complete gathering contains all ads that match the filters, because its own filters occur among
+ * them with the same values. A split search contains only the ads of its parts.
+ */
+function includesAdsOf(
+  { complete, filters: ownFilters, parts }: Gathering,
+  filters: Readonly<Record<string, unknown>>,
+) {
+  if (!complete || ownFilters === null || parts.length > 0) return false;
+  return Object.entries(ownFilters).every(
+    ([name, value]) =>
+      orderFilters.has(name) ||
+      (Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value)),
   );
 }
 
@@ -158,14 +169,21 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
 
 /**
  * Returns the newest complete gathering (stored result) of each search. They contain the ads that the service listed
- * most recently. A gathering of a split search is omitted once one of its parts was read again.
+ * most recently. Two kinds of gatherings are omitted:
+ *
+ * - gatherings of a split search, once one of its parts was read again
+ * - gatherings that are older than a complete gathering of a broader search, or of the same search in another order.
+ *   Otherwise, ads that the service no longer lists would count as current.
  */
 export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'gatherings'>): Gathering[] {
   const newestByQuestion = new Map(
     gatherings.filter(({ complete }) => complete).map((gathering) => [gathering.question, gathering]),
   );
   const isNewest = (gathering: Gathering) => newestByQuestion.get(gathering.question) === gathering;
-  return [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewest));
+  const candidates = [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewest));
+  const isReplaced = ({ filters, gatheredAt }: Gathering) =>
+    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAdsOf(newer, filters));
+  return candidates.filter((gathering) => !isReplaced(gathering));
 }
 
 /**

@@ -107,3 +107,53 @@ test('the SQL view current_ads has the ads of the latest complete run of each se
   const [[json] = []] = await server.queryRows("SELECT json ->> 'headline' FROM current_ads ORDER BY 1 LIMIT 1");
   expect(json).toBe('Offer 13');
 });
+
+const filters = { advertiser: 'Acme' };
+const otherSearches: [name: string, searches: (week: number) => object[]][] = [
+  ['a narrower search', (week) => (week === 0 ? [{ filters: { ...filters, countries: ['DE'] } }] : [])],
+  [
+    'a split search',
+    (week) => (week === 0 ? [{ filters, split: [{ countries: ['DE'] }, { countries: ['AT'] }] }] : []),
+  ],
+  ['the same search in another order', (week) => (week === 0 ? [{ filters: { ...filters, sort: 'startedAt' } }] : [])],
+  [
+    'a search in another order each week',
+    (week) => [{ filters: { ...filters, sort: week % 2 ? 'endDate' : 'startedAt' } }],
+  ],
+];
+
+test.for(otherSearches)(
+  'current_ads contains only ads of the newest complete reading, although %s listed others before',
+  async ([, listSearches], { upstream, start }) => {
+    let clock = Date.parse('2026-11-02T07:00:00Z');
+    const server = await start({}, { now: () => clock });
+    const service = serveAds(upstream, 0);
+    const gather = (search: object) => server.call('gather_ads', { ...search, fresh: true, maxCredits: 100 });
+    const figures: unknown[] = [];
+    for (const [week, count] of [60, 50, 40, 30].entries()) {
+      service.ads = runningAds(20 * week, count, clock);
+      for (const search of listSearches(week)) await gather(search);
+      clock += 60_000;
+      await gather({ filters });
+      const { data } = await server.call('query_ads', { sql: 'SELECT sum(active = 1) AS running FROM current_ads' });
+      figures.push((data.rows as unknown[][])[0]?.[0]);
+      clock += 7 * dayMs;
+    }
+    expect(figures).toEqual([60, 50, 40, 30]);
+  },
+);
+
+test('current_ads keeps the ads of a narrower search that was read after a broader one', async ({
+  upstream,
+  start,
+}) => {
+  let clock = Date.parse('2026-11-02T07:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  const service = serveAds(upstream, 0);
+  service.ads = runningAds(0, 20, clock);
+  await server.call('gather_ads', { filters, maxCredits: 100 });
+  service.ads = runningAds(20, 5, clock);
+  await server.call('gather_ads', { filters: { ...filters, countries: ['DE'] }, maxCredits: 100 });
+  const { data } = await server.call('query_ads', { sql: 'SELECT count(*) FROM current_ads' });
+  expect(data.rows).toEqual([[25]]);
+});
