@@ -52,7 +52,8 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   [
     'day, month and short year with dots',
     ({ year, month, day }) => `${day}.${month}.${padTo2Digits(year % 100)}`,
-    () => true,
+    // A number from 18 to 28 may also be the year.
+    ({ day }) => day < 18,
   ],
   [
     'the day first',
@@ -236,6 +237,20 @@ test.for([
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
+  },
+);
+
+test.for(['/', '.', '-'])(
+  'library import reads short years that come first in dates with "%s", and rejects a column with two meanings',
+  async (separator, { libraryServer }) => {
+    const write = (dates: string[]) => dates.map((date) => date.replaceAll('-', separator));
+    const { fieldValues } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-01-31']), 'startedAt');
+    expect(fieldValues).toEqual(['2026-01-05T00:00:00.000Z', '2026-01-31T00:00:00.000Z']);
+    const { report } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-02-13']), 'startedAt');
+    expect(report).toMatchObject({
+      ads: 0,
+      problems: [{ problem: expect.stringMatching(/26 January 2005.*5 January 2026|5 January 2026.*26 January 2005/) }],
+    });
   },
 );
 

@@ -94,12 +94,14 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   addOrder('dmy', toDayStart(year, secondNumber, firstNumber), !isYearShort || isNearFuture(thirdNumber));
   if (separator !== '.')
     addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
-  // With a two-digit year and dashes, the year may also come first, as in `26-01-31`.
-  if (isYearShort && separator === '-')
+  // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots and slashes, dates
+  // that begin with the day are far more common, so the year must be one in which public ad libraries existed.
+  const firstShortYear = separator === '-' ? 5 : 18;
+  if (isYearShort)
     addOrder(
       'ymd',
       toDayStart(2000 + firstNumber, secondNumber, thirdNumber),
-      firstNumber >= 5 && isNearFuture(firstNumber),
+      firstNumber >= firstShortYear && isNearFuture(firstNumber),
     );
   const timeOfDayMs = parseTimeOfDay(clock);
   if (dayStartByOrder.size === 0 || timeOfDayMs === undefined) return undefined;
