@@ -63,6 +63,15 @@ export interface KnownAdFacts {
 export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'] as const;
 type ChartedField = (typeof chartedFields)[number];
 
+/**
+ * Reads when the service last saw an ad. Returns null for a date after the ad was read, apart from the difference of
+ * time zones. Such a date is wrong, and as the last day of a gathering it would make all other ads look ended.
+ */
+function readLastSeen({ lastSeenAt }: Fields, readAt: number): number | null {
+  const time = parseTime(lastSeenAt);
+  return time === undefined || time > readAt + dayMs ? null : time;
+}
+
 /** Values that are parsed from the JSON of an ad once and then cached, because parsing is slow. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   hash: string;
@@ -311,7 +320,7 @@ export class AdRowReader {
     const parsedAd = {
       pageId,
       pageName: readPageName(ad),
-      lastSeenAt: parseTime(ad.lastSeenAt) ?? null,
+      lastSeenAt: readLastSeen(ad, at),
       hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       perceptualHash: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),

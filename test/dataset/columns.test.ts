@@ -49,6 +49,22 @@ describe('The SQL column activeWhenLastRead', () => {
     ]);
   });
 
+  test('activeWhenLastRead ignores an ad whose last-seen date lies after the day on which it was read', async ({
+    upstream,
+    start,
+  }) => {
+    const server = await start({}, { now: () => Date.parse('2026-11-20T12:00:00Z') });
+    serveAds(upstream, 0).ads = [
+      createAd(1, { lastSeenAt: '2026-11-19' }),
+      createAd(2, { lastSeenAt: '2026-11-19' }),
+      createAd(3, { lastSeenAt: '2030-01-01' }),
+    ];
+    await server.call('gather_ads', { filters: {}, maxCredits: 50 });
+    const sql = 'SELECT activeWhenLastRead FROM ads ORDER BY rowid';
+    expect((await server.queryRows(sql)).flat().slice(0, 2)).toEqual([1, 1]);
+    expect(await server.queryRows('SELECT substr(lastSeenTo, 1, 10) FROM gatherings')).toEqual([['2026-11-19']]);
+  });
+
   test('activeWhenLastRead compares each ad with the latest date in its own search', async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);

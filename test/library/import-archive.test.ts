@@ -119,6 +119,16 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   },
 );
 
+test('library import stores whether an ad without an end date is active', async ({ libraryServer }) => {
+  for (const isActive of [true, false])
+    await libraryServer.importRecords({ ad_archive_id: `300${Number(isActive)}`, is_active: isActive });
+  const ads = await findAds(libraryServer);
+  expect(ads.map((ad) => [ad.adArchiveId, ad.isActive]).sort()).toEqual([
+    ['3000', false],
+    ['3001', true],
+  ]);
+});
+
 test('library import stores unknown values under their original field names', async ({ libraryServer }) => {
   const { notes, keys } = await libraryServer.importRecords({
     ad_archive_id: '2002',

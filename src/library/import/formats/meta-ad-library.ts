@@ -215,8 +215,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
   const isActive = reader.parseFirst(keysByField.isActive ?? [], parseBoolean);
   // In a scrape, the end date of an active ad is just the day of the scrape.
+  if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
-  if (!('endDate' in ad) && isActive === false) ad.isActive = false;
   // The official constant is better than the words on the button, which depend on the language.
   if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirst(ctaTextKeys, parseConstant));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
