@@ -41,7 +41,11 @@ const text = `${table.join('\n')}\n\n${day}; ${machine}; Node ${process.version}
 process.stdout.write(text);
 if (process.argv.includes('--write')) {
   const page = new URL('../BENCHMARKS.md', import.meta.url);
-  const [before = ''] = readFileSync(page, 'utf8').split('\n| what');
-  writeFileSync(page, `${before}\n${text}`);
+  const written = readFileSync(page, 'utf8');
+  const start = written.indexOf('\n| what');
+  const end = written.indexOf('\n## ', start);
+  // The sections after the table have results of longer runs, so keep them.
+  const laterSections = end === -1 ? '' : written.slice(end);
+  writeFileSync(page, `${written.slice(0, start)}\n${text}${laterSections}`);
 }
 process.exitCode = text.includes('MISSED') ? 1 : 0;
