@@ -19,6 +19,7 @@ const contentFields = {
   bodies: (ad) => normalizeTexts(ad.bodies),
   linkDescription: (ad) => normalizeText(ad.linkDescription),
   linkDescriptions: (ad) => normalizeTexts(ad.linkDescriptions),
+  productTitle: (ad) => normalizeText(ad.productTitle),
   offerLink: (ad) => normalizeLink(ad.offerLink),
   displayUrl: (ad) => parseDomain(ad.displayUrl) ?? normalizeText(ad.displayUrl),
   website: (ad) => readSiteWithoutLink(ad),

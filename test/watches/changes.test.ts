@@ -83,6 +83,7 @@ const changed: Record<string, object> = {
   'another headline': { headline: 'Other boots' },
   'another body': { body: 'Other words' },
   'another description': { linkDescription: 'Free returns' },
+  'another product': { productTitle: 'Trail boots' },
   'another destination': { offerLink: 'https://shop.example/shoes?size=9' },
   'another product of the same page': { offerLink: 'https://shop.example/boots?size=10' },
   'another call to action': { ctaType: 'LEARN_MORE' },

@@ -68,7 +68,8 @@ const nonPublicDelayMs = 2000;
 
 const Metadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
-  redirect_uris: z.array(z.string()).min(1),
+  // A URI that is not text becomes an empty one, which is left out like every other unusable URI.
+  redirect_uris: z.array(z.string().catch('')).min(1),
 });
 /** The registration inside a client id: the client's name (`n`) and its redirect URIs (`r`). */
 const Registration = z.object({ n: z.string().optional(), r: z.array(z.string()) });

@@ -122,6 +122,11 @@ test('a client can register web redirect URIs even if it also lists a desktop UR
   expect([status, uris]).toEqual([201, web]);
 });
 
+test('a client can register a redirect URI even if it also lists values that are not text', async ({ server }) => {
+  const [status, { redirect_uris: uris }] = await registerUris(server, [null, 5, {}, redirectUri]);
+  expect([status, uris]).toEqual([201, [redirectUri]]);
+});
+
 test('a registration with too many or overlong redirect URIs is rejected', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
