@@ -26,8 +26,8 @@ const longWord = 'x'.repeat(7500);
 const maxIds = 200;
 
 /**
- * Creates the traffic of one caller.
- * @param name name that `whoami` returns for the caller's API key
+ * Creates the tool calls that one simulated caller sends.
+ * @param name the name of the caller's API key, as `whoami` returns it
  */
 export function createTraffic(name: string, random: SeededRandom): Traffic {
   const ads: string[] = [];

@@ -84,8 +84,8 @@ type KindSpecificFailure =
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /**
-   * The user declined to confirm the spending (`isAnswered`) or did not respond. `cost` is a sentence with the price of
-   * the call.
+   * The user did not confirm the spending: `isAnswered` is true if the user declined, and false if nobody responded.
+   * `cost` is a sentence with the price of the call.
    */
   | { limit: 'confirmation'; isAnswered: boolean; cost: string }
   | {

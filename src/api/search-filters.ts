@@ -64,7 +64,7 @@ const searchFilters = () =>
 export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
 
 /**
- * Parses the description of a service's filter keys.
+ * Parses a JSON document that lists the filter keys of a service and their types.
  * @throws ZodError if the description is invalid
  */
 export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);

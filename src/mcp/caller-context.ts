@@ -35,8 +35,8 @@ const maxConfirmMs = 5000;
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
   /** Requests the account to which the caller's API key belongs. */
   whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
-  /** Waits up to `ms` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
-  close(ms: number): Promise<void>;
+  /** Waits up to `drainMs` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
+  close(drainMs: number): Promise<void>;
 };
 
 /** Opens the resources that all callers share. Returns functions that create the context of a single caller. */

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { countDays, parseTime, type RunDates } from './dates.ts';
-import { dayMs } from './durations.ts';
 import type { DataOf } from './fields.ts';
 
 /**
@@ -38,10 +37,8 @@ export function computeRun(dates: RunDates, now: number): Run {
   const elapsedDays =
     startedAt === undefined || lastTimeRunning === undefined ? -1 : countDays(startedAt, lastTimeRunning);
   if (elapsedDays >= 0) run.daysRunning = elapsedDays;
-  // An ad cannot run before its start, so one of these dates is wrong. A day may differ because of time zones.
-  const startsLater = startedAt !== undefined && startedAt > now + dayMs;
-  if (end !== undefined && !startsLater) run.stillRunning = !hasEnded;
-  else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen && !startsLater) run.stillRunning = true;
+  if (end !== undefined) run.stillRunning = !hasEnded;
+  else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
   if (sinceSeen !== undefined && !hasEnded) run.daysSinceSeen = sinceSeen;
   return run;
 }

@@ -3,7 +3,7 @@ import { findSegmentStart, fitsWithin, truncate, truncationSuffix } from './toke
 
 /** Maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
-/** Maximum amount of common text before the first difference, in tokens and characters. */
+/** Maximum length of the text that is shown before the first difference, in tokens and in characters. Readers need a few words that both texts share to find the place. */
 const contextTokens = 8;
 const contextChars = 64;
 

@@ -150,7 +150,7 @@ function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOut
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
 }
 
-/** The result of checking one watch: the stored ads of its search, and their changes since the last complete check. */
+/** The result of checking one watch, i.e. one saved search: its stored ads, and their changes since the last complete check. */
 export type Check = ReturnType<typeof compareWithLast>;
 
 /**

@@ -137,7 +137,9 @@ describe('The library import command', () => {
     );
   });
 
-  test('library import --format reads a table whose layout it does not recognize', async ({ database }) => {
+  test('library import reads a table in the format named by --format, even if it would not recognize the table', async ({
+    database,
+  }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
     const importTable = (options: string[]) => run(['import', '-', ...options, ...databaseFlag(database)], { input });
     expect((await importTable([])).err).toMatch(/neither JSON nor a table of ads/);

@@ -141,7 +141,7 @@ describe("Details of the local library's API", () => {
     });
   });
 
-  test('only items in lists have an appUrl', async () => {
+  test('ads have an appUrl in lists, but not in the response for a single ad', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);

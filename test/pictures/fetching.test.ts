@@ -223,7 +223,7 @@ describe('Concurrent picture fetches', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test('a tenant keeps within its limit of picture fetches while one of its pictures is decoded', async () => {
+  test('a picture that is still being decoded counts toward the limit of parallel picture fetches of its tenant', async () => {
     const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures

@@ -75,7 +75,10 @@ describe('count_ads with a faulty or restricted API', () => {
     }
   });
 
-  test('count_ads explains why it stopped if the API reports no total for a part', async ({ upstream, server }) => {
+  test('count_ads explains why it stopped if the API reports no total for one of the counted values', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits, ...answer }, { sequenceNumber }) =>
       sequenceNumber === 1 ? { ...answer, totalHits } : answer;

@@ -37,9 +37,9 @@ describe('How long an ad has been running', () => {
       { daysRunning: 19, stillRunning: true, daysSinceSeen: 0 },
     ],
     [
-      'an ad that starts in the future has no days running and no known state',
+      'an ad that starts in the future has no days running',
       { startedAt: futureDay, lastSeenAt: '2027-01-05', endDate: '2027-02-01' },
-      { daysSinceSeen: 0 },
+      { stillRunning: true, daysSinceSeen: 0 },
     ],
     ['an ad without dates has no running time', {}, {}],
     ['texts and numbers that are not dates are ignored', { startedAt: 'soon', endDate: 5 }, {}],

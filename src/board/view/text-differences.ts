@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff';
 
-/** A part of a text whose words all differ from the compared text, or all occur in it. */
+/** A part of a text. Either all of its words occur in the compared text, or none of them do. */
 export interface TextPart {
   text: string;
   /** True if the compared text does not contain these words. */

@@ -218,7 +218,7 @@ export class FieldCounts {
   }
 
   /**
-   * Returns how many ads have a value for each field that a statement reads. Returns undefined if the statement reads
+   * Counts the ads that have a value, for each field that an SQL statement reads. Returns undefined if the statement reads
    * no table with ads.
    * @param readCurrentIds returns the ids in `current_ads`
    */

@@ -13,7 +13,7 @@ interface FileStoreOptions {
   path: string;
   /** The base URL of the API whose data the file contains. The `files` command shows it for each file. */
   baseUrl: string;
-  /** Time of this process, in milliseconds since 1970. */
+  /** Returns the current time by the clock of this process, in milliseconds since the Unix epoch. */
   now: () => number;
   /** The memory limit for data that expires within a day, in bytes. */
   maxBytes?: number;

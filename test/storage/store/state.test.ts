@@ -226,7 +226,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
-  test("a replica's claim on a call ends when the call ends or its caller cancels it", async () => {
+  test('a replica reserves a call for itself only until the call ends or its caller cancels it', async () => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
