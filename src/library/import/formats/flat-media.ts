@@ -71,7 +71,7 @@ function readMedia(value: unknown, parser: ColumnValueParser): Medium[] {
 
 /** Splits a cell in which a table lists several URLs. A URL itself may contain commas. */
 const splitUrls = (value: unknown): unknown =>
-  typeof value === 'string' ? value.split(/[\s,;|]+(?=https?:\/\/)/i) : value;
+  typeof value === 'string' ? value.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : value;
 
 function toUrl(value: unknown, parser: ColumnValueParser): string | undefined {
   const url = decode(parser.parseText(value))?.trim();
