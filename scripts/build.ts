@@ -255,6 +255,7 @@ async function joinChunks(): Promise<Metafile[]> {
     ),
     await joinChunkGroup('call', firstCallFiles.map(findChunkOf)),
     await joinChunkGroup('demo', [findChunkOf('src/library/demo/demo.ts')]),
+    await joinChunkGroup('research', [findChunkOf('src/board/board.ts')]),
   ];
 }
 

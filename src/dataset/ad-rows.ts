@@ -137,10 +137,15 @@ type AdMemory = ReturnType<typeof createAdMemory>;
  * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
 export function createAdRowReaders(now: () => number) {
-  const memory = createAdMemory();
+  // Created on demand, because the caches allocate memory for all their entries.
+  let memory: AdMemory | undefined;
+  const getMemory = () => {
+    memory ??= createAdMemory();
+    return memory;
+  };
   const tenants = new LRUCache<string, AdRowReader>({
     max: maxTenants,
-    memoMethod: () => new AdRowReader(memory, now),
+    memoMethod: () => new AdRowReader(getMemory(), now),
   });
   return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
 }

@@ -4,14 +4,12 @@ import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { isGated } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
 import { keyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
-import { getToolName } from '../tools/catalog.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampBytes, clampLines, quoteUntrusted } from '../views/tokens.ts';
@@ -21,9 +19,8 @@ import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type Person
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
+import { getToolName, loadTool } from './load-tool.ts';
 import { type Cost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
-
-const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
@@ -113,7 +110,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function runCall(server: CallingContext, call: ToolCall, receipts: Receipts, form: ResultForm): Promise<Outcome> {
-  const tool = server.tools.has(call.name) && toolsByName.get(call.name);
+  const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   if (keyMasker(call.apiKey)(input) !== input)

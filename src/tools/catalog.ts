@@ -45,11 +45,3 @@ export const tools: readonly Tool[] = [
   getAccount,
   whoami,
 ];
-
-/**
- * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Messages to a model use
- * the tool name, because models do not know the operations.
- */
-export const getToolName = (operation: string): string =>
-  tools.find(({ makesSeveralCalls, operations: [called] }) => !makesSeveralCalls && called === operation)?.name ??
-  operation;

@@ -39,4 +39,6 @@ test.each([
 test('a session that calls a tool of the demo loads the code for calls and for demo data', async () => {
   const loadedFiles = await listLoadedFiles([initialize('2025-11-25'), toolCall('search_ads')], demo);
   expect(loadedFiles).toEqual(expect.arrayContaining(['start.js', 'call-names.js', 'demo-names.js']));
+  // Most of the code belongs to research tools, which this session does not use.
+  expect(loadedFiles).not.toContain('research-names.js');
 });

@@ -79,8 +79,8 @@ interface DatabaseOptions {
   /** Throws if this process has lost its lock, so that another process may be using the file. */
   checkLock?: () => void;
   /**
-   * True for a temporary file that is deleted while it is open. The database then writes no other files next to it, and
-   * its data does not have to survive a crash.
+   * True for a temporary copy of a library that is deleted while it is open. The database then writes no other files
+   * next to it, and its data does not have to survive a crash.
    */
   isTemporary?: boolean;
   /**
@@ -107,7 +107,8 @@ export async function openDatabase(
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
-    createTables(connection, path);
+    // The tables of a temporary file exist, because it is a copy of a file of this version.
+    if (!isTemporary) createTables(connection, path);
   } catch (error) {
     // On a full disk, closing fails as well. Ignore that error, because the first one describes the cause.
     catchError(() => connection.close());
