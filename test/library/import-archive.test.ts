@@ -119,6 +119,15 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   },
 );
 
+test('library import reads ids of 16 digits that Python has written as floating-point numbers', async ({
+  libraryServer,
+}) => {
+  await libraryServer.importRecords({ ad_archive_id: '1100000000000009.0', page_id: '5.0' });
+  expect(await findAds(libraryServer)).toMatchObject([
+    { adArchiveId: '1100000000000009', pageId: '5', sourcePageExternalId: '5' },
+  ]);
+});
+
 test('library import stores whether an ad without an end date is active', async ({ libraryServer }) => {
   for (const isActive of [true, false])
     await libraryServer.importRecords({ ad_archive_id: `300${Number(isActive)}`, is_active: isActive });
@@ -204,6 +213,11 @@ test.for([
   ['with an end date outside the range of dates', { ad_archive_id: '3', end_date: 1e20 }, /^endDate:/],
   ['with an end date that is not a date', { ad_archive_id: '3', end_date: 'soon' }, /^endDate:/],
   ['with a rounded archive id', '{"ad_archive_id":1.2345678901234567e19}', /is a rounded number, so the id is lost/],
+  [
+    'with an archive id that Python has rounded',
+    '{"ad_archive_id":"8234567890123456789.0"}',
+    /is a rounded number, so the id is lost/,
+  ],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
 ] as const)('library import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
   const report = await libraryServer.importRecords(record);

@@ -112,6 +112,30 @@ test('an import field whose value conflicts with the used field is stored under 
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
+test('library import reads regions of a Google ad in the notation of NumPy, and reports a text that is no list', async ({
+  libraryServer,
+}) => {
+  const createRecord = (number: number, regions: string) => ({
+    creative_id: `CR${number}`,
+    creative_page_url: `https://adstransparency.google.com/advertiser/AR1/creative/CR${number}`,
+    region_stats: regions,
+  });
+  const listOfRegions = "[{'region_code': 'DE', 'first_shown': '2026-10-01'}\n {'region_code': 'FR'}]";
+  const { notes } = await libraryServer.importRecords(
+    createRecord(1, listOfRegions),
+    createRecord(2, listOfRegions.replace("'FR'", "'FR', 'surface_serving_stats': array([{'a': 1}], dtype=object)")),
+    createRecord(3, 'many regions'),
+  );
+  expect(notes.join('\n')).toMatch(/1 × region_stats: "many regions" is not a list of regions/);
+  const { items } = await libraryServer.searchAll({});
+  const countries = items.map((ad) => [ad.adArchiveId, ad.countries]).sort();
+  expect(countries).toMatchObject([
+    ['CR1', ['DE', 'FR']],
+    ['CR2', ['DE', 'FR']],
+    ['CR3', undefined],
+  ]);
+});
+
 test('library import stores all values of a region of a Google ad and reports unknown keys', async ({
   libraryServer,
 }) => {

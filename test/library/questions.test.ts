@@ -117,6 +117,13 @@ test.for([
     JSON.stringify({ data: { main: { edges: [{ node: firstAd }], page_info: { has_next_page: true } } } }),
     /the last page is missing/,
   ],
+  ['has a cursor for more pages', JSON.stringify({ searchResults: [firstAd], cursor: 'c2' }), /last page is missing/],
+  ['is not the last page', JSON.stringify({ ads: [firstAd], isLastPage: false }), /the last page is missing/],
+  [
+    'contains the first of ten records',
+    JSON.stringify({ data: [firstAd], paging: { start: 0, count: 1, total: 10 } }),
+    /the last page is missing/,
+  ],
   [
     'names a next page after a megabyte of ads',
     JSON.stringify({ data: paddedAds, paging: { next: nextLink } }),

@@ -76,12 +76,11 @@ export class RoundedIdError extends Error {}
  * @throws RoundedIdError if a program rounded the id, because several ads or pages may have the same rounded id
  */
 export const parseId: FieldParser = (value, name, parser) => {
+  const text = parser.parseText(value)?.trim();
   // Python writes whole numbers as `12.0` if a cell of the column is empty.
-  const id = parser
-    .parseText(value)
-    ?.trim()
-    .replace(/^(\d{1,15})\.0$/, '$1');
-  if ((typeof value === 'number' && !Number.isSafeInteger(value)) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
+  const id = text?.replace(/^(\d+)\.0$/, '$1');
+  const isFloat = id !== text || typeof value === 'number';
+  if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
     throw new RoundedIdError(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
   return id === '' ? undefined : id;
 };

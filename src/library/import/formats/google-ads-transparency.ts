@@ -194,9 +194,12 @@ interface RegionStats {
 
 /** Reads the list `region_stats`, or the single region of a row. */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
-  const value = parser.parseStructure(record.get('regionstats'));
+  const cell = record.get('regionstats');
+  const value = parser.parseStructure(cell);
   const isRowOfRegion = record.has('regioncode');
   record.markUsed('regionstats');
+  if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(value) && !isObject(value))
+    parser.addValueError(new Error(`region_stats: ${quoteValue(cell)} is not a list of regions`));
   const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRowOfRegion ? [record.toObject()] : [];
   if (isRowOfRegion) for (const key of regionKeys) record.markUsed(key);
   return entries.flatMap((entry): RegionStats[] => {

@@ -45,7 +45,7 @@ const idKeys = [...archiveIdKeys, 'adid', 'id'];
  */
 const fields: readonly FieldRule[] = [
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
-  ['sourcePageExternalId', parseText, 'pageid', 'snapshot.pageid'],
+  ['sourcePageExternalId', parseId, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename', 'advertisername'],
   // A snapshot contains one version of each text, whereas the official API lists all versions. The ad shows the first
   // version and also stores the others.

@@ -19,20 +19,36 @@ export function observeWrapper(page: ResultPage, wrapper: Record<string, unknown
     const key = normalizeKey(name);
     if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) page.hasList = true;
     if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== ''))) page.hasNext = true;
-    if (pagingKeys.has(key) && isObject(value) && namesNextLink(value)) page.hasNext = true;
+    if (lastPageKeys.has(key) && value === false) page.hasNext = true;
+    // In GraphQL, each edge has a cursor of its own beside its node.
+    if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper)) page.hasNext = true;
+    if (pagingKeys.has(key) && isObject(value) && (namesNextLink(value) || countsMore(value))) page.hasNext = true;
     if (errorKeys.has(key)) page.error ??= describeError(value);
   }
 }
 
 /** Keys of lists of records in the responses of the supported ad libraries. */
 const emptyListKeys = new Set(['data', 'items', 'ads', 'edges', 'elements', 'results', 'adcreatives']);
-const nextPageKeys = new Set(['hasmore', 'hasnextpage', 'nextpagetoken']);
+const nextPageKeys = new Set([
+  'hasmore',
+  'hasnextpage',
+  'nextpagetoken',
+  'paginationtoken',
+  'forwardcursor',
+  'nextcursor',
+]);
+/** Keys that are false if more results follow. */
+const lastPageKeys = new Set(['islastpage', 'isresultcomplete']);
 const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination']);
 const errorKeys = new Set(['error', 'errors']);
 
 /** Returns true for `{ next: … }`, and for LinkedIn's `{ links: [{ rel: 'next', … }] }`. */
 const namesNextLink = ({ next, links }: Record<string, unknown>): boolean =>
   Boolean(next) || (Array.isArray(links) && links.some((link) => isObject(link) && link.rel === 'next'));
+
+/** Returns true for LinkedIn's `{ start, count, total }` if the page ends before the last of all records. */
+const countsMore = ({ start, count, total }: Record<string, unknown>): boolean =>
+  typeof start === 'number' && typeof count === 'number' && typeof total === 'number' && start + count < total;
 
 /** Describes an error of a service. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each response. */
 function describeError(value: unknown): string | undefined {

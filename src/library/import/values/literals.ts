@@ -66,6 +66,8 @@ const constants = new Map<string, unknown>(
 
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', a: '\x07', '0': '\0' };
 
+const openingBrackets = '[{(';
+
 class LiteralParser {
   readonly #text: string;
   readonly #allowsBareWords: boolean;
@@ -138,13 +140,16 @@ class LiteralParser {
   #parseItems(closingBracket: string, depth: number, items: unknown[] = []): unknown[] {
     while (!this.#skipCharacter(closingBracket)) {
       // A name before `=` is a named argument of a call, e.g. `dtype=object`. Its value is not an item.
-      if (this.#match(argumentNamePattern) && this.#parseValue(depth + 1) !== undefined) {
+      if (this.#match(argumentNamePattern)) {
+        if (!this.#match(argumentWordPattern)) this.#parseValue(depth + 1);
         this.#skipCharacter(',');
         continue;
       }
       items.push(this.#parseValue(depth + 1));
       if (this.#skipCharacter(',') || this.#text[this.#position] === closingBracket) continue;
-      if (!this.#allowsBareWords) throw new InvalidLiteralError();
+      // NumPy writes no comma between the objects of a list.
+      const startsObject = openingBrackets.includes(this.#text[this.#position] ?? ' ');
+      if (!this.#allowsBareWords && !startsObject) throw new InvalidLiteralError();
     }
     return items;
   }
@@ -220,5 +225,7 @@ const numberPattern = /-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.:/+
 const negativeInfinityPattern = /-(?:Infinity|inf)\b/y;
 const namePattern = /[A-Za-z_][\w.]*/y;
 const keyNamePattern = /([A-Za-z_]\w*)(?=\s*:)/y;
+/** Matches a word as the value of a named argument, e.g. `object`. */
+const argumentWordPattern = /\s*[A-Za-z_]\w*(?=\s?[,)])/y;
 const argumentNamePattern = /[a-z_]+=/y;
 const bareWordPattern = /[^\s,[\]{}()"'][^,[\]{}()"'\s]*/y;
