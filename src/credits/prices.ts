@@ -108,6 +108,9 @@ export interface PriceBounds {
   atMost: number;
 }
 
+/** The price of a call that costs nothing. */
+export const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
+
 /** Returns true if the price is known exactly, i.e. both bounds are equal. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 

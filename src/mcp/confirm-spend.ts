@@ -5,7 +5,7 @@ import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson, toCanonicalJson } from '../api/json.ts';
 import { formatCreditNumber, formatPrice } from '../credits/credit-text.ts';
-import { isExactPrice, type PriceBounds } from '../credits/prices.ts';
+import { freePrice, isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 
@@ -198,8 +198,6 @@ async function isAnswerToQuestion(
   if (!isSameCall || now > expiresAt || question.price.atMost > (atMost ?? Infinity)) return false;
   return useOnce(tenantId, id, maxStateAgeMs);
 }
-
-const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 interface EstimatedRun {
   tool: Tool;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import type { PriceBounds } from '../credits/prices.ts';
+import { freePrice } from '../credits/prices.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import type { RestPrice } from '../dataset/coverage-notes.ts';
 import {
@@ -291,8 +291,6 @@ async function estimateParts(
     ...buildCreditRange(atLeast, atMost),
   };
 }
-
-const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { formatPrice } from '../credits/credit-text.ts';
-import type { PriceBounds } from '../credits/prices.ts';
+import { freePrice, type PriceBounds } from '../credits/prices.ts';
 import { type AdTextCache, type AdView, formatAdList, viewAd } from '../views/ad.ts';
 import { formatDay } from '../views/dates.ts';
 import { type Detail, dataTokensPerTextToken } from '../views/full-view.ts';
@@ -56,8 +56,6 @@ export async function paginate<View, Heading = object>(
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
   return { price, ...page };
 }
-
-const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /**
  * Returns the data of a page for the board (the interactive view in MCP hosts), including the price of the next page.

@@ -152,7 +152,7 @@ describe('The cards of an ad', () => {
     );
   });
 
-  test('cards after the twentieth are only counted', () => {
+  test('the view of an ad shows its first twenty cards and only counts the others', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
     expect(formatAd(viewAdWithCards(cards))).toContain(
       '\n20. title "Card 19"\nand 3 more cards, only with detail full',

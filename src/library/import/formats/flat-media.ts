@@ -16,7 +16,10 @@ export interface MediaKeys {
 
 /** Returns all keys of media, for the list of keys that a format knows. */
 export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures = [] }: MediaKeys): string[] => [
-  ...[...videos, ...pictures, ...previews, ...profilePictures],
+  ...videos,
+  ...pictures,
+  ...previews,
+  ...profilePictures,
 ];
 
 /** Keys that contain the URL of a medium, or of the preview of a video, if the medium is an object. */
@@ -40,12 +43,10 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
   // If the record has neither videos nor pictures, show the preview images instead.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
-    ...videos.map(
-      ({ url, preview = previews[videos.length === 1 ? 0 : videos.findIndex((v) => v.url === url)]?.url }, nr) => ({
-        ...{ type: 'VID', url, nr },
-        ...(preview !== undefined && { urls: { preview } }),
-      }),
-    ),
+    ...videos.map(({ url, preview: ownPreview }, nr) => {
+      const preview = ownPreview ?? previews[nr]?.url;
+      return { type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) };
+    }),
     ...allPictures.map(({ url }, nr) => ({ type: 'THUMB', url, nr })),
     ...readAll(keys.profilePictures)
       .slice(0, 1)
