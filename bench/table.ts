@@ -20,7 +20,7 @@ const benchmarks = [
   'replicas --ads 10000',
   'neighbour',
 ];
-const table = ['| what | measured | beside | ratio | limit | command |', '|---|---|---|---|---|---|'];
+const table = ['| what | measured | baseline | ratio | limit | command |', '|---|---|---|---|---|---|'];
 for (const name of benchmarks) {
   const [file, ...given] = name.split(' ');
   const path = fileURLToPath(new URL(`${file}.ts`, import.meta.url));
@@ -36,8 +36,9 @@ const versions = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/server', '
   (name) => `${name} ${packages[`node_modules/${name}`].version}`,
 );
 const day = new Date().toISOString().slice(0, 10);
-const machine = `${type()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB`;
-const text = `${table.join('\n')}\n\n${day}; ${machine}; Node ${process.version}; ${versions.join(', ')}.\n`;
+const machine = `${type()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB of memory`;
+const software = `Node.js ${process.version.slice(1)}, ${versions.join(', ')}`;
+const text = `${table.join('\n')}\n\nThese results were measured on ${day} on ${machine}, with ${software}.\n`;
 process.stdout.write(text);
 if (process.argv.includes('--write')) {
   const page = new URL('../BENCHMARKS.md', import.meta.url);
