@@ -28,7 +28,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     now: () => 0,
     random: createDeterministicRandom('library'),
   });
-  const { database, records } = context;
+  const { database, recordStore } = context;
   const random = createSeededRandom(1);
   const advertiserSeeds: DemoData['advertisers'] = [];
   let firstAdNumber = 1;
@@ -36,8 +36,8 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     for (const advertiser of advertisers) {
       advertiserSeeds.push({ seed: random.getSeed(), firstAdNumber });
       const { page, ads } = makeAdvertiser(advertiser, random, 0);
-      records.putPage(page);
-      for (const ad of ads) records.putAd(ad);
+      recordStore.putPage(page);
+      for (const ad of ads) recordStore.putAd(ad);
       firstAdNumber += ads.length;
     }
     const { key, userId } = keys.create({ name: 'Demo key' });

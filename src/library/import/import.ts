@@ -5,12 +5,12 @@ import type { RecordStore } from '../database/records.ts';
 import { isNestedTooDeep } from '../service/request.ts';
 import { FormatDetector } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
-import { createRowReader } from './formats/table-rows.ts';
+import { createRowConverter } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter, limitKeys } from './report.ts';
 import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
-import type { Table } from './sources/table.ts';
+import type { TableLayout } from './sources/table.ts';
 import { Spool } from './spool.ts';
 import { UsedKeys } from './used-keys.ts';
 import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
@@ -24,7 +24,7 @@ export type { ImportReport } from './report.ts';
  * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
  * transactions.
  */
-const transactionMs = 50;
+const maxTransactionMs = 50;
 
 /** The number of unusable records after which an import stops, because the source is probably not an archive of ads. */
 const maxUnusableRecords = 100_000;
@@ -54,7 +54,7 @@ export interface ImportCounts {
 
 interface ImportTarget {
   database: Database;
-  records: RecordStore;
+  recordStore: RecordStore;
   /** Returns the current time in Unix milliseconds. */
   now: () => number;
 }
@@ -73,12 +73,12 @@ export async function importRecords(
   source: AsyncIterable<string | Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  const importing = new Import(target, options);
+  const importer = new SourceImporter(target, options);
   try {
-    await importing.observeRecords(source);
-    return await importing.storeRecords();
+    await importer.observeRecords(source);
+    return await importer.storeRecords();
   } finally {
-    await importing.close();
+    await importer.close();
   }
 }
 
@@ -89,10 +89,10 @@ export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' 
 /** A line of the spool file: the position of a record, and either the record or the reason why it is unusable. */
 type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
-class Import {
+class SourceImporter {
   readonly #target: ImportTarget;
   readonly #detector: FormatDetector;
-  readonly #run: number;
+  readonly #runNumber: number;
   readonly #question: string | undefined;
   readonly #onProgress: ImportOptions['onProgress'];
   readonly #counts: ImportCounts = { readRecords: 0, storedRecords: 0, isStoring: false };
@@ -100,18 +100,18 @@ class Import {
   readonly #reporter = new ImportReporter();
   readonly #spool = new Spool();
   readonly #usedKeys = new UsedKeys();
-  #table: Table | undefined;
-  #readRow: ((cells: readonly string[]) => SourceRecord) | undefined;
+  #tableLayout: TableLayout | undefined;
+  #convertRow: ((cells: readonly string[]) => SourceRecord) | undefined;
   /** The error that stopped the reading of the source, and the line where it occurred. */
-  #sourceError: { line: number; error: Error } | undefined;
+  #readError: { line: number; error: Error } | undefined;
   #hasAdText = false;
   /** How many rows were ignored, by reason. */
-  readonly #ignoredCounts = new Map<string, number>();
+  readonly #ignoredCountByReason = new Map<string, number>();
 
   constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
     this.#target = target;
     this.#detector = new FormatDetector(format);
-    this.#run = run ?? startImportRun(target);
+    this.#runNumber = run ?? startImportRun(target);
     this.#question = question;
     this.#onProgress = onProgress;
     this.#parser = new ColumnValueParser(target.now());
@@ -125,23 +125,30 @@ class Import {
   async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
     let lastLine = 1;
     let unusableCount = 0;
-    const onTable = (table: Table) => {
-      this.#table = table;
-      this.#readRow = createRowReader(table.columns, table);
-      this.#reporter.report.columns = describeColumns(table);
+    const onTableDetected = (tableLayout: TableLayout) => {
+      this.#tableLayout = tableLayout;
+      this.#convertRow = createRowConverter(tableLayout.columns, tableLayout);
+      this.#reporter.report.columns = describeColumns(tableLayout);
     };
-    const onNaN = (line: number) =>
+    const onNaNFound = (lineNumber: number) =>
       this.#reporter.countValueProblem(
-        { line, path: '' },
+        { line: lineNumber, path: '' },
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
-    const onResultPage = (page: ResultPage) => this.#reporter.countResultPage(page);
-    const onWindows1252 = () => this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
+    const onResultPageRead = (page: ResultPage) => this.#reporter.countResultPage(page);
+    const onWindows1252Detected = () =>
+      this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
     try {
       for await (const entries of readSource(source, {
-        ...{ detector: this.#detector, onTable, onNaN, onResultPage, onWindows1252 },
+        ...{
+          detector: this.#detector,
+          onTableDetected,
+          onNaNFound,
+          onResultPageRead,
+          onWindows1252Detected,
+        },
       })) {
-        let pauseAt = performance.now() + transactionMs;
+        let nextPauseAt = performance.now() + maxTransactionMs;
         for (const sourceEntry of entries) {
           const entry = this.#observeEntry(sourceEntry);
           lastLine = entry.line || lastLine;
@@ -151,16 +158,16 @@ class Import {
             );
           await this.#spool.writeLine(toSpoolLine(entry));
           this.#counts.readRecords++;
-          if (performance.now() < pauseAt) continue;
+          if (performance.now() < nextPauseAt) continue;
           await nextTurn();
-          pauseAt = performance.now() + transactionMs;
+          nextPauseAt = performance.now() + maxTransactionMs;
         }
         this.#onProgress?.({ ...this.#counts });
         await nextTurn();
       }
     } catch (error) {
       if (!(error instanceof UnreadableSourceError)) throw error;
-      this.#sourceError = { line: lastLine, error };
+      this.#readError = { line: lastLine, error };
     }
   }
 
@@ -172,14 +179,14 @@ class Import {
     if ('problem' in entry) return entry;
     const { line, path } = entry;
     if ('value' in entry && isNestedTooDeep(entry.value)) return { line, path, problem: tooDeepProblem };
-    const record = 'cells' in entry ? this.#readRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
-    const format = this.#table?.format ?? (record && this.#detector.detectRecordFormat(record));
+    const record = 'cells' in entry ? this.#convertRow?.(entry.cells) : SourceRecord.fromObject(entry.value);
+    const format = this.#tableLayout?.format ?? (record && this.#detector.detectRecordFormat(record));
     if (!record || !format) return { line, path, problem: unknownFormatProblem };
     if (format.getIgnoreReason?.(record) !== undefined) return entry;
     try {
       format.toPage?.(record, this.#parser) ?? format.toAd(record, this.#parser);
     } catch {}
-    this.#clearRecordNotes();
+    this.#clearRecordMessages();
     return entry;
   }
 
@@ -192,13 +199,13 @@ class Import {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#finishReport();
     }
-    const writer = await openRecordWriter(this.#target, { run: this.#run, question: this.#question });
+    const writer = await openRecordWriter(this.#target, { runNumber: this.#runNumber, question: this.#question });
     for await (const lines of this.#spool.readLines()) {
       for (let index = 0; index < lines.length; await nextTurn()) {
         this.#onProgress?.({ ...this.#counts, isStoring: true });
-        const endAt = performance.now() + transactionMs;
+        const transactionEndsAt = performance.now() + maxTransactionMs;
         this.#target.database.transaction(() => {
-          for (; index < lines.length && performance.now() < endAt; index++) {
+          for (; index < lines.length && performance.now() < transactionEndsAt; index++) {
             if (lines[index]) {
               this.#storeEntry(JSON.parse(lines[index] ?? '') as SpoolEntry, writer);
               this.#counts.storedRecords++;
@@ -207,10 +214,10 @@ class Import {
         });
       }
     }
-    if (this.#sourceError)
-      this.#reporter.countSkipped({ line: this.#sourceError.line, path: '' }, this.#sourceError.error);
-    if (this.#table && this.#table.titleLineCount > 0) report.notes.push(describeTitleLines(this.#table));
-    for (const [reason, count] of this.#ignoredCounts)
+    if (this.#readError) this.#reporter.countSkipped({ line: this.#readError.line, path: '' }, this.#readError.error);
+    if (this.#tableLayout && this.#tableLayout.titleLineCount > 0)
+      report.notes.push(describeTitleLines(this.#tableLayout));
+    for (const [reason, count] of this.#ignoredCountByReason)
       report.notes.push(`ignored, because ${reason}: ${formatCount(count, 'row')}`);
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
     if (report.ads + report.pages + report.repeated + report.skipped === 0)
@@ -219,24 +226,24 @@ class Import {
   }
 
   #finishReport(): ImportReport {
-    return this.#reporter.finish(this.#table ? undefined : this.#usedKeys);
+    return this.#reporter.finish(this.#tableLayout ? undefined : this.#usedKeys);
   }
 
   #storeEntry([line, path, kind, content]: SpoolEntry, writer: RecordWriter): void {
-    const place = { line, path };
+    const location = { line, path };
     try {
       if (kind === 'problem') throw new Error(String(content));
       this.#storeRecord(kind, content, writer);
-      for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(place, error.message);
+      for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(location, error.message);
       for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
     } catch (error) {
-      this.#reporter.countSkipped(place, error);
+      this.#reporter.countSkipped(location, error);
     }
-    this.#clearRecordNotes();
+    this.#clearRecordMessages();
   }
 
   /** Clears the errors and unused keys that the parser collected for the previous record. */
-  #clearRecordNotes(): void {
+  #clearRecordMessages(): void {
     this.#parser.valueErrors.length = 0;
     this.#parser.unusedKeys.length = 0;
   }
@@ -248,22 +255,22 @@ class Import {
   #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {
     const record =
       kind === 'cells'
-        ? this.#readRow?.(content as string[])
+        ? this.#convertRow?.(content as string[])
         : SourceRecord.fromObject((kind === 'text' ? parseJson(String(content)) : content) as Record<string, unknown>);
     if (!record) return;
-    const format = this.#table?.format ?? this.#detector.detectRecordFormat(record);
+    const format = this.#tableLayout?.format ?? this.#detector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
     const ignoreReason = format.getIgnoreReason?.(record);
     if (ignoreReason !== undefined) {
-      this.#ignoredCounts.set(ignoreReason, (this.#ignoredCounts.get(ignoreReason) ?? 0) + 1);
+      this.#ignoredCountByReason.set(ignoreReason, (this.#ignoredCountByReason.get(ignoreReason) ?? 0) + 1);
       return;
     }
-    const text = kind === 'text' ? String(content) : undefined;
-    const { ad, page, json } = validateRecord(record, { format, text, parser: this.#parser });
+    const originalText = kind === 'text' ? String(content) : undefined;
+    const { ad, page, json } = validateRecord(record, { format, originalText, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
-    if (kind !== 'cells') this.#usedKeys.observe(format, record.toObject());
+    if (kind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
-    if (format.addToAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
+    if (format.addToStoredAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
 }
 
@@ -277,13 +284,13 @@ function toSpoolLine(entry: SourceEntry): string {
       ? (['problem', entry.problem] as const)
       : 'cells' in entry
         ? (['cells', entry.cells] as const)
-        : 'text' in entry && isJson(entry.text)
+        : 'text' in entry && isValidJson(entry.text)
           ? (['text', entry.text] as const)
           : (['value', entry.value] as const);
   return JSON.stringify([entry.line, entry.path, kind, content] satisfies SpoolEntry);
 }
 
-function isJson(text: string): boolean {
+function isValidJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;
@@ -296,7 +303,7 @@ function isJson(text: string): boolean {
  * Describes for the report which columns become which fields. If several columns form one field, only the first one is
  * listed.
  */
-function describeColumns({ columns, fields }: Table): string {
+function describeColumns({ columns, fields }: TableLayout): string {
   const columnByField = new Map<string, string>();
   const unusedColumns: string[] = [];
   for (const [index, column] of columns.entries()) {
@@ -304,14 +311,14 @@ function describeColumns({ columns, fields }: Table): string {
     if (field !== undefined && !columnByField.has(field)) columnByField.set(field, column);
     if (field === undefined && column !== '') unusedColumns.push(column);
   }
-  const text = [
+  const columnList = [
     Array.from(columnByField, ([field, column]) => `${field} ← ${column}`).join(', '),
     ...(unusedColumns.length > 0 ? [`not used: ${unusedColumns.join(', ')}`] : []),
   ].join('; ');
-  return limitKeys(text);
+  return limitKeys(columnList);
 }
 
-const describeTitleLines = ({ titleLineCount }: Table) =>
+const describeTitleLines = ({ titleLineCount }: TableLayout) =>
   titleLineCount === 1
     ? 'the line above the column names was ignored'
     : `${titleLineCount} lines above the column names were ignored`;

@@ -4,8 +4,8 @@ import { parseTime } from '../../views/dates.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
 import { collectTexts } from '../search/searchable-records.ts';
+import { addHistory } from './ad-versions.ts';
 import type { JsonObject } from './formats/import-format.ts';
-import { addHistory } from './readings.ts';
 
 /*
  * A question is the name of a search whose downloads a user imports repeatedly, e.g. every week. Each ad has the names
@@ -17,10 +17,14 @@ import { addHistory } from './readings.ts';
  * Adds the name of the imported search (a question) to an ad, and keeps the names that the stored ad has. Names that
  * differ only in case are the same question, which keeps its first spelling. Returns the same object if there are none.
  */
-export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, question: string | undefined): JsonObject {
-  const names = [...collectTexts(stored?.questions), ...collectTexts(ad.questions), question ?? []].flat();
-  const questions = names.filter(
-    (name, index) => names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index,
+export function addQuestion(
+  ad: JsonObject,
+  storedAd: JsonObject | undefined,
+  question: string | undefined,
+): JsonObject {
+  const questionNames = [...collectTexts(storedAd?.questions), ...collectTexts(ad.questions), question ?? []].flat();
+  const questions = questionNames.filter(
+    (name, index) => questionNames.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index,
   );
   return questions.length > 0 ? { ...ad, questions } : ad;
 }
@@ -29,11 +33,11 @@ export function addQuestion(ad: JsonObject, stored: JsonObject | undefined, ques
  * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
  * transactions.
  */
-const transactionMs = 50;
+const maxTransactionMs = 50;
 
 interface QuestionTarget {
   database: Database;
-  records: RecordStore;
+  recordStore: RecordStore;
   now: () => number;
 }
 
@@ -47,7 +51,7 @@ interface QuestionTarget {
  * @returns the number of ads that the search still lists, and the number of ads that are gone
  */
 export async function completeQuestion(
-  { database, records, now }: QuestionTarget,
+  { database, recordStore, now }: QuestionTarget,
   { run, question }: { run: number; question: string },
 ): Promise<{ listed: number; gone: number }> {
   const addLanguage = await loadAdLanguageDetector();
@@ -59,39 +63,39 @@ export async function completeQuestion(
   );
   const goneRows = rows.filter((row) => row.run !== run);
   for (let index = 0; index < goneRows.length; await nextTurn()) {
-    const endAt = performance.now() + transactionMs;
+    const transactionEndsAt = performance.now() + maxTransactionMs;
     database.transaction(() => {
-      for (; index < goneRows.length && performance.now() < endAt; index++) {
+      for (; index < goneRows.length && performance.now() < transactionEndsAt; index++) {
         const row = goneRows[index];
-        const [json] = row ? records.readJson('ads', [row.number]) : [];
+        const [json] = row ? recordStore.readJson('ads', [row.number]) : [];
         if (!row || json === undefined) continue;
         const ad = JSON.parse(json) as JsonObject;
-        const goneAd = endAd(ad, { question, lastListedAt: readStartOfRun(database, row.run), now: now() });
-        records.putAd(addLanguage(goneAd as Ad), JSON.stringify(goneAd), row.run);
+        const goneAd = removeQuestion(ad, { question, lastListedAt: readRunStart(database, row.run), now: now() });
+        recordStore.putAd(addLanguage(goneAd as Ad), JSON.stringify(goneAd), row.run);
       }
     });
   }
   return { listed: rows.length - goneRows.length, gone: goneRows.length };
 }
 
-const readStartOfRun = (database: Database, run: number | null): number | undefined =>
+const readRunStart = (database: Database, run: number | null): number | undefined =>
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
 
 /**
  * Removes a search (a question) from an ad that it no longer lists. If no other search lists the ad, also marks the ad
  * as gone and sets its end date.
  */
-function endAd(
+function removeQuestion(
   ad: JsonObject,
   { question, lastListedAt, now }: { question: string; lastListedAt: number | undefined; now: number },
 ): JsonObject {
-  const name = question.toLowerCase();
-  const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== name);
+  const lowerCaseQuestion = question.toLowerCase();
+  const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== lowerCaseQuestion);
   const { questions: _, ...fields } = ad;
-  const remaining = questions.length > 0 ? { ...fields, questions } : fields;
+  const adWithoutQuestion = questions.length > 0 ? { ...fields, questions } : fields;
   // Another imported search still lists the ad, so the ad has not ended.
-  if (questions.length > 0) return remaining;
-  const goneAd: JsonObject = { ...remaining, goneAt: new Date(now).toISOString(), isActive: false };
+  if (questions.length > 0) return adWithoutQuestion;
+  const goneAd: JsonObject = { ...adWithoutQuestion, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);
   if (endDate !== undefined && endDate <= now) return goneAd;
   const lastSeenAt = parseTime(ad.lastSeenAt) ?? lastListedAt ?? now;

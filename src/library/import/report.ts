@@ -41,7 +41,7 @@ export type ImportReport = {
 };
 
 /** The line of a record in its source, and its path in a JSON document. */
-interface Place {
+interface RecordLocation {
   line: number;
   path: string;
 }
@@ -60,7 +60,7 @@ export class ImportReporter {
     ...{ formats: {}, resultPages: { withNext: 0, last: 0 }, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
-  readonly #valueProblems = new Map<string, { count: number; firstPlace: Place; message: string }>();
+  readonly #valueProblems = new Map<string, { count: number; firstLocation: RecordLocation; message: string }>();
 
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
     this.report.formats[formatName] ??= { ads: 0, pages: 0 };
@@ -75,7 +75,7 @@ export class ImportReporter {
   }
 
   /** Counts a record that was skipped, and adds the reason to the report. */
-  countSkipped({ line, path }: Place, error: unknown): void {
+  countSkipped({ line, path }: RecordLocation, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     const problem = removeAccessTokens(message).slice(0, maxProblemLength);
     this.report.skipped++;
@@ -108,12 +108,12 @@ export class ImportReporter {
    * Counts a value that was not recognized, in a record that was stored without it.
    * @param message starts with the key; messages with the same key are counted together
    */
-  countValueProblem(place: Place, message: string): void {
+  countValueProblem(location: RecordLocation, message: string): void {
     const key = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
     const valueProblem = this.#valueProblems.get(key);
     if (valueProblem) valueProblem.count++;
     else if (this.#valueProblems.size < maxCountedKeys)
-      this.#valueProblems.set(key, { count: 1, firstPlace: place, message });
+      this.#valueProblems.set(key, { count: 1, firstLocation: location, message });
   }
 
   /**
@@ -123,11 +123,11 @@ export class ImportReporter {
   finish(usedKeys: UsedKeys | undefined): ImportReport {
     const { report } = this;
     const valueProblems = [...this.#valueProblems.values()];
-    for (const { count, firstPlace, message } of valueProblems.slice(0, maxListedKeys)) {
-      const { line, path } = firstPlace;
-      const place = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
-      const text = removeAccessTokens(message).slice(0, maxProblemLength);
-      report.notes.push(`${count.toLocaleString('en-US')} × ${text} (first: ${place})`);
+    for (const { count, firstLocation, message } of valueProblems.slice(0, maxListedKeys)) {
+      const { line, path } = firstLocation;
+      const locationText = [line > 0 ? `line ${line}` : '', path].filter((part) => part !== '').join(', ');
+      const shortMessage = removeAccessTokens(message).slice(0, maxProblemLength);
+      report.notes.push(`${count.toLocaleString('en-US')} × ${shortMessage} (first: ${locationText})`);
     }
     if (valueProblems.length > maxListedKeys)
       report.notes.push(`values of ${valueProblems.length - maxListedKeys} more keys were not understood`);
@@ -152,6 +152,6 @@ function describeUnusedKeys(countByKey: ReadonlyMap<string, number>): string {
   const listedKeys = sortedCounts
     .slice(0, maxListedKeys)
     .map(([key, count]) => `${removeAccessTokens(key).slice(0, 60)} (${count})`);
-  const unlisted = sortedCounts.length > maxListedKeys ? ` and ${sortedCounts.length - maxListedKeys} more` : '';
-  return `not used: ${listedKeys.join(', ')}${unlisted}`;
+  const unlistedNote = sortedCounts.length > maxListedKeys ? ` and ${sortedCounts.length - maxListedKeys} more` : '';
+  return `not used: ${listedKeys.join(', ')}${unlistedNote}`;
 }

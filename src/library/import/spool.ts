@@ -6,7 +6,7 @@ import { join } from 'node:path';
 /** The maximum number of characters in memory. A longer source is written to a temporary file. */
 const maxCharactersInMemory = 8 * 1024 * 1024;
 /** The number of characters that are buffered before each write to the file. */
-const writeLength = 256 * 1024;
+const maxBufferedLength = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
@@ -23,7 +23,7 @@ export class Spool {
   async writeLine(line: string): Promise<void> {
     this.#bufferedLines.push(line);
     this.#bufferedLength += line.length + 1;
-    if (this.#bufferedLength > (this.#file ? writeLength : maxCharactersInMemory)) await this.#flush();
+    if (this.#bufferedLength > (this.#file ? maxBufferedLength : maxCharactersInMemory)) await this.#flush();
   }
 
   async #flush(): Promise<void> {

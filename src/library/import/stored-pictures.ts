@@ -34,11 +34,12 @@ const fileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
  * @param now returns the current time in Unix milliseconds
  */
 export function openStoredPictures(database: Database, now: () => number) {
-  const getFolder = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
-  const findByAddress = (addresses: Iterable<string>) =>
+  const getPicturesFolder = () =>
+    database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
+  const findPicturesByUrl = (urls: Iterable<string>) =>
     database.all<{ address: string; file: string | null }>(
       'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
-      [JSON.stringify([...addresses])],
+      [JSON.stringify([...urls])],
     );
   return {
     /**
@@ -53,20 +54,20 @@ export function openStoredPictures(database: Database, now: () => number) {
         'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
         [afterAdNumber, adsPerBatch],
       );
-      const pictures = ads.flatMap(({ json }) => listPictures(JSON.parse(Buffer.from(json).toString()), now()));
-      const missing = new Set(pictures.flatMap((picture) => ('address' in picture ? picture.address : [])));
-      const expired = new Set(pictures.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
-      for (const { address, file } of findByAddress(expired)) if (file !== null) expired.delete(address);
-      const folder = getFolder() ?? '';
-      for (const { address, file } of findByAddress(missing))
-        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) missing.delete(address);
+      const pictures = ads.flatMap(({ json }) => listAdPictures(JSON.parse(Buffer.from(json).toString()), now()));
+      const missingUrls = new Set(pictures.flatMap((picture) => ('address' in picture ? picture.address : [])));
+      const expiredUrls = new Set(pictures.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
+      for (const { address, file } of findPicturesByUrl(expiredUrls)) if (file !== null) expiredUrls.delete(address);
+      const folder = getPicturesFolder() ?? '';
+      for (const { address, file } of findPicturesByUrl(missingUrls))
+        if (!shouldRetryFailed || (file !== null && existsSync(join(folder, file)))) missingUrls.delete(address);
       const { bytes = 0 } =
         database.get<{ bytes: number }>(
           'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
         ) ?? {};
       return {
-        addresses: [...missing],
-        expired: expired.size,
+        addresses: [...missingUrls],
+        expired: expiredUrls.size,
         lastAdNumber: ads.at(-1)?.number ?? null,
         storedBytes: bytes,
       };
@@ -80,16 +81,16 @@ export function openStoredPictures(database: Database, now: () => number) {
       });
     },
     /** Returns the file name of each stored picture, by its URL. */
-    findFiles(addresses: ReadonlySet<string>): Map<string, string> {
-      if (addresses.size === 0 || getFolder() === undefined) return new Map();
+    findFileNames(urls: ReadonlySet<string>): Map<string, string> {
+      if (urls.size === 0 || getPicturesFolder() === undefined) return new Map();
       return new Map(
-        findByAddress(addresses).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
+        findPicturesByUrl(urls).flatMap(({ address, file }) => (file === null ? [] : [[address, file] as const])),
       );
     },
     /** Reads a picture by its file name. Returns undefined if there is no such picture. */
     async readPicture(name: string): Promise<Picture | undefined> {
       const [, format] = fileNamePattern.exec(name) ?? [];
-      const folder = getFolder();
+      const folder = getPicturesFolder();
       if (format === undefined || folder === undefined) return undefined;
       const bytes = await readFile(join(folder, name)).catch(() => undefined);
       return bytes && { bytes, type: `image/${format}` };
@@ -104,7 +105,7 @@ const maxCards = 20;
  * Lists the pictures of an ad that picture sheets and the ad board show: the picture of the ad itself, and one for each
  * card.
  */
-function listPictures(ad: Fields, now: number) {
+function listAdPictures(ad: Fields, now: number) {
   const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
   return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
 }
@@ -178,12 +179,12 @@ export async function fetchMissingPictures(
   onProgress(report);
   if (report.expectedCount > 0) await makeFolder(folder);
 
-  async function fetchPicture(address: string): Promise<FetchedPicture> {
-    const picture = await fetch(address, new AbortController().signal);
+  async function fetchPicture(url: string): Promise<FetchedPicture> {
+    const picture = await fetch(url, new AbortController().signal);
     if ('reason' in picture) {
       report.failed++;
       countReason(report.reasons, picture.reason);
-      return { address, file: null, bytes: 0 };
+      return { address: url, file: null, bytes: 0 };
     }
     const contentHash = createHash('sha256').update(picture.bytes).digest('hex');
     const file = `${contentHash}.${picture.perceptualHash}.${picture.format}`;
@@ -193,19 +194,19 @@ export async function fetchMissingPictures(
     await rename(temporaryPath, join(folder, file));
     report.fetched++;
     report.bytes += picture.bytes.length;
-    return { address, file, bytes: picture.bytes.length };
+    return { address: url, file, bytes: picture.bytes.length };
   }
 
   for await (const { addresses, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
     // All workers take their next URL from this iterator, so that each URL is fetched once.
-    const remainingAddresses = addresses.values();
+    const remainingUrls = addresses.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {
-      for (const address of remainingAddresses) {
+      for (const url of remainingUrls) {
         report.isFolderFull ||= folderBytes >= maxBytes;
         if (report.isFolderFull) return;
-        const picture = await fetchPicture(address);
+        const picture = await fetchPicture(url);
         fetchedPictures.push(picture);
         folderBytes += picture.bytes;
         onProgress(report);

@@ -1,5 +1,5 @@
 import { isObject } from '../../views/view.ts';
-import { isEmpty } from './formats/field-reader.ts';
+import { isEmptyValue } from './formats/field-reader.ts';
 import { FieldFinder } from './formats/formats.ts';
 import type { ImportFormat } from './formats/import-format.ts';
 
@@ -15,7 +15,7 @@ export class UsedKeys {
   readonly #knownKeys = new Set<string>();
 
   /** Remembers which keys of a stored record became fields. */
-  observe(format: ImportFormat, record: Record<string, unknown>): void {
+  observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
     const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, finder);
     this.#observeObject(finder, record, []);
@@ -23,7 +23,7 @@ export class UsedKeys {
 
   #observeObject(finder: FieldFinder, object: Record<string, unknown>, parentPath: readonly string[]): void {
     for (const [name, value] of Object.entries(object)) {
-      if (isEmpty(value)) continue;
+      if (isEmptyValue(value)) continue;
       const path = [...parentPath, name];
       const key = path.join('.');
       if (!this.#knownKeys.has(key)) {
@@ -42,7 +42,7 @@ export class UsedKeys {
 
   /** Returns the used keys in the form `body ← snapshot.body.text`. Returns undefined if there are none. */
   describe(): string | undefined {
-    const uses = Array.from(this.#keyByField, ([field, key]) => `${field} ← ${key}`);
-    return uses.length > 0 ? uses.join(', ') : undefined;
+    const fieldSources = Array.from(this.#keyByField, ([field, key]) => `${field} ← ${key}`);
+    return fieldSources.length > 0 ? fieldSources.join(', ') : undefined;
   }
 }

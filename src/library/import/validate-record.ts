@@ -14,7 +14,7 @@ import type { ColumnValueParser } from './values/column-value-parser.ts';
 interface ValidationOptions {
   format: ImportFormat;
   /** The original text of the record, if it is a line of its own in the source. */
-  text: string | undefined;
+  originalText: string | undefined;
   parser: ColumnValueParser;
 }
 
@@ -26,17 +26,17 @@ type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Pa
  * text is stored unchanged.
  * @throws Error that explains the problem; if the problem concerns one key, the message starts with the key
  */
-export function validateRecord(record: SourceRecord, { format, text, parser }: ValidationOptions): ValidRecord {
+export function validateRecord(record: SourceRecord, { format, originalText, parser }: ValidationOptions): ValidRecord {
   const source = record.toObject();
   const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
-    const page = removeTokens(convertedPage);
-    return { page: validatePage(page), json: toStoredJson(page, page === source ? text : undefined) };
+    const page = removeAccessTokensIfAny(convertedPage);
+    return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
   }
-  const validAd = validateAd(removeTokens(format.toAd(record, parser)));
+  const validAd = validateAd(removeAccessTokensIfAny(format.toAd(record, parser)));
   // Ads in the format of the API are stored unchanged.
-  const ad = format === apiFormat ? validAd : limitLastSeen(validAd, parser);
-  return { ad, json: toStoredJson(ad, (ad as object) === source ? text : undefined) };
+  const ad = format === apiFormat ? validAd : limitLastSeenAt(validAd, parser);
+  return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
 }
 
 /** The reason for skipping a record that is nested too deeply. */
@@ -50,13 +50,13 @@ export const unknownFormatProblem =
  * Removes access tokens from a value. Returns the same object if there are none, so that callers can detect that
  * nothing changed.
  */
-function removeTokens<Value extends object>(value: Value): Value {
+function removeAccessTokensIfAny<Value extends object>(value: Value): Value {
   return hasAccessToken(value) ? (removeAccessTokensDeep(value) as Value) : value;
 }
 
-function toStoredJson(value: object, text = JSON.stringify(value)): string {
-  if (text.length > maxRecordLength) throw new Error(tooLongProblem);
-  return text;
+function toStoredJson(value: object, json = JSON.stringify(value)): string {
+  if (json.length > maxRecordLength) throw new Error(tooLongProblem);
+  return json;
 }
 
 function validateAd(value: object): Ad {
@@ -81,9 +81,9 @@ function validatePageId(id: string): void {
 }
 
 /** Replaces a `lastSeenAt` in the future with the time of the import, because the ad cannot have been seen later. */
-function limitLastSeen(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
-  const lastSeen = parseTime(ad.lastSeenAt);
-  if (lastSeen === undefined || lastSeen <= now) return ad;
+function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
+  const lastSeenTime = parseTime(ad.lastSeenAt);
+  if (lastSeenTime === undefined || lastSeenTime <= now) return ad;
   valueErrors.push(
     new Error(`lastSeenAt: ${quoteValue(ad.lastSeenAt)} is after the import, so the time of the import is stored`),
   );
@@ -125,10 +125,12 @@ function validate<Item extends Record<string, unknown>>(schema: z.ZodType<Item>,
 }
 
 function isIsoDate(text: string): boolean {
-  const [, day] = isoDatePattern.exec(text.trim()) ?? [];
-  const dayStart = parseTime(day);
+  const [, dayText] = isoDatePattern.exec(text.trim()) ?? [];
+  const dayStart = parseTime(dayText);
   // JavaScript accepts 30 February and turns it into 2 March, so compare the parsed day with the text.
   return (
-    dayStart !== undefined && parseTime(text) !== undefined && new Date(dayStart).toISOString().startsWith(day ?? '')
+    dayStart !== undefined &&
+    parseTime(text) !== undefined &&
+    new Date(dayStart).toISOString().startsWith(dayText ?? '')
   );
 }

@@ -21,18 +21,18 @@ const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?
  * library's own URLs.
  */
 export function createPresenter(
-  { records, pictures }: { records: RecordStore; pictures: StoredPictures },
+  { recordStore, pictures }: { recordStore: RecordStore; pictures: StoredPictures },
   { app, media }: LibraryBaseUrls,
 ) {
   function readItems(itemType: ItemType, rowNumbers: number[]): Record<string, unknown>[] {
-    const items = records.readJson(itemType, rowNumbers).map((json): Record<string, unknown> => JSON.parse(json));
+    const items = recordStore.readJson(itemType, rowNumbers).map((json): Record<string, unknown> => JSON.parse(json));
     const urls = new Set<string>();
     replaceTexts(items, (text) => {
       if (isUrl(text)) urls.add(text);
       if (text.startsWith('{app_url}')) return app + text.slice('{app_url}'.length);
       return text.startsWith('{media_url}') ? media + text.slice('{media_url}'.length) : text;
     });
-    const filesByUrl = pictures.findFiles(urls);
+    const filesByUrl = pictures.findFileNames(urls);
     if (filesByUrl.size > 0)
       replaceTexts(items, (text) => {
         const file = filesByUrl.get(text);

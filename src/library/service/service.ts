@@ -113,7 +113,7 @@ type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo:
 
 const createContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
-  records: createRecordStore(database, demo?.records),
+  recordStore: createRecordStore(database, demo?.records),
   pictures: openStoredPictures(database, now),
   collections: createCollectionStore(database, random.uuid),
   cursors: createCursorCodec(readCursorSecret(database, random)),
@@ -276,7 +276,7 @@ async function handlePageRequest(request: Request, id: string | undefined, optio
   async function renderPage(): Promise<string | undefined> {
     if (id === undefined) return renderListPage(searchParams, pageContext);
     const itemType = pathname.startsWith(`${pagesPath}/pages/`) ? 'pages' : 'ads';
-    const rowNumber = context.records.findRowNumber(itemType, id);
+    const rowNumber = context.recordStore.findRowNumber(itemType, id);
     const [record] = rowNumber === undefined ? [] : readItems(itemType, [rowNumber]);
     if (record === undefined) return undefined;
     if (itemType === 'ads') return renderAdPage(record, pageContext);
@@ -358,24 +358,24 @@ const handlers: Record<OperationName, Handler> = {
     const items = presenter.listItems(itemType, rowNumbers);
     return { body: { collection, itemType, items, cursor: nextCursor, hasMore }, itemCount: items.length };
   },
-  addCollectionItem({ params, body, caller }, { collections, records }) {
+  addCollectionItem({ params, body, caller }, { collections, recordStore }) {
     const id = parseUuid('The collection id', params.collectionId ?? '');
     const { itemType, itemId } = parseCollectionItem(body);
     const { rowNumber } = collections.get(caller, id);
-    const added = collections.addItem(rowNumber, itemType, requireRowNumber(records, itemType, itemId));
+    const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
     // Read the collection again, because its counts now include the new item.
     const { collection } = collections.get(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
   searchAds: (call, context) => searchRecords('ads', call, context),
   searchPages: (call, context) => searchRecords('pages', call, context),
-  getAd({ params, presenter }, { records }) {
+  getAd({ params, presenter }, { recordStore }) {
     const id = parseUuid('The ad id', params.adId ?? '');
-    return createSingleResult(presenter.readItems('ads', [requireRowNumber(records, 'ads', id)])[0]);
+    return createSingleResult(presenter.readItems('ads', [requireRowNumber(recordStore, 'ads', id)])[0]);
   },
-  getPage({ params, presenter }, { records }) {
+  getPage({ params, presenter }, { recordStore }) {
     const id = parsePageId(params.pageId ?? '');
-    return createSingleResult(presenter.readItems('pages', [requireRowNumber(records, 'pages', id)])[0]);
+    return createSingleResult(presenter.readItems('pages', [requireRowNumber(recordStore, 'pages', id)])[0]);
   },
 };
 
@@ -386,8 +386,8 @@ const createSingleResult = (body: unknown): OperationResult => ({ body, itemCoun
  *
  * @throws ApiError 404 if there is no record with this id
  */
-function requireRowNumber(records: RecordStore, itemType: ItemType, id: string): number {
-  const rowNumber = records.findRowNumber(itemType, id);
+function requireRowNumber(recordStore: RecordStore, itemType: ItemType, id: string): number {
+  const rowNumber = recordStore.findRowNumber(itemType, id);
   if (rowNumber === undefined) throw notFoundError(itemType === 'ads' ? 'ad' : 'page', id);
   return rowNumber;
 }

@@ -30,7 +30,7 @@ export const apiFormat: ImportFormat = {
     (record.has('pageid') && record.getSourceName('pageid') === 'pageId'),
   toAd(record, parser) {
     const ad = record.toObject();
-    for (const name of Object.keys(ad)) if (!knownNames.has(name)) parser.unusedKeys.push(name);
+    for (const name of Object.keys(ad)) if (!knownKeys.has(name)) parser.unusedKeys.push(name);
     const { pageName, page, ...otherFields } = ad;
     // A row of an exported table has the advertiser's name at the top level instead of inside `page`.
     if (typeof pageName !== 'string' || (isObject(page) && page.pageName != null)) return ad;
@@ -39,4 +39,4 @@ export const apiFormat: ImportFormat = {
   toPage: (record) => (record.has('id') ? undefined : (record.toObject() as Page)),
 };
 
-const knownNames = new Set([...Object.keys(Ad.shape), ...additionalFields, 'pageName']);
+const knownKeys = new Set([...Object.keys(Ad.shape), ...additionalFields, 'pageName']);

@@ -5,33 +5,34 @@ import { decodeCharacterReferences } from '../values/markup.ts';
 import { parseShare } from '../values/numbers.ts';
 import type { JsonObject } from './import-format.ts';
 
-/** Parses a value of a record. `name` is the original spelling of the key, used in messages. */
-export type FieldParser = (value: unknown, name: string, parser: ColumnValueParser) => unknown;
+/** Parses a value of a record. `keyName` is the original spelling of the key, used in messages. */
+export type FieldParser = (value: unknown, keyName: string, parser: ColumnValueParser) => unknown;
 
 /** Decodes HTML character references in a text. Returns undefined unchanged. */
-export function decode<Text extends string | undefined>(text: Text): Text {
+export function decodeText<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }
 
-export const parseText: FieldParser = (value, _, parser) => decode(parser.parseText(value));
-export const parseFirstText: FieldParser = (value, _, parser) => decode(parser.parseTexts(value)?.[0]) || undefined;
-export const parseNames: FieldParser = (value, name, parser) => parser.parseNames(name, value);
-export const parseUpperCaseNames: FieldParser = (value, name, parser) =>
-  parser.parseNames(name, value)?.map((item) => item.toUpperCase());
-export const parseUpperCaseText: FieldParser = (value, name, parser) =>
-  String(parseText(value, name, parser) ?? '').toUpperCase() || undefined;
-export const parseDate: FieldParser = (value, name, parser) => parser.parseDate(name, value);
-export const parseCount: FieldParser = (value, name, parser) => parser.parseNumber(name, value, { isCount: true });
-export const parseBoolean: FieldParser = (value, name, parser) => parser.parseBoolean(name, value);
-export const parsePageName: FieldParser = (value, name, parser) => {
-  const pageName = parseText(value, name, parser);
+export const parseText: FieldParser = (value, _, parser) => decodeText(parser.parseText(value));
+export const parseFirstText: FieldParser = (value, _, parser) => decodeText(parser.parseTexts(value)?.[0]) || undefined;
+export const parseNames: FieldParser = (value, keyName, parser) => parser.parseNames(keyName, value);
+export const parseUpperCaseNames: FieldParser = (value, keyName, parser) =>
+  parser.parseNames(keyName, value)?.map((item) => item.toUpperCase());
+export const parseUpperCaseText: FieldParser = (value, keyName, parser) =>
+  String(parseText(value, keyName, parser) ?? '').toUpperCase() || undefined;
+export const parseDate: FieldParser = (value, keyName, parser) => parser.parseDate(keyName, value);
+export const parseCount: FieldParser = (value, keyName, parser) =>
+  parser.parseNumber(keyName, value, { isCount: true });
+export const parseBoolean: FieldParser = (value, keyName, parser) => parser.parseBoolean(keyName, value);
+export const parsePageName: FieldParser = (value, keyName, parser) => {
+  const pageName = parseText(value, keyName, parser);
   return pageName === undefined ? undefined : { pageName };
 };
 
 /** Returns all versions of an ad's text, or undefined if there is only one version. */
 export const parseVersions: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
-  return texts && texts.length > 1 ? texts.map(decode) : undefined;
+  return texts && texts.length > 1 ? texts.map(decodeText) : undefined;
 };
 
 /** Converts a text to a constant of the API, e.g. `Shop now` to `SHOP_NOW`. */
@@ -46,21 +47,21 @@ export const parseConstant: FieldParser = (value, _, parser) =>
  * Parses a list of objects. The value may also be a single object, or a text in which a program wrote the objects.
  * @throws Error if the value is anything else
  */
-export function parseObjects(value: unknown, name: string, parser: ColumnValueParser): JsonObject[] {
-  const parsed = parser.parseStructure(value, { allowsBareWords: true });
-  const items: unknown[] = Array.isArray(parsed)
-    ? parsed
-    : isObject(parsed) && Object.keys(parsed).length === 0
+export function parseObjects(value: unknown, keyName: string, parser: ColumnValueParser): JsonObject[] {
+  const structure = parser.parseStructure(value, { allowsBareWords: true });
+  const items: unknown[] = Array.isArray(structure)
+    ? structure
+    : isObject(structure) && Object.keys(structure).length === 0
       ? []
-      : [parsed];
+      : [structure];
   const objects = items.filter(isObject) as JsonObject[];
-  if (objects.length < items.length) throw new Error(`${name}: ${quoteValue(value)} is not a list of objects`);
+  if (objects.length < items.length) throw new Error(`${keyName}: ${quoteValue(value)} is not a list of objects`);
   return objects;
 }
 
 /** Parses a list of objects with a `percentage`. Percentages become numbers from 0 to 1. */
-export const parseShares: FieldParser = (value, name, parser) => {
-  const shares = parseObjects(value, name, parser);
+export const parseShares: FieldParser = (value, keyName, parser) => {
+  const shares = parseObjects(value, keyName, parser);
   if (shares.length === 0) return undefined;
   return shares.map((share) => {
     if (!('percentage' in share)) return share;
@@ -75,12 +76,12 @@ export class RoundedIdError extends Error {}
  * Parses the id of an ad or an advertiser page.
  * @throws RoundedIdError if a program rounded the id, because several ads or pages may have the same rounded id
  */
-export const parseId: FieldParser = (value, name, parser) => {
+export const parseId: FieldParser = (value, keyName, parser) => {
   const text = parser.parseText(value)?.trim();
   // Python writes whole numbers as `12.0` if a cell of the column is empty.
   const id = text?.replace(/^(\d+)\.0$/, '$1');
   const isFloat = id !== text || typeof value === 'number';
   if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
-    throw new RoundedIdError(`${name}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
+    throw new RoundedIdError(`${keyName}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
   return id === '' ? undefined : id;
 };

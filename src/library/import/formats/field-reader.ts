@@ -33,7 +33,7 @@ export const listKeysByField = (
 });
 
 /** Returns field names for keys that have no field in the API. They are stored under their own names in camel case. */
-export const listOwnNames = (names: string): Record<string, readonly string[]> =>
+export const listCamelCaseFields = (names: string): Record<string, readonly string[]> =>
   Object.fromEntries(
     names
       .trim()
@@ -54,17 +54,17 @@ export class FieldReader {
   }
 
   /** Returns the value of the first key that can be parsed. Values that cannot be parsed are reported. */
-  parseFirst(paths: readonly string[], parse: FieldParser): unknown {
+  parseFirstValue(paths: readonly string[], parse: FieldParser): unknown {
     for (const path of paths) {
-      const [source, key] = this.#resolvePath(path);
-      const sourceValue = source.get(key);
+      const [record, key] = this.#resolvePath(path);
+      const sourceValue = record.get(key);
       if (isMissing(sourceValue)) continue;
       try {
-        const value = parse(sourceValue, source.getSourceName(key), this.#parser);
-        if (value === undefined) continue;
-        source.markUsed(key);
-        this.#markEqualValues(paths, parse, value);
-        return value;
+        const parsedValue = parse(sourceValue, record.getSourceName(key), this.#parser);
+        if (parsedValue === undefined) continue;
+        record.markUsed(key);
+        this.#markEqualValues(paths, parse, parsedValue);
+        return parsedValue;
       } catch (error) {
         if (error instanceof RoundedIdError) throw error;
         this.#parser.addValueError(error);
@@ -77,17 +77,17 @@ export class FieldReader {
    * Marks the keys with the same value as used. Keys with another value stay unused, so that they are stored under
    * their own names.
    */
-  #markEqualValues(paths: readonly string[], parse: FieldParser, value: unknown): void {
+  #markEqualValues(paths: readonly string[], parse: FieldParser, usedValue: unknown): void {
     // In the first pass, the import stores nothing. Parsing these keys then would let them influence how dates and
     // numbers are read.
-    if (!this.#parser.isDecided) return;
+    if (!this.#parser.areNotationsDecided) return;
     for (const path of paths) {
-      const [source, key] = this.#resolvePath(path);
-      const otherValue = source.get(key);
+      const [record, key] = this.#resolvePath(path);
+      const otherValue = record.get(key);
       if (isMissing(otherValue)) continue;
       try {
-        const parsedValue = parse(otherValue, source.getSourceName(key), this.#parser);
-        if (JSON.stringify(parsedValue) === JSON.stringify(value)) source.markUsed(key);
+        const parsedValue = parse(otherValue, record.getSourceName(key), this.#parser);
+        if (JSON.stringify(parsedValue) === JSON.stringify(usedValue)) record.markUsed(key);
       } catch {
         // A value that cannot be parsed counts as a different value.
       }
@@ -100,18 +100,18 @@ export class FieldReader {
   }
 
   readFields(fields: readonly FieldRule[]): void {
-    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirst(keys, parse));
+    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirstValue(keys, parse));
   }
 
   readRanges(ranges: readonly RangeRule[]): void {
     for (const [field, keys, isCount] of ranges) {
       const parseBound = (suffixes: readonly string[]) =>
-        this.parseFirst(addSuffixes(keys, suffixes), (value, name) =>
-          this.#parser.parseNumber(name, value, { isCount }),
+        this.parseFirstValue(addSuffixes(keys, suffixes), (value, keyName) =>
+          this.#parser.parseNumber(keyName, value, { isCount }),
         ) as number | undefined;
-      const rangeInOneColumn = this.parseFirst(keys, (value, name) => {
-        const range = this.#parser.parseRange(name, value, { isCount });
-        if (range !== undefined) checkRange(name, range);
+      const rangeInOneColumn = this.parseFirstValue(keys, (value, keyName) => {
+        const range = this.#parser.parseRange(keyName, value, { isCount });
+        if (range !== undefined) checkRange(keyName, range);
         return range;
       }) as NumberRange | undefined;
       const range = rangeInOneColumn ?? { min: parseBound(lowerBoundSuffixes), max: parseBound(upperBoundSuffixes) };
@@ -131,11 +131,11 @@ export class FieldReader {
  * Checks that a range is not reversed. If it is, either bound may be wrong, so neither can be used.
  * @throws Error if the lower bound is above the upper bound
  */
-function checkRange(name: string, { min, max }: NumberRange): void {
+function checkRange(rangeName: string, { min, max }: NumberRange): void {
   if (min !== undefined && max !== undefined && min > max)
-    throw new Error(`${name}: the lower bound ${min} is larger than the upper bound ${max}`);
+    throw new Error(`${rangeName}: the lower bound ${min} is larger than the upper bound ${max}`);
 }
 
 /** Returns true if a value is null, an empty text, an empty list or an empty object. */
-export const isEmpty = (value: unknown): boolean =>
+export const isEmptyValue = (value: unknown): boolean =>
   value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);

@@ -1,7 +1,7 @@
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
-import { decode } from './field-parsers.ts';
+import { decodeText } from './field-parsers.ts';
 import { SourceRecord } from './source-record.ts';
 
 /** The keys of a record that contain the URLs of media. */
@@ -31,7 +31,7 @@ const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'pr
  * list of either. URLs that occur in several keys are returned once. Keys without any URL stay unused.
  */
 export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
-  const readAll = (mediaKeys: readonly string[] = []) => {
+  const collectMedia = (mediaKeys: readonly string[] = []) => {
     const media = mediaKeys.flatMap((key) => {
       const mediaOfKey = readMedia(record.get(key), parser);
       if (mediaOfKey.length > 0) record.markUsed(key);
@@ -39,34 +39,38 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
     });
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
   };
-  const [videos, pictures, previews] = [readAll(keys.videos), readAll(keys.pictures), readAll(keys.previews)];
+  const [videos, pictures, previews] = [
+    collectMedia(keys.videos),
+    collectMedia(keys.pictures),
+    collectMedia(keys.previews),
+  ];
   // If the record has neither videos nor pictures, show the preview images instead.
   const allPictures = videos.length > 0 || pictures.length > 0 ? pictures : previews;
   return [
-    ...videos.map(({ url, preview: ownPreview }, nr) => {
+    ...videos.map(({ url, previewUrl: ownPreview }, nr) => {
       const preview = ownPreview ?? previews[nr]?.url;
       return { type: 'VID', url, nr, ...(preview !== undefined && { urls: { preview } }) };
     }),
     ...allPictures.map(({ url }, nr) => ({ type: 'THUMB', url, nr })),
-    ...readAll(keys.profilePictures)
+    ...collectMedia(keys.profilePictures)
       .slice(0, 1)
       .map(({ url }) => ({ type: 'PA_PP', url, nr: null })),
   ];
 }
 
-interface Medium {
+interface MediaUrls {
   url: string;
-  preview?: string | undefined;
+  previewUrl?: string | undefined;
 }
 
-function readMedia(value: unknown, parser: ColumnValueParser): Medium[] {
+function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
   if (isMissing(value)) return [];
-  const parsed = parser.parseStructure(value) ?? splitUrls(value);
-  return [parsed].flat().flatMap((item): Medium[] => {
-    const source = isObject(item) ? new SourceRecord(Object.entries(item)) : undefined;
-    const findUrl = (keys: readonly string[]) => keys.map((key) => toUrl(source?.get(key), parser)).find(Boolean);
-    const url = source ? findUrl(urlKeys) : toUrl(item, parser);
-    return url === undefined ? [] : [{ url, preview: source && findUrl(previewUrlKeys) }];
+  const mediaItems = parser.parseStructure(value) ?? splitUrls(value);
+  return [mediaItems].flat().flatMap((item): MediaUrls[] => {
+    const mediaRecord = isObject(item) ? new SourceRecord(Object.entries(item)) : undefined;
+    const findUrl = (keys: readonly string[]) => keys.map((key) => toUrl(mediaRecord?.get(key), parser)).find(Boolean);
+    const url = mediaRecord ? findUrl(urlKeys) : toUrl(item, parser);
+    return url === undefined ? [] : [{ url, previewUrl: mediaRecord && findUrl(previewUrlKeys) }];
   });
 }
 
@@ -75,6 +79,6 @@ const splitUrls = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : value;
 
 function toUrl(value: unknown, parser: ColumnValueParser): string | undefined {
-  const url = decode(parser.parseText(value))?.trim();
+  const url = decodeText(parser.parseText(value))?.trim();
   return url !== undefined && /^https?:/i.test(url) ? url : undefined;
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
-import { FieldReader, type FieldRule, isEmpty, type RangeRule } from './field-reader.ts';
+import { FieldReader, type FieldRule, isEmptyValue, type RangeRule } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
@@ -14,8 +14,8 @@ function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, pa
   const addFields = (entries: Iterable<[string, unknown]>, path: string) => {
     for (const [name, value] of entries) {
       const fieldPath = `${path}${name}`;
-      const object = containers.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
-      if (isObject(object)) addFields(Object.entries(object), `${fieldPath}.`);
+      const nestedObject = containers.has(normalizeKey(fieldPath)) ? parser.parseStructure(value) : undefined;
+      if (isObject(nestedObject)) addFields(Object.entries(nestedObject), `${fieldPath}.`);
       else fields.push([fieldPath, value]);
     }
   };
@@ -59,7 +59,7 @@ export function collectOtherFields(
 ): JsonObject {
   const otherFields: [string, unknown][] = [];
   for (const { name, value } of record.getUnusedFields()) {
-    if (isEmpty(value) || name === '') continue;
+    if (isEmptyValue(value) || name === '') continue;
     if (!knownKeys.has(normalizeKey(name))) parser.unusedKeys.push(name);
     const path = name.split('.').filter((part) => !unnamedContainers.has(normalizeKey(part)));
     const field = toCamelCase(path.join('_')) || name;

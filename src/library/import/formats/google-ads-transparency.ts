@@ -14,9 +14,9 @@ import {
 import {
   type FieldReader,
   type FieldRule,
-  isEmpty,
+  isEmptyValue,
+  listCamelCaseFields,
   listKeysByField,
-  listOwnNames,
   type RangeRule,
 } from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
@@ -28,15 +28,15 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
 /** Parses an id such as `CR123`, or extracts it from the URL of the ad. */
-const parseCreativeId: FieldParser = (value, name, parser) =>
-  /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
-const parseAdvertiserId: FieldParser = (value, name, parser) =>
-  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, name, parser);
+const parseCreativeId: FieldParser = (value, keyName, parser) =>
+  /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
+const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
+  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
 /** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
-const parsePublicUrl: FieldParser = (value, name, parser) =>
-  /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, name, parser) : undefined;
+const parsePublicUrl: FieldParser = (value, keyName, parser) =>
+  /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 
-const parseImpressions: FieldParser = (value, name, parser) => parser.parseRange(name, value, { isCount: true });
+const parseImpressions: FieldParser = (value, keyName, parser) => parser.parseRange(keyName, value, { isCount: true });
 
 const urlKeys = ['creativepageurl', 'detailslink', 'adurl', 'creativeurl', 'transparencyurl'];
 const sharedUrlKeys = ['url', 'sourceurl', 'detailurl', 'detailsurl'];
@@ -79,7 +79,7 @@ const keysByField: Record<string, readonly string[]> = {
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
   countries: ['regions', 'region'],
   regionStats: ['regionstats', ...regionKeys],
-  ...listOwnNames(otherKeys),
+  ...listCamelCaseFields(otherKeys),
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const containers = new Set(['advertiser', 'image', 'video']);
@@ -135,20 +135,20 @@ export const googleAdsTransparencyFormat: ImportFormat = {
     return record.has('id') && hasGoogleKey && (id === undefined || /^CR\d/.test(String(id)));
   },
   toAd,
-  combineParts: (earlier, later) =>
+  combinePartialRecords: (earlierAd, laterAd) =>
     applyRegionStats({
-      ...earlier,
-      ...later,
-      ...combineRegionStats(earlier.regionStats, later.regionStats),
+      ...earlierAd,
+      ...laterAd,
+      ...combineRegionStats(earlierAd.regionStats, laterAd.regionStats),
     }),
 };
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const { record, reader, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
-  if (ad.adArchiveId === undefined && parser.isDecided)
+  if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id');
   const regionStats = readRegionStats(record, parser);
-  const regions = reader.parseFirst(['regions', 'region'], (value, name) => parser.parseNames(name, value));
+  const regions = reader.parseFirstValue(['regions', 'region'], (value, keyName) => parser.parseNames(keyName, value));
   if (Array.isArray(regions)) {
     const countries = regions.map((region) => String(region).toUpperCase()).filter(isCountryCode);
     if (countries.length > 0) ad.countries = countries;
@@ -173,10 +173,10 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
 /** Reads the spend of a political ad in US dollars, the only currency that all rows have. */
 function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
-  const parseSpend: FieldParser = (value, name) => parser.parseNumber(name, value);
+  const parseSpend: FieldParser = (value, keyName) => parser.parseNumber(keyName, value);
   if (!record.has(minKey)) return;
-  reader.setField('adSpendMin', reader.parseFirst([minKey], parseSpend));
-  reader.setField('adSpendMax', reader.parseFirst([maxKey], parseSpend));
+  reader.setField('adSpendMin', reader.parseFirstValue([minKey], parseSpend));
+  reader.setField('adSpendMax', reader.parseFirstValue([maxKey], parseSpend));
   reader.setField('currency', 'USD');
 }
 
@@ -211,32 +211,32 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
       return [];
     }
     region.markUsed(region.has('regioncode') ? 'regioncode' : 'region');
-    const read = (key: string, parse: FieldParser) => {
+    const readRegionField = (key: string, parse: FieldParser) => {
       if (isMissing(region.get(key))) return undefined;
       try {
-        const parsed = parse(region.get(key), region.getSourceName(key), parser);
+        const parsedValue = parse(region.get(key), region.getSourceName(key), parser);
         region.markUsed(key);
-        return parsed;
+        return parsedValue;
       } catch (error) {
         parser.addValueError(error);
         return undefined;
       }
     };
-    const range = read('impressions', parseImpressions) as NumberRange | undefined;
+    const range = readRegionField('impressions', parseImpressions) as NumberRange | undefined;
     const surfaceServingStats = region.get('surfaceservingstats') ?? undefined;
     region.markUsed('surfaceservingstats');
-    const values = {
-      firstShown: read('firstshown', parseDate),
-      lastShown: read('lastshown', parseDate),
-      timesShownMin: read('timesshownlowerbound', parseCount) ?? range?.min,
-      timesShownMax: read('timesshownupperbound', parseCount) ?? range?.max,
+    const knownValues = {
+      firstShown: readRegionField('firstshown', parseDate),
+      lastShown: readRegionField('lastshown', parseDate),
+      timesShownMin: readRegionField('timesshownlowerbound', parseCount) ?? range?.min,
+      timesShownMax: readRegionField('timesshownupperbound', parseCount) ?? range?.max,
       surfaceServingStats,
     };
-    const definedValues = Object.entries(values).filter(([, regionValue]) => regionValue !== undefined);
+    const definedValues = Object.entries(knownValues).filter(([, regionValue]) => regionValue !== undefined);
     const otherFields = region.getUnusedFields().filter(({ name, value }) => {
       const key = normalizeKey(name);
       // Skip the other fields of a row, because they belong to the ad and not to the region.
-      if (isEmpty(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
+      if (isEmptyValue(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
       if (!otherRegionKeys.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
       return true;
     });
@@ -250,13 +250,13 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
   });
 }
 
-function combineRegionStats(earlier: unknown, later: unknown): { regionStats?: RegionStats[] } {
-  const lists = [earlier, later].flatMap((list) => (Array.isArray(list) ? (list as RegionStats[]) : []));
+function combineRegionStats(earlierStats: unknown, laterStats: unknown): { regionStats?: RegionStats[] } {
+  const lists = [earlierStats, laterStats].flatMap((list) => (Array.isArray(list) ? (list as RegionStats[]) : []));
   const statsByRegion = new Map(lists.map((stats) => [stats.regionCode, stats]));
   return statsByRegion.size > 0 ? { regionStats: [...statsByRegion.values()] } : {};
 }
 
-const isCountryCode = (region: string): boolean => /^[A-Z]{2}$/.test(region) && region !== 'EU';
+const isCountryCode = (regionCode: string): boolean => /^[A-Z]{2}$/.test(regionCode) && regionCode !== 'EU';
 
 /** The countries of the European Economic Area. The region `EEA` contains their total results. */
 const eeaCountries = new Set(
@@ -277,28 +277,29 @@ function applyRegionStats(ad: JsonObject): JsonObject {
     ({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined,
   );
   const hasOpenRange = regionsWithImpressions.some(({ timesShownMax }) => timesShownMax === undefined);
-  const sum = (values: (number | undefined)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
+  const sumCounts = (values: (number | undefined)[]) =>
+    values.reduce<number>((total, value) => total + (value ?? 0), 0);
   const surfaces = [...new Set(regions.flatMap(({ surfaceServingStats }) => listSurfaces(surfaceServingStats)))];
-  const { impressionsMax: _, ...others } = ad;
+  const { impressionsMax: _, ...otherFields } = ad;
   return {
-    ...(regionsWithImpressions.length > 0 ? others : ad),
+    ...(regionsWithImpressions.length > 0 ? otherFields : ad),
     ...(countries.length > 0 && { countries: [...new Set(countries)] }),
     ...(firstDays.length > 0 && { startedAt: firstDays[0] }),
     ...(lastDays.length > 0 && { lastSeenAt: lastDays.at(-1) }),
     ...(regionsWithImpressions.length > 0 && {
-      impressionsMin: sum(regionsWithImpressions.map(({ timesShownMin }) => timesShownMin)),
+      impressionsMin: sumCounts(regionsWithImpressions.map(({ timesShownMin }) => timesShownMin)),
     }),
     ...(regionsWithImpressions.length > 0 &&
-      !hasOpenRange && { impressionsMax: sum(regionsWithImpressions.map(({ timesShownMax }) => timesShownMax)) }),
+      !hasOpenRange && { impressionsMax: sumCounts(regionsWithImpressions.map(({ timesShownMax }) => timesShownMax)) }),
     ...(surfaces.length > 0 && { publisherPlatform: surfaces }),
   };
 }
 
 /** Returns the surfaces in the nested lists of `surface_serving_stats`, e.g. `YOUTUBE`. */
-function listSurfaces(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(listSurfaces);
-  if (!isObject(value)) return [];
-  const { surface } = value;
+function listSurfaces(servingStats: unknown): string[] {
+  if (Array.isArray(servingStats)) return servingStats.flatMap(listSurfaces);
+  if (!isObject(servingStats)) return [];
+  const { surface } = servingStats;
   if (typeof surface === 'string') return [surface.toUpperCase()];
-  return listSurfaces(value.surface_serving_stats ?? value.surfaceServingStats);
+  return listSurfaces(servingStats.surface_serving_stats ?? servingStats.surfaceServingStats);
 }

@@ -50,13 +50,13 @@ export interface ImportFormat {
    * Combines two ads or pages with the same id from one import, for formats whose records may contain only a part of an
    * ad or page. Without this function, the newer record replaces the older one.
    */
-  combineParts?(earlier: JsonObject, later: JsonObject): JsonObject;
+  combinePartialRecords?(earlierRecord: JsonObject, laterRecord: JsonObject): JsonObject;
   /**
    * Adds a record to the stored ad that it describes, for formats whose records are never whole ads. The import skips a
    * record if the library does not have the ad.
    * @param isRepeated true if an earlier record of the same import run describes the same ad
    */
-  addToAd?(ad: JsonObject, part: JsonObject, isRepeated: boolean): JsonObject;
+  addToStoredAd?(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject;
 }
 
 /** A JSON object, e.g. an ad that has not been validated yet. */

@@ -11,7 +11,7 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
@@ -21,42 +21,44 @@ import type { SourceRecord } from './source-record.ts';
 /** Matches the URL of an ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
 /** Parses the id of an ad, or extracts it from the URL of the ad. */
-const parseAdId: FieldParser = (value, name, parser) =>
+const parseAdId: FieldParser = (value, keyName, parser) =>
   adUrlPattern.exec(String(value))?.[1] ??
-  (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, name, parser) : undefined);
-const parseAdUrl: FieldParser = (value, name, parser) =>
-  adUrlPattern.test(String(value)) ? parseText(value, name, parser) : undefined;
+  (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, keyName, parser) : undefined);
+const parseAdUrl: FieldParser = (value, keyName, parser) =>
+  adUrlPattern.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 /**
  * Extracts the id of an advertiser from its URL, e.g. `1035` from `…/company/1035`, or `in/somebody` from
  * `…/in/somebody`. Some scrapers contain only the number.
  */
-const parseAdvertiserId: FieldParser = (value, name, parser) => {
-  if (/^\d{1,15}$/.test(String(value))) return parseId(value, name, parser);
+const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
+  if (/^\d{1,15}$/.test(String(value))) return parseId(value, keyName, parser);
   const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
   return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
 };
 /** Parses the impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
-const parseCountryShares: FieldParser = (value, name, parser) => {
-  const list = parser.parseStructure(value);
-  const shares = (Array.isArray(list) ? list : []).flatMap((item): { region: string; percentage?: number }[] => {
-    if (!isObject(item)) return [];
-    const country = String(item.country ?? '');
-    const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(country)?.[1]?.toUpperCase() ?? country;
-    const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
-    const percentage = parser.parseNumber(name, typeof share === 'string' ? share.replace(/\s?%\s*$/, '') : share);
-    if (region === '') return [];
-    return [{ region, ...(percentage !== undefined && { percentage: Number((percentage / 100).toPrecision(12)) }) }];
-  });
+const parseCountryShares: FieldParser = (value, keyName, parser) => {
+  const countryShares = parser.parseStructure(value);
+  const shares = (Array.isArray(countryShares) ? countryShares : []).flatMap(
+    (item): { region: string; percentage?: number }[] => {
+      if (!isObject(item)) return [];
+      const countryText = String(item.country ?? '');
+      const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(countryText)?.[1]?.toUpperCase() ?? countryText;
+      const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
+      const percentage = parser.parseNumber(keyName, typeof share === 'string' ? share.replace(/\s?%\s*$/, '') : share);
+      if (region === '') return [];
+      return [{ region, ...(percentage !== undefined && { percentage: Number((percentage / 100).toPrecision(12)) }) }];
+    },
+  );
   return shares.length > 0 ? shares : undefined;
 };
 
-const detailsKeys = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
+const addDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
 /** Keys of the URL of an ad that only tables and scrapes of the LinkedIn Ad Library have. */
 const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
 /** Keys of URLs in other formats as well. They identify a record only if they contain the URL of a LinkedIn ad. */
 const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
 const advertiserUrlKeys = [
-  ...detailsKeys('advertiseradvertiserurl', 'advertiserurl'),
+  ...addDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
   ...['advertiserlink', 'advertiserlinkedinpage', 'companyurl'],
 ];
 const fields: readonly FieldRule[] = [
@@ -65,11 +67,19 @@ const fields: readonly FieldRule[] = [
   ['sourcePageExternalId', parseAdvertiserId, ...advertiserUrlKeys, 'advertiserid'],
   ['advertiserUrl', parseText, ...advertiserUrlKeys],
   [
-    ...(['page', parsePageName, ...detailsKeys('advertiseradvertisername', 'advertisername')] as const),
+    ...(['page', parsePageName, ...addDetailsPrefix('advertiseradvertisername', 'advertisername')] as const),
     ...['advertiser', 'poster', 'companyname'],
   ],
-  ['payer', parseText, ...detailsKeys('advertiseradpayer', 'adpayer'), 'paidby', 'payer', 'payername', 'paidforby'],
-  ['adType', parseConstant, ...detailsKeys('type'), 'adtype', 'adformat', 'format'],
+  [
+    'payer',
+    parseText,
+    ...addDetailsPrefix('advertiseradpayer', 'adpayer'),
+    'paidby',
+    'payer',
+    'payername',
+    'paidforby',
+  ],
+  ['adType', parseConstant, ...addDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
   ['headline', parseFirstText, 'headline', 'contentheadline', 'contenttitle', 'title'],
   [
     ...(['body', parseFirstText, 'body', 'bodytext', 'primarytext', 'contenttext', 'contentbody'] as const),
@@ -77,17 +87,17 @@ const fields: readonly FieldRule[] = [
   ],
   ['offerLink', parseText, 'landingpageurl', 'destinationurl', 'contentlink'],
   ['ctaType', parseConstant, 'ctatext', 'calltoaction', 'cta', 'contentcta'],
-  ['startedAt', parseDate, ...detailsKeys('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
-  ['lastSeenAt', parseDate, ...detailsKeys('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
+  ['startedAt', parseDate, ...addDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
+  ['lastSeenAt', parseDate, ...addDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
   [
     ...(['regions', parseCountryShares] as const),
-    ...detailsKeys('adstatisticsimpressionsdistributionbycountry', 'impressionsdistributionbycountry'),
+    ...addDetailsPrefix('adstatisticsimpressionsdistributionbycountry', 'impressionsdistributionbycountry'),
     'impressionsbycountry',
   ],
   ['isRestricted', parseBoolean, 'isrestricted'],
 ];
 const ranges: readonly RangeRule[] = [
-  ['impressions', detailsKeys('adstatisticstotalimpressions', 'totalimpressions'), true],
+  ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys without a corresponding field in the API. They are stored under their own names. */
 const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
@@ -110,7 +120,7 @@ const mediaKeys: MediaKeys = {
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: listMediaKeys(mediaKeys),
-  ...listOwnNames(otherKeys),
+  ...listCamelCaseFields(otherKeys),
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const containers = new Set([
@@ -171,7 +181,7 @@ const linkedInKeys = [
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const { record, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
-  if (ad.adArchiveId === undefined && parser.isDecided)
+  if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adurl')}: not the URL of an ad such as https://www.linkedin.com/ad-library/detail/1521996423`,
     );

@@ -5,7 +5,7 @@ import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { convertHtmlToText } from '../values/markup.ts';
 import {
-  decode,
+  decodeText,
   type FieldParser,
   parseBoolean,
   parseConstant,
@@ -21,7 +21,14 @@ import {
   parseUpperCaseText,
   parseVersions,
 } from './field-parsers.ts';
-import { FieldReader, type FieldRule, isEmpty, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import {
+  FieldReader,
+  type FieldRule,
+  isEmptyValue,
+  listCamelCaseFields,
+  listKeysByField,
+  type RangeRule,
+} from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId } from './library-ids.ts';
@@ -138,9 +145,9 @@ const keysByField: Record<string, readonly string[]> = {
   media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
   ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
   isActive: ['isactive', 'adactivestatus', 'activestatus'],
-  ...listOwnNames(otherKeys),
+  ...listCamelCaseFields(otherKeys),
   ...Object.fromEntries(
-    Object.entries(listOwnNames(otherSnapshotKeys)).map(([field, keys]) => [
+    Object.entries(listCamelCaseFields(otherSnapshotKeys)).map(([field, keys]) => [
       `snapshot.${field}`,
       keys.map((key) => `snapshot.${key}`),
     ]),
@@ -207,20 +214,20 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   reader.readRanges(ranges);
   readTransparency(record, reader, parser);
   setCurrentPayer(ad);
-  reader.setField('reachByCountry', parseOwnValue(record, 'totalreachbylocation', parseReachByCountry, parser));
+  reader.setField('reachByCountry', parseValueUnmarked(record, 'totalreachbylocation', parseReachByCountry, parser));
   readImpressionsText(record, reader, parser);
   // An end date in the future is only planned. The ad was then last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
-  const isActive = reader.parseFirst(keysByField.isActive ?? [], parseBoolean);
+  const isActive = reader.parseFirstValue(keysByField.isActive ?? [], parseBoolean);
   // In a scrape, the end date of an active ad is just the day of the scrape.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
   // The official constant is better than the words on the button, which depend on the language.
-  if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirst(ctaTextKeys, parseConstant));
+  if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseConstant));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
-  if (ad.adArchiveId === undefined && parser.isDecided)
+  if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
       `${record.getSourceName('adarchiveid')}: missing; an ad of the Meta Ad Library needs its archive id`,
     );
@@ -244,9 +251,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  */
 function readArchiveId(record: SourceRecord, reader: FieldReader): void {
   const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
-  const urls = adUrlKeys.map((key) => adUrlPattern.exec(String(record.get(key))));
-  const idInUrl = hasArchiveId ? undefined : urls.find((match) => match)?.[1];
-  if (idInUrl === undefined) reader.setField('adArchiveId', reader.parseFirst(idKeys, parseId));
+  const urlMatches = adUrlKeys.map((key) => adUrlPattern.exec(String(record.get(key))));
+  const idInUrl = hasArchiveId ? undefined : urlMatches.find((match) => match)?.[1];
+  if (idInUrl === undefined) reader.setField('adArchiveId', reader.parseFirstValue(idKeys, parseId));
   else {
     reader.setField('adArchiveId', idInUrl);
     for (const key of idKeys) if (String(record.get(key)) === idInUrl) record.markUsed(key);
@@ -254,7 +261,7 @@ function readArchiveId(record: SourceRecord, reader: FieldReader): void {
 }
 
 /** Parses a value without marking its key as used, so that the original value is also stored under its own name. */
-function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
+function parseValueUnmarked(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
   const value = record.get(key);
   if (isMissing(value)) return undefined;
   try {
@@ -267,12 +274,12 @@ function parseOwnValue(record: SourceRecord, key: string, parse: FieldParser, pa
 
 /** Reads the impressions of a political ad from a scrape, e.g. `{"impressions_text": "10K-15K"}`. */
 function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: ColumnValueParser): void {
-  const text = parser.parseStructure(record.get('impressionswithindex'));
-  if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(text)) return;
-  const range = parseOwnValue(
-    new SourceRecord([['impressions_text', text.impressions_text ?? text.impressionsText]]),
+  const impressionsText = parser.parseStructure(record.get('impressionswithindex'));
+  if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(impressionsText)) return;
+  const range = parseValueUnmarked(
+    new SourceRecord([['impressions_text', impressionsText.impressions_text ?? impressionsText.impressionsText]]),
     'impressionstext',
-    (value, name) => parser.parseRange(name, value, { isCount: true }),
+    (value, keyName) => parser.parseRange(keyName, value, { isCount: true }),
     parser,
   ) as NumberRange | undefined;
   if (range?.min !== undefined) ad.impressionsMin = range.min;
@@ -285,9 +292,9 @@ function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: 
  */
 function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRecord {
   const value = record.get('snapshot');
-  const parsed = parser.parseStructure(value);
+  const snapshot = parser.parseStructure(value);
   const name = record.getSourceName('snapshot');
-  if (isObject(parsed)) return new SourceRecord(Object.entries(parsed), { path: `${name}.` });
+  if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { path: `${name}.` });
   if (!isMissing(value))
     parser.addValueError(new Error(`${name}: not an object, so the ad has no texts from its snapshot`));
   const snapshotFields: [string, unknown][] = [];
@@ -327,7 +334,7 @@ function collectOtherFields(
 ): JsonObject {
   const otherFields: [string, unknown][] = [];
   for (const { name, value } of record.getUnusedFields()) {
-    if (isEmpty(value) || name === '') continue;
+    if (isEmptyValue(value) || name === '') continue;
     const key = normalizeKey(name);
     const field = toCamelCase(name);
     if (!knownKeys.has(`${pathPrefix}${key}`) && !knownKeys.has(key)) parser.unusedKeys.push(`${pathPrefix}${name}`);
@@ -343,12 +350,14 @@ function getWebsite(ad: JsonObject): JsonObject {
 
 /** Parses the body of an ad: a text, an object with text or HTML, or a list of versions. */
 function parseBody(value: unknown, _name: string, parser: ColumnValueParser): string | undefined {
-  const parsed = parser.parseStructure(value);
-  const body = isObject(parsed) && ['text', 'markup'].some((key) => key in parsed) ? parsed : value;
-  if (!isObject(body)) return decode(parser.parseTexts(body)?.[0]) || undefined;
-  const plainText = parser.parseText(body.text);
-  if (plainText !== undefined && plainText !== '') return decode(plainText);
-  const html = parser.parseText(isObject(body.markup) ? (body.markup.__html ?? body.markup.html) : body.markup);
+  const structure = parser.parseStructure(value);
+  const bodySource = isObject(structure) && ['text', 'markup'].some((key) => key in structure) ? structure : value;
+  if (!isObject(bodySource)) return decodeText(parser.parseTexts(bodySource)?.[0]) || undefined;
+  const plainText = parser.parseText(bodySource.text);
+  if (plainText !== undefined && plainText !== '') return decodeText(plainText);
+  const html = parser.parseText(
+    isObject(bodySource.markup) ? (bodySource.markup.__html ?? bodySource.markup.html) : bodySource.markup,
+  );
   return html ? convertHtmlToText(html) : undefined;
 }
 
@@ -357,7 +366,7 @@ function parseCards(value: unknown, _name: string, parser: ColumnValueParser): J
   if (!Array.isArray(cards) || cards.length === 0) return undefined;
   const parseCardValue = (key: string, cardValue: unknown) => {
     if (key === 'body' && isObject(cardValue)) return parseBody(cardValue, key, parser);
-    return typeof cardValue === 'string' ? decode(cardValue) : cardValue;
+    return typeof cardValue === 'string' ? decodeText(cardValue) : cardValue;
   };
   return cards.map((card) =>
     Object.fromEntries(
@@ -372,14 +381,14 @@ function parseCards(value: unknown, _name: string, parser: ColumnValueParser): J
  */
 function collectMedia(snapshot: SourceRecord, record: SourceRecord, parser: ColumnValueParser): MediaAsset[] {
   const collectAssets = (key: string, type: string) => {
-    const list = parser.parseStructure(snapshot.get(key) ?? record.get(key));
-    if (Array.isArray(list)) for (const source of [snapshot, record]) source.markUsed(key);
-    return (Array.isArray(list) ? list : []).flatMap((item, nr) => {
-      const asset = new SourceRecord(isObject(item) ? Object.entries(item) : [['url', item]]);
+    const mediaList = parser.parseStructure(snapshot.get(key) ?? record.get(key));
+    if (Array.isArray(mediaList)) for (const source of [snapshot, record]) source.markUsed(key);
+    return (Array.isArray(mediaList) ? mediaList : []).flatMap((item, nr) => {
+      const assetRecord = new SourceRecord(isObject(item) ? Object.entries(item) : [['url', item]]);
       const isVideo = type.endsWith('VID');
       const findUrl = (...keys: string[]) =>
         keys
-          .map((urlKey) => decode(parser.parseText(asset.get(urlKey))))
+          .map((urlKey) => decodeText(parser.parseText(assetRecord.get(urlKey))))
           .find((url) => url !== undefined && url !== '');
       const url = isVideo
         ? findUrl('videohdurl', 'videosdurl', ...(key === 'videos' ? ['url'] : []))
@@ -388,7 +397,7 @@ function collectMedia(snapshot: SourceRecord, record: SourceRecord, parser: Colu
       return url ? [{ type, url, nr, ...(preview && { urls: { preview } }) }] : [];
     });
   };
-  const profilePicture = decode(
+  const profilePicture = decodeText(
     parser.parseText(snapshot.get('pageprofilepictureurl') ?? record.get('pageprofilepictureurl')),
   );
   for (const source of [snapshot, record]) source.markUsed('pageprofilepictureurl');

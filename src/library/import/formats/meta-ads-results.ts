@@ -10,13 +10,13 @@ import {
   parseId,
   parseText,
 } from './field-parsers.ts';
-import { FieldReader, type FieldRule, isEmpty, listKeysByField, type RangeRule } from './field-reader.ts';
+import { FieldReader, type FieldRule, isEmptyValue, listKeysByField, type RangeRule } from './field-reader.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Parses an end date. The column contains `Ongoing` for an ad without an end date. */
-const parseEnd: FieldParser = (value, name, parser) =>
-  /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, name, parser);
+const parseEndDate: FieldParser = (value, keyName, parser) =>
+  /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, keyName, parser);
 
 const fields: readonly FieldRule[] = [
   ['adId', parseId, 'adid'],
@@ -33,7 +33,7 @@ const fields: readonly FieldRule[] = [
   ['offerLink', parseText, 'link', 'websiteurl', 'destinationurl', 'url'],
   ['ctaType', parseConstant, 'calltoaction'],
   ['startedAt', parseDate, 'starts', 'startdate'],
-  ['endDate', parseEnd, 'ends', 'enddate'],
+  ['endDate', parseEndDate, 'ends', 'enddate'],
   ['lastSeenAt', parseDate, 'reportingends'],
   ['audienceReach', parseCount, 'reach'],
   ['currency', parseText, 'currency'],
@@ -71,13 +71,15 @@ export const metaAdsManagerFormat: ImportFormat = {
     !record.hasAny(['adarchiveid', 'adlibid', 'libraryid', 'adcreativebodies']),
   // The export begins or ends with a row of totals, which names no ad.
   getIgnoreReason: (record) =>
-    isEmpty(record.get('adid')) && isEmpty(record.get('adname')) ? 'they name no ad (rows of totals)' : undefined,
+    isEmptyValue(record.get('adid')) && isEmptyValue(record.get('adname'))
+      ? 'they name no ad (rows of totals)'
+      : undefined,
   toAd,
-  combineParts,
+  combinePartialRecords: combineRows,
 };
 
 /** The results of an ad for one value of each breakdown, e.g. one country. */
-interface BreakdownPart {
+interface BreakdownResult {
   values: Record<string, string>;
   adSpend?: number;
   impressions?: number;
@@ -100,19 +102,19 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
       return value === undefined || value === '' ? [] : [[record.getSourceName(key), value]];
     }),
   );
-  const part: BreakdownPart = { values };
-  if (ad.adSpendMin !== undefined) part.adSpend = ad.adSpendMin;
-  if (ad.impressionsMin !== undefined) part.impressions = ad.impressionsMin;
-  const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmpty(value));
+  const breakdownResult: BreakdownResult = { values };
+  if (ad.adSpendMin !== undefined) breakdownResult.adSpend = ad.adSpendMin;
+  if (ad.impressionsMin !== undefined) breakdownResult.impressions = ad.impressionsMin;
+  const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
   // Advertisers use the same ad name in several ad sets. Without the column of ad ids, these ads are told apart by their
   // campaigns and ad sets.
   const { adName, campaignId, campaignName, adSetId, adSetName } = ad;
-  const identity = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
+  const identifyingValues = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
   return {
     ...Object.fromEntries(otherCells.map(({ name, value }) => [name, value])),
     ...ad,
-    id: uuidFromName(JSON.stringify(['Meta Ads Manager', identity])),
+    id: uuidFromName(JSON.stringify(['Meta Ads Manager', identifyingValues])),
     adLibrary: 'own',
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
@@ -122,7 +124,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     }),
     ...((pageId ?? pageName) !== undefined && { pageId: pageId ?? uuidFromName(JSON.stringify(['page', pageName])) }),
     ...(pageName !== undefined && { page: { pageName } }),
-    ...(Object.keys(values).length > 0 && { breakdown: [part] }),
+    ...(Object.keys(values).length > 0 && { breakdown: [breakdownResult] }),
   };
 }
 
@@ -132,45 +134,46 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * breakdown, the later row replaces the earlier one.
  * @throws Error if the rows have no ad id and belong to different ads
  */
-function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
-  const readParts = ({ breakdown }: JsonObject) =>
-    (Array.isArray(breakdown) ? breakdown.filter(isObject) : []) as unknown as BreakdownPart[];
-  const [earlierParts, laterParts] = [readParts(earlier), readParts(later)];
-  if (earlierParts.length === 0 || laterParts.length === 0) {
-    checkSameAd(earlier, later);
-    return { ...earlier, ...later };
+function combineRows(earlierAd: JsonObject, laterAd: JsonObject): JsonObject {
+  const readBreakdown = ({ breakdown }: JsonObject) =>
+    (Array.isArray(breakdown) ? breakdown.filter(isObject) : []) as unknown as BreakdownResult[];
+  const [earlierResults, laterResults] = [readBreakdown(earlierAd), readBreakdown(laterAd)];
+  if (earlierResults.length === 0 || laterResults.length === 0) {
+    checkSameAd(earlierAd, laterAd);
+    return { ...earlierAd, ...laterAd };
   }
-  const partByValues = new Map(earlierParts.map((part) => [JSON.stringify(part.values), part]));
-  for (const part of laterParts) {
-    const values = JSON.stringify(part.values);
-    checkSameAd({ ...earlier, ...partByValues.get(values) }, { ...later, ...part });
-    partByValues.set(values, part);
+  const resultByValues = new Map(earlierResults.map((part) => [JSON.stringify(part.values), part]));
+  for (const laterResult of laterResults) {
+    const valuesKey = JSON.stringify(laterResult.values);
+    checkSameAd({ ...earlierAd, ...resultByValues.get(valuesKey) }, { ...laterAd, ...laterResult });
+    resultByValues.set(valuesKey, laterResult);
   }
-  const breakdown = [...partByValues.values()];
-  const combined: JsonObject = { ...earlier, ...later, breakdown };
+  const breakdown = [...resultByValues.values()];
+  const combinedAd: JsonObject = { ...earlierAd, ...laterAd, breakdown };
   for (const field of ['adSpend', 'impressions'] as const) {
     const values = breakdown.flatMap((part) => part[field] ?? []);
     if (values.length === 0) continue;
     const sum = Number(values.reduce((total, value) => total + value, 0).toPrecision(15));
-    combined[`${field}Min`] = sum;
-    combined[`${field}Max`] = sum;
+    combinedAd[`${field}Min`] = sum;
+    combinedAd[`${field}Max`] = sum;
   }
-  if (breakdown.length > 1) delete combined.audienceReach;
-  return combined;
+  if (breakdown.length > 1) delete combinedAd.audienceReach;
+  return combinedAd;
 }
 
 /**
  * Checks that two rows with the same names describe the same ad. Rows with an ad id always do.
  * @throws Error if the rows have different results for the same time, because they must then be two ads
  */
-function checkSameAd(earlier: JsonObject, later: JsonObject): void {
-  if (later.adId !== undefined || earlier.lastSeenAt !== later.lastSeenAt) return;
-  const resultFields = later.values === undefined ? ['adSpendMin', 'impressionsMin'] : ['adSpend', 'impressions'];
+function checkSameAd(earlierRow: JsonObject, laterRow: JsonObject): void {
+  if (laterRow.adId !== undefined || earlierRow.lastSeenAt !== laterRow.lastSeenAt) return;
+  const resultFields = laterRow.values === undefined ? ['adSpendMin', 'impressionsMin'] : ['adSpend', 'impressions'];
   const isDifferent = resultFields.some(
-    (field) => earlier[field] !== undefined && later[field] !== undefined && earlier[field] !== later[field],
+    (field) =>
+      earlierRow[field] !== undefined && laterRow[field] !== undefined && earlierRow[field] !== laterRow[field],
   );
   if (!isDifferent) return;
   throw new Error(
-    `Ad name: an earlier row has the same ad name ${quoteValue(later.adName)} and other results; export the table with the column Ad ID`,
+    `Ad name: an earlier row has the same ad name ${quoteValue(laterRow.adName)} and other results; export the table with the column Ad ID`,
   );
 }

@@ -46,7 +46,7 @@ export const metaAdvertiserReportFormat: ImportFormat = {
     throw new Error('a row of the Ad Library Report describes a page and not an ad');
   },
   toPage,
-  combineParts,
+  combinePartialRecords: combineRows,
 };
 
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
@@ -57,40 +57,40 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
   const { adSpendMin, adSpendMax } = page as { adSpendMin?: number; adSpendMax?: number };
   const adsAmount = page.adsAmount as number | undefined;
-  const spend: DisclaimerSpend = { disclaimer: String(disclaimer) };
-  if (adSpendMin !== undefined) spend.adSpendMin = adSpendMin;
-  if (adSpendMax !== undefined) spend.adSpendMax = adSpendMax;
-  if (adsAmount !== undefined) spend.adsAmount = adsAmount;
+  const disclaimerSpend: DisclaimerSpend = { disclaimer: String(disclaimer) };
+  if (adSpendMin !== undefined) disclaimerSpend.adSpendMin = adSpendMin;
+  if (adSpendMax !== undefined) disclaimerSpend.adSpendMax = adSpendMax;
+  if (adsAmount !== undefined) disclaimerSpend.adsAmount = adsAmount;
   for (const { name, value } of record.getUnusedFields()) {
     parser.unusedKeys.push(name);
     page[name] ??= value;
   }
-  return { ...page, ...(currency && { currency }), spendByDisclaimer: [spend] };
+  return { ...page, ...(currency && { currency }), spendByDisclaimer: [disclaimerSpend] };
 }
 
 /**
  * Adds the spend in a later row to an advertiser page. If both have the same disclaimer, the later row wins. Computes
  * the totals of all disclaimers again.
  */
-function combineParts(earlier: JsonObject, later: JsonObject): JsonObject {
+function combineRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(
-    [earlier, later].flatMap((page) =>
+    [earlierPage, laterPage].flatMap((page) =>
       ((page.spendByDisclaimer ?? []) as DisclaimerSpend[])
         .filter(isObject)
         .map((spend) => [spend.disclaimer, spend] as const),
     ),
   );
-  const parts = [...spendByDisclaimer.values()];
-  const { adSpendMin: _, adSpendMax: __, adsAmount: ___, ...page } = later;
-  return { ...earlier, ...page, ...sumSpend(parts), spendByDisclaimer: parts };
+  const disclaimerSpends = [...spendByDisclaimer.values()];
+  const { adSpendMin: _, adSpendMax: __, adsAmount: ___, ...page } = laterPage;
+  return { ...earlierPage, ...page, ...sumSpend(disclaimerSpends), spendByDisclaimer: disclaimerSpends };
 }
 
 /** Returns the totals of all disclaimers. A total is omitted if any disclaimer has no value for it. */
-function sumSpend(parts: readonly DisclaimerSpend[]): NumberRange & JsonObject {
-  const sums: JsonObject = {};
+function sumSpend(disclaimerSpends: readonly DisclaimerSpend[]): NumberRange & JsonObject {
+  const totals: JsonObject = {};
   for (const field of ['adSpendMin', 'adSpendMax', 'adsAmount'] as const) {
-    const values = parts.map((part) => part[field] ?? (field === 'adSpendMin' ? 0 : undefined));
-    if (values.every((value) => value !== undefined)) sums[field] = values.reduce((sum, value) => sum + value, 0);
+    const values = disclaimerSpends.map((part) => part[field] ?? (field === 'adSpendMin' ? 0 : undefined));
+    if (values.every((value) => value !== undefined)) totals[field] = values.reduce((sum, value) => sum + value, 0);
   }
-  return sums;
+  return totals;
 }

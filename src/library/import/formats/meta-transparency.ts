@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
-import { decode, type FieldParser, parseObjects, parseText } from './field-parsers.ts';
+import { decodeText, type FieldParser, parseObjects, parseText } from './field-parsers.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { SourceRecord } from './source-record.ts';
@@ -19,12 +19,12 @@ interface Payer {
 }
 
 /** Parses `beneficiary_payers`, the list of those who paid for an ad and those who benefit from it. */
-export const parsePayers: FieldParser = (value, name, parser) => {
-  const payers = parseObjects(value, name, parser).flatMap((item): Payer[] => {
-    const entry = new SourceRecord(Object.entries(item));
-    const readText = (key: string) => decode(parser.parseText(entry.get(key)));
+export const parsePayers: FieldParser = (value, keyName, parser) => {
+  const payers = parseObjects(value, keyName, parser).flatMap((item): Payer[] => {
+    const payerRecord = new SourceRecord(Object.entries(item));
+    const readText = (key: string) => decodeText(parser.parseText(payerRecord.get(key)));
     const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
-    const current = parser.parseBoolean(`${name}.current`, entry.get('current'));
+    const current = parser.parseBoolean(`${keyName}.current`, payerRecord.get('current'));
     if (payer === undefined && beneficiary === undefined) return [];
     return [
       { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) },
@@ -37,37 +37,37 @@ export const parsePayers: FieldParser = (value, name, parser) => {
  * Parses the reach by country, age and gender. The value is a list of `{ country, age_gender_breakdowns: [{ age_range,
  * male, female, unknown }] }`. Numbers that are written as text become numbers.
  */
-export const parseReachBreakdown: FieldParser = (value, name, parser) => {
-  const breakdown = parseObjects(value, name, parser).map((entry): JsonObject => {
+export const parseReachBreakdown: FieldParser = (value, keyName, parser) => {
+  const breakdown = parseObjects(value, keyName, parser).map((entry): JsonObject => {
     const groups = parser.parseStructure(entry.age_gender_breakdowns);
     if (!Array.isArray(groups)) return entry;
-    return { ...entry, age_gender_breakdowns: groups.map((group) => parseCounts(group, name, parser)) };
+    return { ...entry, age_gender_breakdowns: groups.map((group) => parseCounts(group, keyName, parser)) };
   });
   return breakdown.length > 0 ? breakdown : undefined;
 };
 
 const genderKeys = ['male', 'female', 'unknown'];
 
-function parseCounts(group: unknown, name: string, parser: ColumnValueParser): unknown {
-  if (!isObject(group)) return group;
+function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValueParser): unknown {
+  if (!isObject(ageGroup)) return ageGroup;
   const counts = genderKeys.flatMap((key) => {
-    const count = isMissing(group[key]) ? undefined : parser.parseNumber(name, group[key], { isCount: true });
+    const count = isMissing(ageGroup[key]) ? undefined : parser.parseNumber(keyName, ageGroup[key], { isCount: true });
     return count === undefined ? [] : [[key, count] as const];
   });
-  return { ...group, ...Object.fromEntries(counts) };
+  return { ...ageGroup, ...Object.fromEntries(counts) };
 }
 
 /**
  * Parses the reach by location. The value is an object, or a list of `{ key, value }`. Returns only countries and
  * leaves out the total for `EU`.
  */
-export const parseReachByCountry: FieldParser = (value, name, parser) => {
-  const entries = parseObjects(value, name, parser).flatMap((item): [string, unknown][] =>
+export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
+  const entries = parseObjects(value, keyName, parser).flatMap((item): [string, unknown][] =>
     'key' in item && 'value' in item ? [[String(item.key), item.value]] : Object.entries(item),
   );
   const counts = entries.flatMap(([country, count]) => {
-    const number = /^(?!EU$)[A-Z]{2}$/.test(country) ? parser.parseNumber(name, count, { isCount: true }) : undefined;
-    return number === undefined ? [] : [[country, number] as const];
+    const reach = /^(?!EU$)[A-Z]{2}$/.test(country) ? parser.parseNumber(keyName, count, { isCount: true }) : undefined;
+    return reach === undefined ? [] : [[country, reach] as const];
   });
   return counts.length > 0 ? Object.fromEntries(counts) : undefined;
 };
@@ -75,16 +75,16 @@ export const parseReachByCountry: FieldParser = (value, name, parser) => {
 /** Adds the information in `aaa_info` and `transparency_by_location` to an ad that does not have it in fields. */
 export function readTransparency(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const locations = parser.parseStructure(record.get('transparencybylocation'));
-  const sources = [
+  const sourceObjects = [
     ['aaa_info', record.get('aaainfo')] as const,
     ...Object.entries(isObject(locations) ? locations : {}),
   ].flatMap(([name, value]) => {
     const object = parser.parseStructure(value);
     return isObject(object) ? [{ name, source: new SourceRecord(Object.entries(object)) }] : [];
   });
-  const readFirst = (field: string, keys: readonly string[], parse: FieldParser) => {
+  const setFirstValue = (field: string, keys: readonly string[], parse: FieldParser) => {
     if (reader.ad[field] !== undefined) return;
-    for (const { name, source } of sources)
+    for (const { name, source } of sourceObjects)
       for (const key of keys) {
         const value = source.get(key);
         if (isMissing(value)) continue;
@@ -96,14 +96,14 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
         if (reader.ad[field] !== undefined) return;
       }
   };
-  readFirst('audienceReach', ['eutotalreach', 'totalreach'], (value, name) =>
-    parser.parseNumber(name, value, { isCount: true }),
+  setFirstValue('audienceReach', ['eutotalreach', 'totalreach'], (value, keyName) =>
+    parser.parseNumber(keyName, value, { isCount: true }),
   );
-  readFirst('ageCountryGenderReachBreakdown', ['agecountrygenderreachbreakdown'], parseReachBreakdown);
-  readFirst('beneficiaryPayers', ['payerbeneficiarydata'], parsePayers);
-  readFirst('targetLocations', ['locationaudience'], (value) => parser.parseStructure(value));
-  readFirst('targetGender', ['genderaudience'], parseText);
-  readFirst('targetAges', ['ageaudience'], (value) => parser.parseStructure(value));
+  setFirstValue('ageCountryGenderReachBreakdown', ['agecountrygenderreachbreakdown'], parseReachBreakdown);
+  setFirstValue('beneficiaryPayers', ['payerbeneficiarydata'], parsePayers);
+  setFirstValue('targetLocations', ['locationaudience'], (value) => parser.parseStructure(value));
+  setFirstValue('targetGender', ['genderaudience'], parseText);
+  setFirstValue('targetAges', ['ageaudience'], (value) => parser.parseStructure(value));
 }
 
 /** Sets the current payer and beneficiary of an ad from its list of payers. */

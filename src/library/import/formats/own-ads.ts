@@ -89,7 +89,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const { id = '', pageName = '', pageId = '', picture, spend, impressions, ...fields } = ad;
   const { headline = '', body = '', startedAt = '' } = fields;
   if (headline === '' && body === '') throw new Error('neither a headline nor a body; an ad needs one of them');
-  const identity = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
+  const identifyingValues = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
   const [spendRange, impressionsRange] = [spend as NumberRange | undefined, impressions as NumberRange | undefined];
   return {
     ...collectOtherCells(record, parser),
@@ -97,7 +97,7 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(impressionsRange && { impressionsMin: impressionsRange.min, impressionsMax: impressionsRange.max }),
     ...fields,
     adLibrary: 'own',
-    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identity)),
+    id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identifyingValues)),
     ...(pageName !== '' && { page: { pageName } }),
     ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidFromName(JSON.stringify(['page', pageName])) }),
     ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),

@@ -6,9 +6,9 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-const parsePercentage: FieldParser = (value, name) => {
+const parsePercentage: FieldParser = (value, keyName) => {
   const share = parseShare(value);
-  if (share === undefined) throw new Error(`${name}: ${JSON.stringify(value)} is not a share such as 0.25`);
+  if (share === undefined) throw new Error(`${keyName}: ${JSON.stringify(value)} is not a share such as 0.25`);
   return share;
 };
 
@@ -41,14 +41,14 @@ export const radlibrarySharesFormat: ImportFormat = {
     (record.has('region') || (record.has('age') && record.has('gender'))) &&
     Array.from(record.keys()).every((key) => knownKeys.has(key) || rowNumberKey.test(key)),
   toAd,
-  addToAd,
+  addToStoredAd: addSharesToAd,
 };
 
 function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const reader = new FieldReader(parser, (key) => [record, key]);
   reader.readFields(fields);
   const { adArchiveId, ...share } = reader.ad;
-  if (parser.isDecided && (adArchiveId === undefined || share.percentage === undefined))
+  if (parser.areNotationsDecided && (adArchiveId === undefined || share.percentage === undefined))
     throw new Error(`${adArchiveId === undefined ? 'id' : 'percentage'}: missing in a table of shares`);
   return {
     id: computeAdId('meta', String(adArchiveId)),
@@ -62,10 +62,10 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * Adds a share to an ad. A share of the same group replaces the earlier one. The first row of an import replaces all
  * shares of earlier imports.
  */
-function addToAd(ad: JsonObject, part: JsonObject, isRepeated: boolean): JsonObject {
-  const field = part.regions === undefined ? 'demographics' : 'regions';
-  const earlierShares = isRepeated && Array.isArray(ad[field]) ? (ad[field] as JsonObject[]) : [];
-  const describeGroup = ({ percentage: _, ...group }: JsonObject) => JSON.stringify(Object.entries(group).sort());
-  const shares = [...earlierShares, ...(part[field] as JsonObject[])];
-  return { ...ad, [field]: [...new Map(shares.map((share) => [describeGroup(share), share])).values()] };
+function addSharesToAd(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject {
+  const field = partialAd.regions === undefined ? 'demographics' : 'regions';
+  const earlierShares = isRepeated && Array.isArray(storedAd[field]) ? (storedAd[field] as JsonObject[]) : [];
+  const getGroupKey = ({ percentage: _, ...group }: JsonObject) => JSON.stringify(Object.entries(group).sort());
+  const shares = [...earlierShares, ...(partialAd[field] as JsonObject[])];
+  return { ...storedAd, [field]: [...new Map(shares.map((share) => [getGroupKey(share), share])).values()] };
 }

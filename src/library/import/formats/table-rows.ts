@@ -3,7 +3,7 @@ import { parseColumnPath, type TableFormat } from './formats.ts';
 import { SourceRecord } from './source-record.ts';
 
 /** Creates a function that converts a row of a table to a record without empty cells. */
-export function createRowReader(columns: readonly string[], { format, fields }: TableFormat) {
+export function createRowConverter(columns: readonly string[], { format, fields }: TableFormat) {
   if (format.hasColumnPaths) {
     const paths = columns.map(parseColumnPath);
     const hasValue = (cell: string, index: number) =>
@@ -50,15 +50,15 @@ function buildObject(columns: readonly string[], paths: readonly string[][], cel
 /** Sets a cell at a path. Returns false if another column already has a value on this path. */
 function setCell(root: Branch, path: readonly string[], cell: string): boolean {
   let branch = root;
-  for (const part of path.slice(0, -1)) {
-    const next = branch.get(part) ?? new Map();
-    if (typeof next === 'string') return false;
-    branch.set(part, next);
-    branch = next;
+  for (const key of path.slice(0, -1)) {
+    const child = branch.get(key) ?? new Map();
+    if (typeof child === 'string') return false;
+    branch.set(key, child);
+    branch = child;
   }
-  const lastPart = path.at(-1) ?? '';
-  if (branch.has(lastPart)) return false;
-  branch.set(lastPart, cell);
+  const lastKey = path.at(-1) ?? '';
+  if (branch.has(lastKey)) return false;
+  branch.set(lastKey, cell);
   return true;
 }
 

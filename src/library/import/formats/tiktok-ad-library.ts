@@ -10,7 +10,7 @@ import {
   parsePageName,
   parseText,
 } from './field-parsers.ts';
-import { type FieldRule, listKeysByField, listOwnNames, type RangeRule } from './field-reader.ts';
+import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } from './field-reader.ts';
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
@@ -18,20 +18,20 @@ import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Returns each key with and without the prefix that it has in nested responses of the API. */
-const withPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
+const addOptionalPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
-const parseCountryNames: FieldParser = (value, name, parser) => {
-  const names = parser.parseNames(name, value)?.map((country) => country.toUpperCase());
+const parseCountryNames: FieldParser = (value, keyName, parser) => {
+  const names = parser.parseNames(keyName, value)?.map((country) => country.toUpperCase());
   const countries = names?.filter((country) => /^[A-Z]{2}$/.test(country));
   return countries && countries.length > 0 ? countries : undefined;
 };
 /** Parses an object with the reach in each country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
-const parseReachByCountry: FieldParser = (value, name, parser) => {
-  const parsed = parser.parseStructure(value);
-  if (!isObject(parsed)) return undefined;
-  const entries = Object.entries(parsed).flatMap(([country, count]) => {
-    const range = parser.parseRange(name, count, { isCount: true });
+const parseReachByCountry: FieldParser = (value, keyName, parser) => {
+  const reachByCountry = parser.parseStructure(value);
+  if (!isObject(reachByCountry)) return undefined;
+  const entries = Object.entries(reachByCountry).flatMap(([country, count]) => {
+    const range = parser.parseRange(keyName, count, { isCount: true });
     const hasValue = range?.min !== undefined || range?.max !== undefined;
     return hasValue ? [[country.toUpperCase(), range.min === range.max ? range.min : range] as const] : [];
   });
@@ -44,38 +44,42 @@ const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'las
 
 const fields: readonly FieldRule[] = [
   ['adArchiveId', parseId, 'adid', 'id'],
-  ['sourcePageExternalId', parseId, ...withPrefix('advertiser', 'businessid'), 'advertiserid'],
+  ['sourcePageExternalId', parseId, ...addOptionalPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
-    ...(['page', parsePageName, ...withPrefix('advertiser', 'businessname')] as const),
+    ...(['page', parsePageName, ...addOptionalPrefix('advertiser', 'businessname')] as const),
     ...['advertisername', 'advertiseradvname', 'advertiser', 'creatorusername', 'name'],
   ],
-  ['payer', parseText, ...withPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
-  ['headline', parseFirstText, ...withPrefix('ad', 'title')],
-  ['offerLink', parseText, ...withPrefix('ad', 'externalurl', 'landingpageurl')],
-  ['ctaType', parseConstant, ...withPrefix('ad', 'calltoaction')],
+  ['payer', parseText, ...addOptionalPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
+  ['headline', parseFirstText, ...addOptionalPrefix('ad', 'title')],
+  ['offerLink', parseText, ...addOptionalPrefix('ad', 'externalurl', 'landingpageurl')],
+  ['ctaType', parseConstant, ...addOptionalPrefix('ad', 'calltoaction')],
   ['body', parseFirstText, 'adtext', 'caption'],
-  ['startedAt', parseDate, ...withPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
-  ['lastSeenAt', parseDate, ...withPrefix('ad', ...lastShownKeys)],
-  ['reachByCountry', parseReachByCountry, ...withPrefix('ad', ...withPrefix('reach', 'uniqueusersseenbycountry'))],
+  ['startedAt', parseDate, ...addOptionalPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
+  ['lastSeenAt', parseDate, ...addOptionalPrefix('ad', ...lastShownKeys)],
+  [
+    'reachByCountry',
+    parseReachByCountry,
+    ...addOptionalPrefix('ad', ...addOptionalPrefix('reach', 'uniqueusersseenbycountry')),
+  ],
   ['targetCountries', parseCountryNames, ...targetingPrefixes.map((prefix) => `${prefix}country`)],
   ['languages', parseNames, ...targetingPrefixes.map((prefix) => `${prefix}languages`)],
 ];
 const ranges: readonly RangeRule[] = [
-  ['reach', withPrefix('ad', ...withPrefix('reach', 'uniqueusersseen')), true],
+  ['reach', addOptionalPrefix('ad', ...addOptionalPrefix('reach', 'uniqueusersseen')), true],
   [
     'audienceSize',
     [
       ...targetingPrefixes.map((prefix) => `${prefix}numberofuserstargeted`),
-      ...withPrefix('ad', 'estimatedaudience'),
+      ...addOptionalPrefix('ad', 'estimatedaudience'),
       'audienceestimate',
     ],
     true,
   ],
 ];
-const statusKeys = withPrefix('ad', 'status');
+const statusKeys = addOptionalPrefix('ad', 'status');
 const mediaKeys: MediaKeys = {
-  videos: [...withPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
-  pictures: [...withPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
+  videos: [...addOptionalPrefix('ad', 'videos'), 'videourls', 'videourl', 'videolink', 'video'],
+  pictures: [...addOptionalPrefix('ad', 'imageurls'), 'imageurl', 'imagelinks', 'imagelink', 'images', 'image'],
   previews: ['coverurl', 'coverimageurl', 'coverimage', 'coverimagelink', 'thumbnail', 'thumbnailurl'],
   profilePictures: ['advertiseravatarurl', 'advertisertiktokaccountavatarurl', 'avatarurl'],
 };
@@ -91,7 +95,7 @@ const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
   media: listMediaKeys(mediaKeys),
-  ...listOwnNames(otherKeys),
+  ...listCamelCaseFields(otherKeys),
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
 const containers = new Set([
@@ -170,11 +174,12 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
 }
 
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
-  const { record, reader, ad: fieldsOfAd } = readFlatRecord(source, { containers, fields, ranges }, parser);
-  const { targetCountries, reachMin, reachMax, ...ad } = fieldsOfAd as JsonObject & NumberRange;
-  if (ad.adArchiveId === undefined && parser.isDecided) throw new Error('id: missing; an ad of TikTok needs its id');
+  const { record, reader, ad: adFields } = readFlatRecord(source, { containers, fields, ranges }, parser);
+  const { targetCountries, reachMin, reachMax, ...ad } = adFields as JsonObject & NumberRange;
+  if (ad.adArchiveId === undefined && parser.areNotationsDecided)
+    throw new Error('id: missing; an ad of TikTok needs its id');
   const media = collectFlatMedia(record, mediaKeys, parser);
-  const isActive = reader.parseFirst(statusKeys, (value, name) => parser.parseBoolean(name, value));
+  const isActive = reader.parseFirstValue(statusKeys, (value, keyName) => parser.parseBoolean(keyName, value));
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
   const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
   const pageId = ad.sourcePageExternalId ?? (ad.page as { pageName?: string } | undefined)?.pageName;

@@ -10,12 +10,12 @@ const minBatchLength = 256 * 1024;
  * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16 or, for a table, Windows-1252, and the source may
  * be compressed with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
  * only the record with the invalid byte is rejected.
- * @param onWindows1252 called if the text is Windows-1252
+ * @param onWindows1252Detected called if the text is Windows-1252
  * @throws UnreadableSourceError if the bytes are not text
  */
 export async function* decodeText(
   source: AsyncIterable<string | Uint8Array>,
-  onWindows1252: () => void = () => {},
+  onWindows1252Detected: () => void = () => {},
 ): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
   // Gzip data starts with the byte 0x1f, which no text starts with.
@@ -23,7 +23,7 @@ export async function* decodeText(
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSourceError('a ZIP archive where a text was expected; unpack it, and import the files inside');
-  const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onWindows1252);
+  const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onWindows1252Detected);
   let batch = '';
   try {
     for await (const chunk of chunks) {
@@ -48,12 +48,12 @@ export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.tes
 /** The reason for skipping a record with an invalid byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
 /** The lone surrogate that stands for a byte that is not valid UTF-8. */
-const invalidByteMark = '\udc80';
+const invalidByteMarker = '\udc80';
 
 /** Decodes the next bytes of a text. Called without bytes, it returns the remaining text. */
-type Decode = (bytes?: Buffer) => string;
+type DecodeBytes = (bytes?: Buffer) => string;
 
-function createDecoder(firstChunk: Buffer, onWindows1252: () => void): Decode {
+function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): DecodeBytes {
   const [firstByte, secondByte] = firstChunk;
   // Without a byte order mark, detect UTF-16 by a zero byte, because most characters in UTF-16 contain one.
   const isLittleEndian =
@@ -66,34 +66,36 @@ function createDecoder(firstChunk: Buffer, onWindows1252: () => void): Decode {
   }
   // JSON is always UTF-8. Only tables from spreadsheets may be Windows-1252.
   const isTable = !/^\s*(?:\xef\xbb\xbf)?[[{]/.test(firstChunk.toString('latin1', 0, 1000));
-  return createUtf8Decoder(isTable ? onWindows1252 : undefined);
+  return createUtf8Decoder(isTable ? onWindows1252Detected : undefined);
 }
 
 /**
  * Creates a decoder for UTF-8 that can switch to Windows-1252.
- * @param onWindows1252 called if the first bytes outside ASCII show that the text is Windows-1252; undefined if the
+ * @param onWindows1252Detected called if the first bytes outside ASCII show that the text is Windows-1252; undefined if the
  * text can only be UTF-8
  */
-function createUtf8Decoder(onWindows1252: (() => void) | undefined): Decode {
-  let isEncodingKnown = onWindows1252 === undefined;
+function createUtf8Decoder(onWindows1252Detected: (() => void) | undefined): DecodeBytes {
+  let isEncodingKnown = onWindows1252Detected === undefined;
   let isWindows1252 = false;
-  let remainder = Buffer.alloc(0);
-  let isStart = true;
+  let unfinishedBytes = Buffer.alloc(0);
+  let isStartOfText = true;
   return (bytes) => {
     const buffer =
-      remainder.length > 0 ? Buffer.concat([remainder, bytes ?? Buffer.alloc(0)]) : (bytes ?? Buffer.alloc(0));
-    const end = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
+      unfinishedBytes.length > 0
+        ? Buffer.concat([unfinishedBytes, bytes ?? Buffer.alloc(0)])
+        : (bytes ?? Buffer.alloc(0));
+    const completeLength = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
     // Copy the remaining bytes, because the caller may reuse the memory of its chunk.
-    remainder = Buffer.from(buffer.subarray(end));
-    const completeBytes = buffer.subarray(0, end);
+    unfinishedBytes = Buffer.from(buffer.subarray(completeLength));
+    const completeBytes = buffer.subarray(0, completeLength);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
       isEncodingKnown = true;
       isWindows1252 = isWindows1252Text(completeBytes);
-      if (isWindows1252) onWindows1252?.();
+      if (isWindows1252) onWindows1252Detected?.();
     }
-    const text = isWindows1252 ? decodeWindows1252(completeBytes) : decodeWithMarks(completeBytes);
-    if (!isStart || text === '') return text;
-    isStart = false;
+    const text = isWindows1252 ? decodeWindows1252(completeBytes) : decodeUtf8WithMarkers(completeBytes);
+    if (!isStartOfText || text === '') return text;
+    isStartOfText = false;
     return text.replace(/^\uFEFF/, '');
   };
 }
@@ -136,17 +138,17 @@ function countUnfinishedBytes(buffer: Buffer): number {
 
 const replacementCharacter = Buffer.from('\ufffd');
 
-function decodeWithMarks(bytes: Buffer): string {
+function decodeUtf8WithMarkers(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
   // Decoding replaces each invalid byte with U+FFFD. The source itself may contain U+FFFD, so first split the bytes at
   // each U+FFFD in the source.
-  const parts: string[] = [];
+  const decodedParts: string[] = [];
   for (let start = 0; ; ) {
-    const next = bytes.indexOf(replacementCharacter, start);
-    const end = next < 0 ? bytes.length : next;
-    parts.push(bytes.toString('utf8', start, end).replaceAll('\ufffd', invalidByteMark));
-    if (next < 0) return parts.join('\ufffd');
-    start = next + replacementCharacter.length;
+    const nextReplacement = bytes.indexOf(replacementCharacter, start);
+    const end = nextReplacement < 0 ? bytes.length : nextReplacement;
+    decodedParts.push(bytes.toString('utf8', start, end).replaceAll('\ufffd', invalidByteMarker));
+    if (nextReplacement < 0) return decodedParts.join('\ufffd');
+    start = nextReplacement + replacementCharacter.length;
   }
 }
 

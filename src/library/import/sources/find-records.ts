@@ -1,7 +1,7 @@
 import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
 import { readPandasTable } from './pandas.ts';
-import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
+import { createResultPage, type ResultPage, updateResultPage } from './result-pages.ts';
 
 /** A value with its path in the JSON document. */
 export interface LocatedValue {
@@ -21,7 +21,7 @@ export const recordListKeys = ['data', 'items'];
  * any depth, such as the response of a service. If a list contains records, its other items are returned as well, so
  * that the import reports them.
  * @param enclosingPage the page of results around the value, if there is one
- * @returns the records, and the pages of results around them. If no value is certainly a record, `isCertain` is false and `records` has the values that were
+ * @returns the records, and the pages of results around them. If no value is certainly a record, `areRecordsCertain` is false and `records` has the values that were
  * probably meant to be records
  */
 export function findRecords(
@@ -29,55 +29,60 @@ export function findRecords(
   path: string,
   detector: FormatDetector,
   enclosingPage?: ResultPage,
-): { records: LocatedValue[]; isCertain: boolean; pages: ResultPage[] } {
-  const search: RecordSearch = { detector, pages: [] };
+): { records: LocatedValue[]; areRecordsCertain: boolean; resultPages: ResultPage[] } {
+  const search: RecordSearchState = { detector, resultPages: [] };
   const records = collectRecords(
     { path, value: readPandasTable(value) ?? value },
-    { depth: 0, page: enclosingPage },
+    { depth: 0, resultPage: enclosingPage },
     search,
   );
-  if (records.length === 0 && isStreamedPart(value)) return { records: [], isCertain: true, pages: search.pages };
+  if (records.length === 0 && isGraphQlChunkWithoutRecords(value))
+    return { records: [], areRecordsCertain: true, resultPages: search.resultPages };
   return records.length > 0
-    ? { records, isCertain: true, pages: search.pages }
-    : { records: guessRecords(value, path, 0), isCertain: false, pages: search.pages };
+    ? { records, areRecordsCertain: true, resultPages: search.resultPages }
+    : { records: guessRecords(value, path, 0), areRecordsCertain: false, resultPages: search.resultPages };
 }
 
 /**
  * Returns true for a part of a GraphQL response that contains no records. Meta's website sends a response as several
  * lines: the first has the ads, and the others have a label and a path, or only say that the response is complete.
  */
-const isStreamedPart = (value: unknown): boolean =>
+const isGraphQlChunkWithoutRecords = (value: unknown): boolean =>
   isObject(value) &&
   ('label' in value || 'extensions' in value) &&
-  Object.keys(value).every((key) => partKeys.has(key));
+  Object.keys(value).every((key) => graphQlChunkKeys.has(key));
 
-const partKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNext']);
+const graphQlChunkKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNext']);
 
-interface RecordSearch {
+interface RecordSearchState {
   detector: FormatDetector;
   /** The result pages that were found around the records. */
-  pages: ResultPage[];
+  resultPages: ResultPage[];
 }
 
 /** Where a value was found: the number of lists and objects around it, and the result page that contains it. */
 interface Surroundings {
   depth: number;
-  page: ResultPage | undefined;
+  resultPage: ResultPage | undefined;
 }
 
 function collectRecords(
   { path, value }: LocatedValue,
-  { depth, page }: Surroundings,
-  search: RecordSearch,
+  { depth, resultPage: enclosingPage }: Surroundings,
+  search: RecordSearchState,
 ): LocatedValue[] {
   if (search.detector.isUnambiguousRecord(value)) {
-    if (page) page.hasList = true;
+    if (enclosingPage) enclosingPage.hasList = true;
     return [{ path, value }];
   }
   if (depth >= maxWrapperDepth) return [];
   if (Array.isArray(value)) {
     const recordsByItem = value.map((item, index) =>
-      collectRecords({ path: `${path}[${index}]`, value: item }, { depth: depth + 1, page }, search),
+      collectRecords(
+        { path: `${path}[${index}]`, value: item },
+        { depth: depth + 1, resultPage: enclosingPage },
+        search,
+      ),
     );
     if (!recordsByItem.some((records) => records.length > 0)) return [];
     return recordsByItem.flatMap((records, index) =>
@@ -85,12 +90,12 @@ function collectRecords(
     );
   }
   if (!isObject(value)) return [];
-  const resultPage = page ?? createResultPage();
-  if (!page) search.pages.push(resultPage);
-  observeWrapper(resultPage, value);
+  const resultPage = enclosingPage ?? createResultPage();
+  if (!enclosingPage) search.resultPages.push(resultPage);
+  updateResultPage(resultPage, value);
   return Object.entries(value).flatMap(([key, child]) =>
     typeof child === 'object' && child !== null
-      ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, page: resultPage }, search)
+      ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, resultPage }, search)
       : [],
   );
 }

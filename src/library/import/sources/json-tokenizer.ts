@@ -17,62 +17,63 @@ export class JsonTokenizer {
   /** The line number of the next character. */
   line = 1;
   /** The index up to which an incomplete string was already scanned. */
-  #resumeAt = 0;
+  #resumeIndex = 0;
 
   /**
    * Appends a chunk of text, and removes text that is no longer needed.
-   * @param keepFrom the index of the first character to keep
+   * @param firstKeptIndex the index of the first character to keep
    */
-  append(chunk: string, keepFrom: number): void {
-    this.text = this.text.slice(keepFrom) + chunk;
-    this.position -= keepFrom;
-    this.#resumeAt -= keepFrom;
+  append(chunk: string, firstKeptIndex: number): void {
+    this.text = this.text.slice(firstKeptIndex) + chunk;
+    this.position -= firstKeptIndex;
+    this.#resumeIndex -= firstKeptIndex;
   }
 
   /** Removes the scanned part of an incomplete string to free memory. */
   discardUnfinishedString(): void {
-    if (this.#resumeAt <= this.position + 1) return;
-    this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeAt);
-    this.#resumeAt = this.position + 1;
+    if (this.#resumeIndex <= this.position + 1) return;
+    this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeIndex);
+    this.#resumeIndex = this.position + 1;
   }
 
   /** Continues at another position in the text, e.g. to read a value again. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;
-    this.#resumeAt = 0;
+    this.#resumeIndex = 0;
   }
 
   /**
    * Reads the next token. Returns undefined if the text ends before the token does.
    * @param stopsAtNewline true to return line breaks as tokens
-   * @param isEnd true if no more text follows
+   * @param isEndOfText true if no more text follows
    */
-  readToken(stopsAtNewline: boolean, isEnd: boolean): Token | undefined {
+  readToken(stopsAtNewline: boolean, isEndOfText: boolean): Token | undefined {
     const { text } = this;
     for (; this.position < text.length; this.position++) {
-      const code = text.charCodeAt(this.position);
-      if (code === 10) {
+      const characterCode = text.charCodeAt(this.position);
+      if (characterCode === 10) {
         this.line++;
         if (stopsAtNewline) return this.#endToken('newline', ++this.position);
-      } else if (code !== 32 && code !== 9 && code !== 13 && !isUnusualSpace(code)) break;
+      } else if (characterCode !== 32 && characterCode !== 9 && characterCode !== 13 && !isUnusualSpace(characterCode))
+        break;
     }
     const character = text[this.position];
     if (character === undefined) return undefined;
     if (punctuation.has(character)) return this.#endToken(character as Token['kind'], this.position + 1);
-    return character === '"' || character === "'" ? this.#readString(character) : this.#readWord(isEnd);
+    return character === '"' || character === "'" ? this.#readString(character) : this.#readWord(isEndOfText);
   }
 
   #endToken(kind: Token['kind'], end: number): Token {
     const token = { kind, start: this.position, end };
     this.position = end;
-    this.#resumeAt = 0;
+    this.#resumeIndex = 0;
     return token;
   }
 
   #readString(quote: string): Token | undefined {
     const untilQuotePattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
-    for (let index = Math.max(this.position + 1, this.#resumeAt); ; ) {
+    for (let index = Math.max(this.position + 1, this.#resumeIndex); ; ) {
       untilQuotePattern.lastIndex = index;
       untilQuotePattern.exec(this.text);
       index = untilQuotePattern.lastIndex;
@@ -82,19 +83,19 @@ export class JsonTokenizer {
       if (character === '\n' || (character === '\\' && this.text[index + 1] === '\n'))
         return this.#endToken('damage', index);
       if (character === undefined || index + 1 >= this.text.length) {
-        this.#resumeAt = index;
+        this.#resumeIndex = index;
         return undefined;
       }
       index += 2;
     }
   }
 
-  #readWord(isEnd: boolean): Token | undefined {
+  #readWord(isEndOfText: boolean): Token | undefined {
     wordPattern.lastIndex = this.position;
     wordPattern.exec(this.text);
     const end = wordPattern.lastIndex;
     if (end - this.position >= maxWordLength) return this.#endToken('damage', end);
-    return end === this.text.length && !isEnd ? undefined : this.#endToken('word', end);
+    return end === this.text.length && !isEndOfText ? undefined : this.#endToken('word', end);
   }
 }
 
@@ -102,8 +103,9 @@ export class JsonTokenizer {
  * Returns true for spaces that JSON does not allow between tokens, e.g. a form feed or a non-breaking space. Editors
  * and copied web pages insert them. All of them must be skipped, because a word also ends at each of them.
  */
-const isUnusualSpace = (code: number): boolean =>
-  (code === 11 || code === 12 || code > 127) && unusualSpacePattern.test(String.fromCharCode(code));
+const isUnusualSpace = (characterCode: number): boolean =>
+  (characterCode === 11 || characterCode === 12 || characterCode > 127) &&
+  unusualSpacePattern.test(String.fromCharCode(characterCode));
 const unusualSpacePattern = /\s/;
 const punctuation = new Set(['{', '}', '[', ']', ',', ':']);
 const untilDoubleQuotePattern = /[^"\\\n]*/y;

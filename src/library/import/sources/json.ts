@@ -4,7 +4,7 @@ import { parseJson, parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
 import { JsonTokenizer, type Token } from './json-tokenizer.ts';
-import { createResultPage, observeWrapper, type ResultPage } from './result-pages.ts';
+import { createResultPage, type ResultPage, updateResultPage } from './result-pages.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
@@ -18,7 +18,10 @@ import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entr
  *
  * @param text the source, in chunks
  */
-export async function* readJson(text: AsyncIterable<string>, options: JsonOptions): AsyncGenerator<SourceEntry[]> {
+export async function* readJson(
+  text: AsyncIterable<string>,
+  options: JsonReaderOptions,
+): AsyncGenerator<SourceEntry[]> {
   const reader = new JsonReader(options);
   for await (const chunk of text) {
     reader.append(chunk);
@@ -28,12 +31,12 @@ export async function* readJson(text: AsyncIterable<string>, options: JsonOption
 }
 
 /** What `readJson` needs: the format detector and the functions that it reports to. */
-export interface JsonOptions {
+export interface JsonReaderOptions {
   detector: FormatDetector;
   /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
-  onNaN(line: number): void;
+  onNaNFound(line: number): void;
   /** Called with each result page, i.e. each object around a list of records. */
-  onResultPage?(page: ResultPage): void;
+  onResultPageRead?(page: ResultPage): void;
 }
 
 /** A list or an object whose end the reader has not reached yet. */
@@ -44,7 +47,7 @@ interface Frame {
   line: number;
   path: string;
   /** The token that must come next. */
-  expects: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
+  expectedToken: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
   /** The index of the current item, if this is a list. */
   index: number;
   /** The key of the current property, if this is an object whose properties are read one by one. */
@@ -52,7 +55,7 @@ interface Frame {
   /**
    * The reason why the items are read one by one: the value is too long or damaged. Empty if it is read as a whole.
    */
-  problem: string;
+  openReason: string;
   /** True if the list or object turned out to be a record itself. The reader then ignores the rest of it. */
   isRecord: boolean;
   /** True if a record inside, or the problem, has already been added to the entries. */
@@ -62,7 +65,7 @@ interface Frame {
 }
 
 /** A value that the reader parses as a whole. */
-interface Unit {
+interface ParsedUnit {
   /** The index of the first character in the text. */
   start: number;
   line: number;
@@ -90,13 +93,13 @@ const maxScriptGuardLength = 100;
 const closingBracketsPattern = /^[\]},\s]+$/;
 
 class JsonReader {
-  readonly #options: JsonOptions;
+  readonly #options: JsonReaderOptions;
   readonly #tokenizer = new JsonTokenizer();
   /** The lists and objects around the current position, from the outermost to the innermost. */
   #frames: Frame[] = [];
   /** The number of lists and objects whose items are read one by one. They are always the outermost ones. */
   #openedCount = 0;
-  #unit: Unit | undefined;
+  #unit: ParsedUnit | undefined;
   #isLineStart = true;
   /** True while the reader skips the rest of a line. */
   #isSkippingLine = false;
@@ -105,24 +108,24 @@ class JsonReader {
   #isDamaged = false;
   #entries: SourceEntry[] = [];
 
-  constructor(options: JsonOptions) {
+  constructor(options: JsonReaderOptions) {
     this.#options = options;
   }
 
   append(chunk: string): void {
-    const keepFrom = Math.max(0, this.#unit?.start ?? this.#tokenizer.position);
-    this.#tokenizer.append(chunk, keepFrom);
-    if (this.#unit) this.#unit.start -= keepFrom;
-    for (const frame of this.#frames) frame.start -= keepFrom;
+    const firstKeptIndex = Math.max(0, this.#unit?.start ?? this.#tokenizer.position);
+    this.#tokenizer.append(chunk, firstKeptIndex);
+    if (this.#unit) this.#unit.start -= firstKeptIndex;
+    for (const frame of this.#frames) frame.start -= firstKeptIndex;
   }
 
   /**
    * Reads the appended text, and yields the entries in batches.
-   * @param isEnd true if no more text follows
+   * @param isEndOfText true if no more text follows
    */
-  *read(isEnd: boolean): Generator<SourceEntry[]> {
+  *read(isEndOfText: boolean): Generator<SourceEntry[]> {
     for (let canContinue = true; canContinue; ) {
-      canContinue = this.#step(isEnd);
+      canContinue = this.#readLineOrToken(isEndOfText);
       if (this.#entries.length === 0 || (canContinue && this.#entries.length < batchSize)) continue;
       yield this.#entries;
       this.#entries = [];
@@ -130,19 +133,19 @@ class JsonReader {
   }
 
   /** Reads a line or a token. Returns false if the reader needs more text. */
-  #step(isEnd: boolean): boolean {
+  #readLineOrToken(isEndOfText: boolean): boolean {
     if (this.#isSkippingLine) return this.#skipLine();
     const isBetweenValues = this.#frames.length === 0 && this.#unit === undefined;
     if (isBetweenValues && this.#isLineStart) {
-      const outcome = this.#readLine(isEnd);
-      if (outcome !== 'needsTokens') return outcome === 'done';
+      const lineOutcome = this.#readWholeLine(isEndOfText);
+      if (lineOutcome !== 'needsTokens') return lineOutcome === 'done';
     }
-    const token = this.#tokenizer.readToken(isBetweenValues, isEnd);
+    const token = this.#tokenizer.readToken(isBetweenValues, isEndOfText);
     if (token !== undefined) this.#processToken(token);
     const position = token ? this.#tokenizer.position : this.#tokenizer.text.length;
     const isTooLong = position - (this.#unit?.start ?? this.#tokenizer.position) > maxRecordLength;
     if (isTooLong && this.#unit) this.#handleLongUnit(this.#unit);
-    else if (token === undefined && !isBetweenValues && (isEnd || isTooLong)) this.#handleDamage();
+    else if (token === undefined && !isBetweenValues && (isEndOfText || isTooLong)) this.#handleDamage();
     else return token !== undefined;
     return true;
   }
@@ -161,40 +164,47 @@ class JsonReader {
    * is faster than reading tokens.
    * @returns `needsText` if the line is incomplete; `needsTokens` if the line is not a single value
    */
-  #readLine(isEnd: boolean): 'done' | 'needsText' | 'needsTokens' {
+  #readWholeLine(isEndOfText: boolean): 'done' | 'needsText' | 'needsTokens' {
     const { text, position, line } = this.#tokenizer;
-    const newline = text.indexOf('\n', position);
-    const end = newline < 0 ? text.length : newline;
-    const isComplete = newline >= 0 || isEnd;
-    if (position >= text.length || (!isComplete && end - position <= maxRecordLength)) return 'needsText';
-    const guard = scriptGuardPattern.exec(text.slice(position, Math.min(end, position + maxScriptGuardLength)));
-    const start = position + (guard?.[0].length ?? 0);
-    const beginning = text.slice(start, Math.min(end, start + maxScriptGuardLength)).trimStart();
-    const hasBracket = /^[[{]/.test(beginning);
+    const newlineIndex = text.indexOf('\n', position);
+    const lineEnd = newlineIndex < 0 ? text.length : newlineIndex;
+    const isLineComplete = newlineIndex >= 0 || isEndOfText;
+    if (position >= text.length || (!isLineComplete && lineEnd - position <= maxRecordLength)) return 'needsText';
+    const scriptGuard = scriptGuardPattern.exec(
+      text.slice(position, Math.min(lineEnd, position + maxScriptGuardLength)),
+    );
+    const contentStart = position + (scriptGuard?.[0].length ?? 0);
+    const contentBeginning = text
+      .slice(contentStart, Math.min(lineEnd, contentStart + maxScriptGuardLength))
+      .trimStart();
+    const hasBracket = /^[[{]/.test(contentBeginning);
     // After a damaged value, a line with only closing brackets may belong to that value, so skip the line.
     const hasOnlyClosingBrackets =
-      this.#isDamaged && isComplete && closingBracketsPattern.test(beginning) && end - start < maxScriptGuardLength;
+      this.#isDamaged &&
+      isLineComplete &&
+      closingBracketsPattern.test(contentBeginning) &&
+      lineEnd - contentStart < maxScriptGuardLength;
     if ((this.#isAwaitingBracket && !hasBracket) || hasOnlyClosingBrackets) {
       this.#isSkippingLine = true;
       return 'done';
     }
     this.#isAwaitingBracket = false;
     this.#isLineStart = false;
-    this.#tokenizer.seek(start, line);
-    if (!isComplete || end - start > maxRecordLength) {
+    this.#tokenizer.seek(contentStart, line);
+    if (!isLineComplete || lineEnd - contentStart > maxRecordLength) {
       if (hasBracket) return 'needsTokens';
       this.#addProblem({ line, path: '' }, notJsonProblem);
       this.#isSkippingLine = true;
       return 'done';
     }
-    const trimmedLine = text.slice(start, end).trim();
+    const trimmedLine = text.slice(contentStart, lineEnd).trim();
     const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
-    const parsed = recordText === '' ? undefined : this.#parse(recordText, line);
+    const parseResult = recordText === '' ? undefined : this.#parseValue(recordText, line);
     // The line may be the start of a list or object, or contain several values.
-    if (parsed && 'problem' in parsed && hasBracket) return 'needsTokens';
-    if (parsed && 'problem' in parsed) this.#addProblem({ line, path: '' }, parsed.problem);
-    else if (parsed) this.#addRecords(parsed.value, { line, itemLine: line, path: '', text: recordText });
-    this.#tokenizer.seek(Math.min(end + 1, text.length), newline < 0 ? line : line + 1);
+    if (parseResult && 'problem' in parseResult && hasBracket) return 'needsTokens';
+    if (parseResult && 'problem' in parseResult) this.#addProblem({ line, path: '' }, parseResult.problem);
+    else if (parseResult) this.#addRecords(parseResult.value, { line, itemLine: line, path: '', text: recordText });
+    this.#tokenizer.seek(Math.min(lineEnd + 1, text.length), newlineIndex < 0 ? line : line + 1);
     this.#isLineStart = true;
     return 'done';
   }
@@ -206,13 +216,13 @@ class JsonReader {
       this.#isLineStart = true;
       return;
     }
-    if (!this.#isAllowed(kind, frame)) {
+    if (!this.#isTokenAllowed(kind, frame)) {
       this.#tokenizer.seek(token.start, this.#tokenizer.line);
       this.#handleDamage();
     } else if (kind === ',') this.#processComma(frame);
-    else if (kind === ':') (frame as Frame).expects = 'value';
+    else if (kind === ':') (frame as Frame).expectedToken = 'value';
     else if (kind === ']' || kind === '}') this.#endFrame();
-    else if (frame?.expects === 'key' || frame?.expects === 'keyOrEnd') this.#processKey(frame, token);
+    else if (frame?.expectedToken === 'key' || frame?.expectedToken === 'keyOrEnd') this.#processKey(frame, token);
     else {
       this.#unit ??= { start: token.start, line: this.#tokenizer.line, isDropped: false };
       if (kind === '[' || kind === '{')
@@ -221,40 +231,40 @@ class JsonReader {
     }
   }
 
-  #isAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
+  #isTokenAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
     // Accept commas between top-level values.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
-    const { expects, isList } = frame;
-    if (kind === ',') return expects === 'commaOrEnd';
-    if (kind === ':') return expects === 'colon';
-    if (kind === ']' || kind === '}') return isList === (kind === ']') && /End$/.test(expects);
-    if (expects === 'key' || expects === 'keyOrEnd') return kind === 'string' || kind === 'word';
-    if (expects !== 'value' && expects !== 'valueOrEnd') return false;
+    const { expectedToken, isList } = frame;
+    if (kind === ',') return expectedToken === 'commaOrEnd';
+    if (kind === ':') return expectedToken === 'colon';
+    if (kind === ']' || kind === '}') return isList === (kind === ']') && /End$/.test(expectedToken);
+    if (expectedToken === 'key' || expectedToken === 'keyOrEnd') return kind === 'string' || kind === 'word';
+    if (expectedToken !== 'value' && expectedToken !== 'valueOrEnd') return false;
     return this.#frames.length < maxFrames;
   }
 
   #processComma(frame: Frame | undefined): void {
     if (!frame) return;
-    frame.expects = frame.isList ? 'valueOrEnd' : 'keyOrEnd';
+    frame.expectedToken = frame.isList ? 'valueOrEnd' : 'keyOrEnd';
     frame.index++;
   }
 
   #processKey(frame: Frame, { start, end }: Token): void {
-    frame.expects = 'colon';
+    frame.expectedToken = 'colon';
     if (this.#frames.length > this.#openedCount) return;
     const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
     // The object is a record itself and does not contain records. It is unusable, because it is too long or damaged.
     frame.isRecord = true;
-    this.#addProblem(frame, frame.problem);
+    this.#addProblem(frame, frame.openReason);
   }
 
   /** Sets the expected token after a value, and ends the unit if it is complete. */
   #endValue(): void {
     const frame = this.#frames.at(-1);
-    if (frame) frame.expects = 'commaOrEnd';
+    if (frame) frame.expectedToken = 'commaOrEnd';
     if (this.#unit !== undefined && this.#frames.length === this.#openedCount) this.#endUnit(this.#unit);
   }
 
@@ -262,35 +272,35 @@ class JsonReader {
     const frame = this.#frames.pop() as Frame;
     if (this.#frames.length < this.#openedCount) {
       this.#openedCount--;
-      if (!frame.isReported) this.#addProblem(frame, frame.problem);
-      if (frame.resultPage && !frame.isRecord) this.#options.onResultPage?.(frame.resultPage);
+      if (!frame.isReported) this.#addProblem(frame, frame.openReason);
+      if (frame.resultPage && !frame.isRecord) this.#options.onResultPageRead?.(frame.resultPage);
     }
     this.#endValue();
   }
 
-  #endUnit(unit: Unit): void {
+  #endUnit(unit: ParsedUnit): void {
     this.#unit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
     const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
-    const parsed = this.#parse(text, unit.line);
+    const parseResult = this.#parseValue(text, unit.line);
     const path = this.#getItemPath();
-    if ('value' in parsed) {
+    if ('value' in parseResult) {
       // In a document of several lines, report the path of a record, because the line of the document's start would not
       // help.
       const itemLine = this.#openedCount === 0 && text.includes('\n') ? 0 : unit.line;
-      this.#addRecords(parsed.value, { line: unit.line, itemLine, path });
-    } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parsed.problem);
-    else this.#addProblem({ line: unit.line, path }, parsed.problem);
+      this.#addRecords(parseResult.value, { line: unit.line, itemLine, path });
+    } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parseResult.problem);
+    else this.#addProblem({ line: unit.line, path }, parseResult.problem);
   }
 
   /** Opens a unit that is too long. If this is not possible, reports the problem and drops the unit. */
-  #handleLongUnit(unit: Unit): void {
-    const canOpen =
+  #handleLongUnit(unit: ParsedUnit): void {
+    const canOpenUnit =
       !unit.isDropped &&
       this.#frames.length > this.#openedCount &&
       this.#openedCount < maxWrapperDepth &&
       !this.#isInRecord();
-    if (canOpen) {
+    if (canOpenUnit) {
       this.#openUnit(unit, tooLongProblem);
       return;
     }
@@ -303,12 +313,12 @@ class JsonReader {
   }
 
   /** Returns to the start of a unit, and reads its items as units. */
-  #openUnit(unit: Unit, problem: string): void {
+  #openUnit(unit: ParsedUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
     const frame = createFrame(unit.start, unit.line, this.#tokenizer.text[unit.start] === '[', path);
-    const isPage = !frame.isList && !this.#findEnclosingPage();
-    this.#frames.push({ ...frame, problem, ...(isPage && { resultPage: createResultPage() }) });
+    const isResultPage = !frame.isList && !this.#findEnclosingPage();
+    this.#frames.push({ ...frame, openReason, ...(isResultPage && { resultPage: createResultPage() }) });
     this.#openedCount = this.#frames.length;
     this.#unit = undefined;
     this.#tokenizer.seek(unit.start + 1, unit.line);
@@ -318,14 +328,14 @@ class JsonReader {
   #handleDamage(): void {
     const unit = this.#unit;
     const record = this.#frames.find((frame) => frame.isRecord);
-    const canOpen = this.#frames.length > this.#openedCount && this.#openedCount < maxWrapperDepth && !record;
-    if (unit && !unit.isDropped && canOpen) {
+    const canOpenUnit = this.#frames.length > this.#openedCount && this.#openedCount < maxWrapperDepth && !record;
+    if (unit && !unit.isDropped && canOpenUnit) {
       this.#openUnit(unit, this.#describeDamage(unit));
       return;
     }
     if (!record) {
-      const place = { line: unit?.line ?? this.#tokenizer.line, path: this.#getItemPath() };
-      this.#addProblem(place, unit ? this.#describeDamage(unit) : notJsonProblem);
+      const damageLocation = { line: unit?.line ?? this.#tokenizer.line, path: this.#getItemPath() };
+      this.#addProblem(damageLocation, unit ? this.#describeDamage(unit) : notJsonProblem);
     }
     const damagedValue = record ?? (unit?.isDropped ? undefined : unit);
     this.#frames = [];
@@ -342,7 +352,7 @@ class JsonReader {
     }
   }
 
-  #describeDamage(unit: Unit): string {
+  #describeDamage(unit: ParsedUnit): string {
     const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
@@ -379,45 +389,51 @@ class JsonReader {
 
   /**
    * Adds the records in a value to the entries.
-   * @param place `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
+   * @param location `line` is the line of the value, and `itemLine` is the line to report for records inside the value.
    * `text` is the text of the value if it is a whole line.
    */
-  #addRecords(value: unknown, place: { line: number; itemLine: number; path: string; text?: string }): void {
+  #addRecords(value: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
-    const { records, isCertain, pages } = findRecords(value, place.path, this.#options.detector, enclosingPage);
-    for (const page of pages) this.#options.onResultPage?.(page);
+    const { records, areRecordsCertain, resultPages } = findRecords(
+      value,
+      location.path,
+      this.#options.detector,
+      enclosingPage,
+    );
+    for (const page of resultPages) this.#options.onResultPageRead?.(page);
     const parent = this.#frames[this.#openedCount - 1];
     // An empty result page is not a damaged record, so do not report it.
-    const isEmptyPage = !isCertain && pages.some(({ hasList }) => hasList) && records[0]?.path === place.path;
+    const isEmptyPage =
+      !areRecordsCertain && resultPages.some(({ hasList }) => hasList) && records[0]?.path === location.path;
     if (isEmptyPage) return;
-    if (enclosingPage && parent && !parent.isList) observeWrapper(enclosingPage, { [parent.key]: value });
+    if (enclosingPage && parent && !parent.isList) updateResultPage(enclosingPage, { [parent.key]: value });
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
     // Do not report other values in a wrapper object, because a wrapper usually contains more than records.
-    if (!isCertain && parent && !parent.isList && !isRecordList) return;
+    if (!areRecordsCertain && parent && !parent.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
-      const isWholeValue = path === place.path;
-      const recordPlace = { line: isWholeValue ? place.line : place.itemLine, path };
-      const recordText = isWholeValue && place.text !== undefined ? { text: place.text } : {};
-      if (isObject(record)) this.#entries.push({ ...recordPlace, value: record, ...recordText });
-      else this.#entries.push({ ...recordPlace, problem: Array.isArray(record) ? listProblem : notObjectProblem });
+      const isWholeValue = path === location.path;
+      const recordLocation = { line: isWholeValue ? location.line : location.itemLine, path };
+      const recordText = isWholeValue && location.text !== undefined ? { text: location.text } : {};
+      if (isObject(record)) this.#entries.push({ ...recordLocation, value: record, ...recordText });
+      else this.#entries.push({ ...recordLocation, problem: Array.isArray(record) ? listProblem : notObjectProblem });
     }
     if (records.length > 0) this.#markFramesReported();
   }
 
   /** Parses a value in JSON or Python notation. */
-  #parse(text: string, line: number): { value: unknown } | { problem: string } {
+  #parseValue(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {
       return { value: parseJson(text) };
     } catch {}
     const value = parseLiteral(text);
     if (value === undefined) return { problem: notJsonProblem };
-    if (/\b(?:NaN|Infinity)\b/.test(text)) this.#options.onNaN(line);
+    if (/\b(?:NaN|Infinity)\b/.test(text)) this.#options.onNaNFound(line);
     return { value };
   }
 }
 
 const createFrame = (start: number, line: number, isList: boolean, path: string): Frame => ({
-  ...{ isList, start, line, path, expects: isList ? 'valueOrEnd' : 'keyOrEnd' },
-  ...{ index: 0, key: '', problem: '', isRecord: false, isReported: false },
+  ...{ isList, start, line, path, expectedToken: isList ? 'valueOrEnd' : 'keyOrEnd' },
+  ...{ index: 0, key: '', openReason: '', isRecord: false, isReported: false },
 });

@@ -12,8 +12,8 @@ export interface SourceFile {
 }
 
 /** Matches the names of files that an import reads from a folder. Other files, e.g. pictures, are ignored. */
-const readableName = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|xlsx|zip)(?:\.gz)?$/i;
-const isReadableName = (name: string) => readableName.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/|~\$)/.test(name);
+const readableNamePattern = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|xlsx|zip)(?:\.gz)?$/i;
+const isReadableName = (name: string) => readableNamePattern.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/|~\$)/.test(name);
 
 /** The maximum nesting depth of archives: a ZIP archive may contain another ZIP archive. */
 const maxArchiveDepth = 2;
@@ -31,22 +31,22 @@ const zipChunkLength = 16 * 1024;
  * @throws Error if a file does not exist
  */
 export async function listFiles(paths: readonly string[]): Promise<{ path: string; byteCount: number | undefined }[]> {
-  const files: { path: string; byteCount: number | undefined }[] = [];
+  const listedFiles: { path: string; byteCount: number | undefined }[] = [];
   for (const path of paths) {
     if (path === '-') {
-      files.push({ path, byteCount: undefined });
+      listedFiles.push({ path, byteCount: undefined });
       continue;
     }
     const stats = await stat(path);
-    if (!stats.isDirectory()) files.push({ path, byteCount: stats.size });
+    if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size });
     else
       for (const name of (await listNames(path)).sort(compareNames))
         if (isReadableName(name)) {
           const fileStats = await stat(join(path, name));
-          if (fileStats.isFile()) files.push({ path: join(path, name), byteCount: fileStats.size });
+          if (fileStats.isFile()) listedFiles.push({ path: join(path, name), byteCount: fileStats.size });
         }
   }
-  return files;
+  return listedFiles;
 }
 
 /**
@@ -57,16 +57,17 @@ async function listNames(folder: string, listedFolders = new Set<string>()): Pro
   const realFolder = await realpath(folder);
   if (listedFolders.has(realFolder)) return [];
   listedFolders.add(realFolder);
-  const names: string[] = [];
+  const fileNames: string[] = [];
   for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) => compareNames(a.name, b.name))) {
     const isFolder = entry.isSymbolicLink()
       ? ((await stat(join(folder, entry.name)).catch(() => undefined))?.isDirectory() ?? false)
       : entry.isDirectory();
-    if (!isFolder) names.push(entry.name);
+    if (!isFolder) fileNames.push(entry.name);
     else
-      for (const name of await listNames(join(folder, entry.name), listedFolders)) names.push(join(entry.name, name));
+      for (const name of await listNames(join(folder, entry.name), listedFolders))
+        fileNames.push(join(entry.name, name));
   }
-  return names;
+  return fileNames;
 }
 
 const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
@@ -81,50 +82,50 @@ export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> 
  * file is yielded itself. The caller must read each file before requesting the next one.
  */
 export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
-  const opened = await readHead(bytes).catch((error: unknown) => {
+  const fileStart = await readFirstBytes(bytes).catch((error: unknown) => {
     if (error instanceof UnreadableSourceError) return error;
     throw error;
   });
   // If the first bytes of an entry cannot be read, report only this entry and continue with the next one.
-  if (opened instanceof UnreadableSourceError) {
-    yield { name, bytes: failToRead(opened.message) };
+  if (fileStart instanceof UnreadableSourceError) {
+    yield { name, bytes: throwWhenRead(fileStart.message) };
     return;
   }
-  const { head, allBytes } = opened;
+  const { head, allBytes } = fileStart;
   // Other files may stay compressed, because the reader of text decompresses them.
-  if (head.readUInt16BE(0) === gzipMark && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
+  if (head.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
     yield* openFile({ name, bytes: gunzip(allBytes) }, depth);
     return;
   }
   const firstEntryName = readFirstEntryName(head);
   if (firstEntryName === undefined) {
-    yield { name, bytes: head.readUInt32BE(0) === oldWorkbookMark ? failToRead(oldWorkbookProblem) : allBytes };
+    yield { name, bytes: head.readUInt32BE(0) === oldWorkbookSignature ? throwWhenRead(oldWorkbookProblem) : allBytes };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
     yield { name, bytes: readWorkbook(allBytes) };
   } else if (depth >= maxArchiveDepth) {
-    yield { name, bytes: failToRead('too many ZIP archives inside each other; unpack them first') };
+    yield { name, bytes: throwWhenRead('too many ZIP archives inside each other; unpack them first') };
   } else {
     let hasEntries = false;
-    const ending = new ZipEnding();
-    for await (const entry of readZipEntries(ending.observe(allBytes))) {
-      ending.entryCount++;
+    const endCheck = new ZipEndCheck();
+    for await (const entry of readZipEntries(endCheck.rememberLastBytes(allBytes))) {
+      endCheck.entryCount++;
       if (!isReadableName(entry.name)) continue;
       hasEntries = true;
       yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes }, depth + 1);
     }
-    const problem = ending.findProblem();
-    if (problem !== undefined) yield { name, bytes: failToRead(problem) };
-    else if (!hasEntries) yield { name, bytes: failToRead('a ZIP archive without CSV, JSON or Excel files') };
+    const problem = endCheck.findProblem();
+    if (problem !== undefined) yield { name, bytes: throwWhenRead(problem) };
+    else if (!hasEntries) yield { name, bytes: throwWhenRead('a ZIP archive without CSV, JSON or Excel files') };
   }
 }
 
 // biome-ignore lint/correctness/useYield: the error must reach the reader of the file, who reports it
-async function* failToRead(problem: string): AsyncGenerator<Uint8Array> {
+async function* throwWhenRead(problem: string): AsyncGenerator<Uint8Array> {
   throw new UnreadableSourceError(problem);
 }
 
 /** The first bytes of a file compressed with gzip. */
-const gzipMark = 0x1f8b;
+const gzipSignature = 0x1f8b;
 
 async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decompressed = createGunzip();
@@ -138,43 +139,43 @@ async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 }
 
 /** The first bytes of a workbook in the `.xls` format from before 2007. */
-const oldWorkbookMark = 0xd0cf11e0;
+const oldWorkbookSignature = 0xd0cf11e0;
 const oldWorkbookProblem = 'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file';
 
 /** Reads the first bytes of a file, at least 1 KB if the file is long enough. */
-async function readHead(bytes: AsyncIterable<Uint8Array>) {
+async function readFirstBytes(bytes: AsyncIterable<Uint8Array>) {
   const iterator = bytes[Symbol.asyncIterator]();
-  let head = Buffer.alloc(0);
-  let next = await iterator.next();
-  while (!next.done) {
-    head = Buffer.concat([head, next.value]);
-    if (head.length >= 1024) break;
-    next = await iterator.next();
+  let firstBytes = Buffer.alloc(0);
+  let nextChunk = await iterator.next();
+  while (!nextChunk.done) {
+    firstBytes = Buffer.concat([firstBytes, nextChunk.value]);
+    if (firstBytes.length >= 1024) break;
+    nextChunk = await iterator.next();
   }
   async function* iterateAll(): AsyncGenerator<Uint8Array> {
-    yield head;
+    yield firstBytes;
     for (let item = await iterator.next(); !item.done; item = await iterator.next()) yield item.value;
   }
-  return { head: Buffer.concat([head, Buffer.alloc(4)]), allBytes: iterateAll() };
+  return { head: Buffer.concat([firstBytes, Buffer.alloc(4)]), allBytes: iterateAll() };
 }
 
 /** Returns the name of the first entry of a ZIP archive. Returns undefined for any other file. */
-function readFirstEntryName(head: Buffer): string | undefined {
-  if (head.length < 34 || head.readUInt32LE(0) !== 0x04034b50) return undefined;
-  return head.toString('utf8', 30, 30 + head.readUInt16LE(26));
+function readFirstEntryName(firstBytes: Buffer): string | undefined {
+  if (firstBytes.length < 34 || firstBytes.readUInt32LE(0) !== 0x04034b50) return undefined;
+  return firstBytes.toString('utf8', 30, 30 + firstBytes.readUInt16LE(26));
 }
 
 /**
  * Checks that a ZIP archive is complete. An archive that is cut off between two entries looks like a smaller archive,
  * but lacks the end record with the number of entries.
  */
-class ZipEnding {
+class ZipEndCheck {
   /** The number of files and folders that were read from the archive. */
   entryCount = 0;
   #lastBytes = Buffer.alloc(0);
 
   /** Yields the bytes of the archive unchanged, and remembers the last of them. */
-  async *observe(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async *rememberLastBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of bytes) {
       const lastBytes =
         chunk.length >= maxEndRecordBytes ? Buffer.from(chunk) : Buffer.concat([this.#lastBytes, chunk]);
@@ -185,12 +186,12 @@ class ZipEnding {
 
   /** Returns what is missing from the archive, or undefined if the archive is complete. */
   findProblem(): string | undefined {
-    const start = this.#lastBytes.lastIndexOf(endRecordSignature);
-    if (start < 0 || start + endRecordBytes > this.#lastBytes.length)
+    const endRecordStart = this.#lastBytes.lastIndexOf(endRecordSignature);
+    if (endRecordStart < 0 || endRecordStart + endRecordBytes > this.#lastBytes.length)
       return 'the ZIP archive is cut off: its end is missing, so files may be missing, too';
-    const statedCount = this.#lastBytes.readUInt16LE(start + 10);
-    if (statedCount === unknownEntryCount || statedCount <= this.entryCount) return undefined;
-    return `the ZIP archive is damaged: it lists ${statedCount} entries, but only ${this.entryCount} can be read`;
+    const statedEntryCount = this.#lastBytes.readUInt16LE(endRecordStart + 10);
+    if (statedEntryCount === unknownEntryCount || statedEntryCount <= this.entryCount) return undefined;
+    return `the ZIP archive is damaged: it lists ${statedEntryCount} entries, but only ${this.entryCount} can be read`;
   }
 }
 
@@ -215,10 +216,10 @@ interface PendingEntry {
 /** Reads the entries of a ZIP archive one after another, without unpacking the archive to disk. */
 async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SourceFile> {
   const { Unzip, UnzipInflate } = await import('fflate');
-  const entries: PendingEntry[] = [];
+  const pendingEntries: PendingEntry[] = [];
   const unzip = new Unzip((file) => {
     const entry: PendingEntry = { name: file.name, chunks: [], isComplete: false, error: undefined };
-    entries.push(entry);
+    pendingEntries.push(entry);
     file.ondata = (error, data, isFinal) => {
       if (error) entry.error = error;
       if (data && data.length > 0) entry.chunks.push(data);
@@ -233,10 +234,10 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   });
   unzip.register(UnzipInflate);
   const archiveChunks = splitChunks(bytes);
-  let failure: Error | undefined;
+  let archiveError: Error | undefined;
   /** Reads the next chunk of the archive. Returns false at the end of the archive. */
   async function readChunk(): Promise<boolean> {
-    if (failure) return false;
+    if (archiveError) return false;
     try {
       const { value, done } = await archiveChunks.next();
       unzip.push(done ? new Uint8Array() : value, done);
@@ -244,7 +245,7 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     } catch (error) {
       // A file system error, which has a code such as `EIO`, must end the whole import.
       if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
-      failure = error as Error;
+      archiveError = error as Error;
       return false;
     }
   }
@@ -255,14 +256,14 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       if (entry.isComplete) return;
       if (!(await readChunk()) && entry.chunks.length === 0 && !entry.isComplete) break;
     }
-    const reason = entry.error ?? failure;
+    const reason = entry.error ?? archiveError;
     throw new UnreadableSourceError(
       `the entry of the ZIP archive is damaged, encrypted or cut off${reason ? ` (${reason.message})` : ''}`,
     );
   }
   for (;;) {
-    while (entries.length === 0) if (!(await readChunk())) break;
-    const entry = entries.shift();
+    while (pendingEntries.length === 0) if (!(await readChunk())) break;
+    const entry = pendingEntries.shift();
     if (!entry) return;
     yield { name: entry.name, bytes: readEntry(entry) };
     // Discard the bytes of an entry that the caller did not read.
@@ -299,8 +300,8 @@ async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
     });
     if (unpackedByteCount > maxWorkbookBytes.unpacked) throw new UnreadableSourceError(tooLargeWorkbookProblem);
     const { readSheet } = await import('read-excel-file/universal');
-    const content = workbook.buffer.slice(workbook.byteOffset, workbook.byteOffset + workbook.byteLength);
-    rows = await readSheet(content as ArrayBuffer, { parseNumber: (text) => text });
+    const workbookBytes = workbook.buffer.slice(workbook.byteOffset, workbook.byteOffset + workbook.byteLength);
+    rows = await readSheet(workbookBytes as ArrayBuffer, { parseNumber: (text) => text });
   } catch (error) {
     if (error instanceof UnreadableSourceError) throw error;
     throw new UnreadableSourceError(`not a workbook that can be read (${(error as Error).message}); save it as CSV`);

@@ -14,8 +14,8 @@ export function readPandasTable(value: unknown): Record<string, unknown>[] | und
       : undefined;
   const entries = Object.entries(value);
   const rowNumbers = Object.keys((entries[0]?.[1] as object | null) ?? {});
-  const isColumn = (cells: unknown): cells is Record<string, unknown> =>
-    isObject(cells) && !Array.isArray(cells) && Object.keys(cells).join() === rowNumbers.join();
+  const isColumn = (column: unknown): column is Record<string, unknown> =>
+    isObject(column) && !Array.isArray(column) && Object.keys(column).join() === rowNumbers.join();
   if (rowNumbers.length === 0 || !rowNumbers.every((key, index) => key === String(index))) return undefined;
   if (!entries.every(([, cells]) => isColumn(cells))) return undefined;
   return rowNumbers.map((row) =>

@@ -1,14 +1,14 @@
 import { decodeText, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
-import { type JsonOptions, readJson } from './json.ts';
+import { type JsonReaderOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
-import { detectTable, readTableRows, type Table } from './table.ts';
+import { detectTable, readTableRows, type TableLayout } from './table.ts';
 
 /** What `readSource` needs in addition to `readJson`. */
-export interface SourceOptions extends JsonOptions {
+export interface SourceOptions extends JsonReaderOptions {
   /** Called once if the source is a table. */
-  onTable(table: Table): void;
+  onTableDetected(table: TableLayout): void;
   /** Called if the text is Windows-1252. */
-  onWindows1252?(): void;
+  onWindows1252Detected?(): void;
 }
 
 /**
@@ -18,9 +18,9 @@ export interface SourceOptions extends JsonOptions {
  */
 export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
-  { onTable, onWindows1252, ...options }: SourceOptions,
+  { onTableDetected, onWindows1252Detected, ...options }: SourceOptions,
 ): AsyncGenerator<SourceEntry[]> {
-  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onWindows1252));
+  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onWindows1252Detected));
   if (jsonpPattern.test(firstBatch.slice(0, 1000))) {
     yield* readJson(unwrapJsonp(batches), options);
     return;
@@ -28,12 +28,12 @@ export async function* readSource(
   if (!/^\s*(?:[[{]|for\s?\(;;\);|while\s?\(1\);|\)\]\}')/.test(firstBatch.slice(0, 1000))) {
     const table = await detectTable(firstBatch, options.detector);
     if (table) {
-      onTable(table);
+      onTableDetected(table);
       yield* readTableRows(batches, table);
       return;
     }
     if (firstBatch.trim() !== '' && !jsonLinePattern.test(firstBatch))
-      throw new UnreadableSourceError(describeProblem(firstBatch));
+      throw new UnreadableSourceError(describeUnknownSource(firstBatch));
   }
   yield* readJson(batches, options);
 }
@@ -45,20 +45,20 @@ const maxJsonpEndLength = 32;
 
 /** Removes the function call from JSONP, so that only its JSON remains. */
 async function* unwrapJsonp(batches: AsyncIterable<string>): AsyncGenerator<string> {
-  let pending: string | undefined;
+  let pendingText: string | undefined;
   for await (const batch of batches) {
-    const text = pending === undefined ? batch.replace(jsonpPattern, '') : pending + batch;
+    const text = pendingText === undefined ? batch.replace(jsonpPattern, '') : pendingText + batch;
     yield text.slice(0, -maxJsonpEndLength);
-    pending = text.slice(-maxJsonpEndLength);
+    pendingText = text.slice(-maxJsonpEndLength);
   }
-  yield (pending ?? '').trimEnd().replace(/\)\s?;?$/, '');
+  yield (pendingText ?? '').trimEnd().replace(/\)\s?;?$/, '');
 }
 
 /** Matches a line that starts like JSON. If there is one, the lines before it are reported as damaged. */
 const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
-function describeProblem(text: string): string {
-  const head = text.slice(0, 64 * 1024);
-  if (hasInvalidBytes(head.split('\n', 1)[0] ?? '')) return notUtf8Problem;
+function describeUnknownSource(text: string): string {
+  const firstText = text.slice(0, 64 * 1024);
+  if (hasInvalidBytes(firstText.split('\n', 1)[0] ?? '')) return notUtf8Problem;
   return 'neither JSON nor a table of ads: no line of column names contains a name such as "headline" or "body" (a table of your own), "ad_archive_id" (Meta), "creative_id" (Google), "first_shown_date" (TikTok) or "adUrl" (LinkedIn); "library formats" lists the formats';
 }

@@ -14,16 +14,19 @@ export interface ResultPage {
 export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: false, error: undefined });
 
 /** Reads what an object around the records says about its result page: whether more results follow, and any error. */
-export function observeWrapper(page: ResultPage, wrapper: Record<string, unknown>): void {
+export function updateResultPage(resultPage: ResultPage, wrapper: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
-    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) page.hasList = true;
-    if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== ''))) page.hasNext = true;
-    if (lastPageKeys.has(key) && value === false) page.hasNext = true;
+    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) resultPage.hasList = true;
+    if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== '')))
+      resultPage.hasNext = true;
+    if (lastPageKeys.has(key) && value === false) resultPage.hasNext = true;
     // In GraphQL, each edge has a cursor of its own beside its node.
-    if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper)) page.hasNext = true;
-    if (pagingKeys.has(key) && isObject(value) && (namesNextLink(value) || countsMore(value))) page.hasNext = true;
-    if (errorKeys.has(key)) page.error ??= describeError(value);
+    if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper))
+      resultPage.hasNext = true;
+    if (pagingKeys.has(key) && isObject(value) && (hasNextLink(value) || hasMoreByCount(value)))
+      resultPage.hasNext = true;
+    if (errorKeys.has(key)) resultPage.error ??= describeError(value);
   }
 }
 
@@ -43,19 +46,19 @@ const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination']);
 const errorKeys = new Set(['error', 'errors']);
 
 /** Returns true for `{ next: … }`, and for LinkedIn's `{ links: [{ rel: 'next', … }] }`. */
-const namesNextLink = ({ next, links }: Record<string, unknown>): boolean =>
+const hasNextLink = ({ next, links }: Record<string, unknown>): boolean =>
   Boolean(next) || (Array.isArray(links) && links.some((link) => isObject(link) && link.rel === 'next'));
 
 /** Returns true for LinkedIn's `{ start, count, total }` if the page ends before the last of all records. */
-const countsMore = ({ start, count, total }: Record<string, unknown>): boolean =>
+const hasMoreByCount = ({ start, count, total }: Record<string, unknown>): boolean =>
   typeof start === 'number' && typeof count === 'number' && typeof total === 'number' && start + count < total;
 
 /** Describes an error of a service. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each response. */
-function describeError(value: unknown): string | undefined {
-  if (typeof value === 'string') return value || undefined;
-  if (Array.isArray(value)) return value.length > 0 ? describeError(value[0]) : undefined;
-  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
-  const { code, message } = value;
+function describeError(errorValue: unknown): string | undefined {
+  if (typeof errorValue === 'string') return errorValue || undefined;
+  if (Array.isArray(errorValue)) return errorValue.length > 0 ? describeError(errorValue[0]) : undefined;
+  if (!isObject(errorValue) || Object.keys(errorValue).length === 0) return undefined;
+  const { code, message } = errorValue;
   if (code === 'ok' || (code === 0 && !message)) return undefined;
   return (
     [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'

@@ -4,7 +4,7 @@ import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
 /** The layout of a table, as detected from its first rows. */
-export interface Table extends TableFormat {
+export interface TableLayout extends TableFormat {
   columns: string[];
   delimiter: string;
   lineEndings: string[];
@@ -32,19 +32,19 @@ const delimiters = [',', ';', '\t', '|'];
  * @returns undefined if no row contains the column names of a format
  * @throws UnreadableSourceError if the table has too many columns
  */
-export async function detectTable(text: string, detector: FormatDetector): Promise<Table | undefined> {
+export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
   const { parse } = await import('csv-parse/sync');
-  const head = text.slice(0, maxHeadLength);
-  const lineEndings = detectLineEndings(head);
-  let bestTable: (Table & { knownColumnCount: number }) | undefined;
+  const firstText = text.slice(0, maxHeadLength);
+  const lineEndings = detectLineEndings(firstText);
+  let bestTable: (TableLayout & { knownColumnCount: number }) | undefined;
   for (const delimiter of delimiters) {
-    const rows: string[][] = [];
+    const headRows: string[][] = [];
     const addRow = (cells: string[]) => {
-      rows.push(cells);
+      headRows.push(cells);
       return null;
     };
     try {
-      parse(head, {
+      parse(firstText, {
         ...getCsvOptions(delimiter, lineEndings),
         to: maxHeaderRows,
         max_record_size: maxHeadLength,
@@ -53,13 +53,13 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
     } catch {
       // Ignore the error. The text may end within a row, and the rows before it were already added.
     }
-    for (const [headerRowIndex, cells] of rows.entries()) {
+    for (const [headerRowIndex, cells] of headRows.entries()) {
       const columns = cells.map((cell) => cell.trim());
       const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
       // Some programs write a first line such as `sep=;`, from which Excel reads the delimiter.
-      const hasSeparatorLine = /^sep=/i.test(rows[0]?.[0] ?? '');
+      const hasSeparatorLine = /^sep=/i.test(headRows[0]?.[0] ?? '');
       const titleLineCount = headerRowIndex - Number(hasSeparatorLine);
       bestTable = { ...tableFormat, columns, delimiter, lineEndings, headerRowIndex, titleLineCount, knownColumnCount };
     }
@@ -83,9 +83,9 @@ const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
  * Detects the line endings of a text. Old spreadsheets for Mac end lines with a single carriage return. Python on
  * Windows may write two carriage returns before the line feed.
  */
-function detectLineEndings(head: string): string[] {
-  const [firstLineBreak] = /[\r\n]/.exec(head) ?? [];
-  const isOldMac = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(head);
+function detectLineEndings(firstText: string): string[] {
+  const [firstLineBreak] = /[\r\n]/.exec(firstText) ?? [];
+  const isOldMac = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(firstText);
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
@@ -99,53 +99,53 @@ const sliceLength = 64 * 1024;
  * row and continues on the next line.
  * @throws UnreadableSourceError if too many rows are not terminated
  */
-export async function* readTableRows(text: AsyncIterable<string>, table: Table): AsyncGenerator<SourceEntry[]> {
+export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
-  let reader = new RowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
+  let reader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
   /** The text from the first incomplete row on, the line where that row starts, and the length of the parsed part. */
-  const pending = { text: '', line: 1, parsedLength: 0 };
+  const pendingRows = { text: '', line: 1, parsedLength: 0 };
   let rereadLength = 0;
   function dropLinesBefore(line: number): void {
-    for (; pending.line < line; pending.line++) {
-      const end = pending.text.indexOf(newline);
-      const length = end < 0 ? pending.text.length : end + 1;
-      pending.text = pending.text.slice(length);
-      pending.parsedLength -= length;
+    for (; pendingRows.line < line; pendingRows.line++) {
+      const newlineIndex = pendingRows.text.indexOf(newline);
+      const lineLength = newlineIndex < 0 ? pendingRows.text.length : newlineIndex + 1;
+      pendingRows.text = pendingRows.text.slice(lineLength);
+      pendingRows.parsedLength -= lineLength;
     }
   }
-  /** Removes empty lines from `pending`, because the parser reports no row for them. */
+  /** Removes empty lines from `pendingRows`, because the parser reports no row for them. */
   function dropEmptyLines(): void {
-    const [emptyLines = ''] = /^[\r\n]+/.exec(pending.text.slice(0, pending.parsedLength)) ?? [];
-    dropLinesBefore(pending.line + emptyLines.split(newline).length - 1);
+    const [emptyLines = ''] = /^[\r\n]+/.exec(pendingRows.text.slice(0, pendingRows.parsedLength)) ?? [];
+    dropLinesBefore(pendingRows.line + emptyLines.split(newline).length - 1);
   }
-  async function* readPending(isEnd: boolean): AsyncGenerator<SourceEntry[]> {
+  async function* readPending(isEndOfText: boolean): AsyncGenerator<SourceEntry[]> {
     for (;;) {
       let error: unknown;
-      while (error === undefined && pending.parsedLength < pending.text.length) {
-        const slice = pending.text.slice(pending.parsedLength, pending.parsedLength + sliceLength);
-        pending.parsedLength += slice.length;
+      while (error === undefined && pendingRows.parsedLength < pendingRows.text.length) {
+        const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + sliceLength);
+        pendingRows.parsedLength += slice.length;
         error = await reader.write(slice);
         yield reader.takeEntries();
         dropLinesBefore(reader.nextLine);
         dropEmptyLines();
       }
-      if (error === undefined && isEnd) error = await reader.end();
+      if (error === undefined && isEndOfText) error = await reader.end();
       yield reader.takeEntries();
       if (error === undefined) return;
       dropLinesBefore(reader.nextLine);
       dropEmptyLines();
-      yield [{ line: pending.line, path: '', problem: describeCsvError(error) }];
-      rereadLength += pending.parsedLength;
+      yield [{ line: pendingRows.line, path: '', problem: describeCsvError(error) }];
+      rereadLength += pendingRows.parsedLength;
       if (rereadLength > maxRereadLength)
         throw new UnreadableSourceError('too many rows do not end; nothing after this place was read');
-      dropLinesBefore(pending.line + 1);
-      pending.parsedLength = 0;
-      reader = new RowReader(parse, table, { line: pending.line, rowsToSkip: reader.rowsToSkip });
+      dropLinesBefore(pendingRows.line + 1);
+      pendingRows.parsedLength = 0;
+      reader = new TableRowReader(parse, table, { line: pendingRows.line, rowsToSkip: reader.rowsToSkip });
     }
   }
   for await (const chunk of text) {
-    pending.text += chunk;
+    pendingRows.text += chunk;
     yield* readPending(false);
   }
   yield* readPending(true);
@@ -156,7 +156,7 @@ const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' 
 type Parse = typeof parse;
 
 /** Runs the CSV parser over a text until it finds an unterminated row. */
-class RowReader {
+class TableRowReader {
   /** The number of the line where the next row starts. */
   nextLine: number;
   /** The number of rows to skip, because they are above the first data row. */
@@ -167,9 +167,13 @@ class RowReader {
   /** True after a row with unbalanced quotation marks. */
   #isBroken = false;
 
-  constructor(parse: Parse, { delimiter, lineEndings, columns }: Table, start: { line: number; rowsToSkip: number }) {
-    this.nextLine = start.line;
-    this.rowsToSkip = start.rowsToSkip;
+  constructor(
+    parse: Parse,
+    { delimiter, lineEndings, columns }: TableLayout,
+    startPosition: { line: number; rowsToSkip: number },
+  ) {
+    this.nextLine = startPosition.line;
+    this.rowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columns.length;
     const newline = getNewline(lineEndings);
     this.#parser = parse({
@@ -182,7 +186,7 @@ class RowReader {
         if (this.#isBroken) return null;
         // The parser's line count includes the current row. There may be empty lines before the row, and line breaks in
         // its cells.
-        const nextLine = start.line + lines;
+        const nextLine = startPosition.line + lines;
         const lineCount = raw.trim().split(newline).length;
         this.#rows.push({ cells, line: nextLine - lineCount });
         this.nextLine = nextLine;

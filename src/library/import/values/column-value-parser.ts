@@ -46,7 +46,7 @@ export class ColumnValueParser {
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
   /** True after `decideNotations`, i.e. in the second pass of the import, in which values are really parsed. */
-  isDecided = false;
+  areNotationsDecided = false;
 
   constructor(now: number) {
     this.now = now;
@@ -58,7 +58,7 @@ export class ColumnValueParser {
    */
   decideNotations(): void {
     for (const column of [...this.#dateColumns.values(), ...this.#numberColumns.values()]) column.decide();
-    this.isDecided = true;
+    this.areNotationsDecided = true;
   }
 
   /** Remembers that a value of the current record could not be parsed, for the report. */
@@ -68,27 +68,27 @@ export class ColumnValueParser {
 
   /**
    * Parses a date in any common notation. Returns the date in ISO 8601.
-   * @param label the name used in messages about this value; messages about the whole column use `name`
+   * @param label the name used in messages about this value; messages about the whole column use `columnName`
    */
-  parseDate(name: string, value: unknown, label = name): string | undefined {
+  parseDate(columnName: string, value: unknown, label = columnName): string | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#dateColumns.get(name) ?? new DateColumn(name, this.now);
-    this.#dateColumns.set(name, column);
-    if (this.isDecided) return column.parse(value, label);
+    const column = this.#dateColumns.get(columnName) ?? new DateColumn(columnName, this.now);
+    this.#dateColumns.set(columnName, column);
+    if (this.areNotationsDecided) return column.parse(value, label);
     column.observe(value);
     return undefined;
   }
 
   /** Parses a number in any common notation, e.g. `1,234.5`, `1.234,5`, `12K` or `€ 12`. */
   parseNumber(
-    name: string,
+    columnName: string,
     value: unknown,
-    { label = name, ...options }: ColumnNumberOptions = {},
+    { label = columnName, ...options }: ColumnNumberOptions = {},
   ): number | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#numberColumns.get(name) ?? new NumberColumn(name, options);
-    this.#numberColumns.set(name, column);
-    if (this.isDecided) return column.parse(value, label);
+    const column = this.#numberColumns.get(columnName) ?? new NumberColumn(columnName, options);
+    this.#numberColumns.set(columnName, column);
+    if (this.areNotationsDecided) return column.parse(value, label);
     if (typeof value === 'string') column.observe(value);
     return undefined;
   }
@@ -97,26 +97,27 @@ export class ColumnValueParser {
    * Parses a range, e.g. `100–199` or `{"lower_bound": 100, "upper_bound": 199}`. A single number becomes both bounds.
    * `>1M` has only a lower bound, and `<100` has only an upper bound.
    */
-  parseRange(name: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
+  parseRange(columnName: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissing(value)) return undefined;
-    const parseBound = (bound: unknown) => this.parseNumber(name, bound, options);
-    const parsed = typeof value === 'string' ? parseBracketed(value) : value;
-    if (isObject(parsed)) return this.#parseBoundsObject(name, parsed, parseBound);
+    const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, options);
+    const structure = typeof value === 'string' ? parseBracketed(value) : value;
+    if (isObject(structure)) return this.#parseBoundsObject(columnName, structure, parseBound);
     const text = String(value).trim();
-    const [, lower] = lowerBoundText.exec(text) ?? [];
-    const [, upper] = upperBoundText.exec(text) ?? [];
-    if (lower !== undefined || upper !== undefined) return { min: parseBound(lower), max: parseBound(upper) };
-    const [, from, to] = closedRange.exec(text) ?? [];
-    if (from !== undefined) return { min: parseBound(from), max: parseBound(to) };
-    const [, above, below] = openRange.exec(text) ?? [];
-    if (above !== undefined) return { min: parseBound(above) };
-    if (below !== undefined) return { max: parseBound(below) };
-    const exact = parseBound(value);
-    return exact === undefined ? undefined : { min: exact, max: exact };
+    const [, lowerText] = lowerBoundText.exec(text) ?? [];
+    const [, upperText] = upperBoundText.exec(text) ?? [];
+    if (lowerText !== undefined || upperText !== undefined)
+      return { min: parseBound(lowerText), max: parseBound(upperText) };
+    const [, fromText, toText] = closedRange.exec(text) ?? [];
+    if (fromText !== undefined) return { min: parseBound(fromText), max: parseBound(toText) };
+    const [, minText, maxText] = openRange.exec(text) ?? [];
+    if (minText !== undefined) return { min: parseBound(minText) };
+    if (maxText !== undefined) return { max: parseBound(maxText) };
+    const exactNumber = parseBound(value);
+    return exactNumber === undefined ? undefined : { min: exactNumber, max: exactNumber };
   }
 
   #parseBoundsObject(
-    name: string,
+    columnName: string,
     bounds: object,
     parseBound: (bound: unknown) => number | undefined,
   ): NumberRange | undefined {
@@ -124,32 +125,34 @@ export class ColumnValueParser {
     const [lower, upper] = [findBound(/^(?:lower|min|from$)/i), findBound(/^(?:upper|max|to$)/i)];
     if (isMissing(lower) && isMissing(upper)) {
       if (Object.keys(bounds).length === 0) return undefined;
-      throw new Error(`${name}: ${quoteValue(bounds)} is not a range such as {"lower_bound": 100, "upper_bound": 199}`);
+      throw new Error(
+        `${columnName}: ${quoteValue(bounds)} is not a range such as {"lower_bound": 100, "upper_bound": 199}`,
+      );
     }
     return { min: parseBound(lower), max: parseBound(upper) };
   }
 
   /** Parses a boolean, or a word such as `yes`, `active` or `wahr` (German for true). */
-  parseBoolean(name: string, value: unknown): boolean | undefined {
+  parseBoolean(columnName: string, value: unknown): boolean | undefined {
     if (typeof value === 'boolean') return value;
     if (isMissing(value)) return undefined;
     const word = String(value).trim().toLowerCase();
     if (trueWords.has(word)) return true;
     if (falseWords.has(word)) return false;
-    throw new Error(`${name}: ${quoteValue(value)} is neither true nor false`);
+    throw new Error(`${columnName}: ${quoteValue(value)} is neither true nor false`);
   }
 
   /**
    * Parses a list of names, e.g. of platforms or languages. The value may be a list, a list written as text, or a text
    * with separators.
    */
-  parseNames(name: string, value: unknown): string[] | undefined {
+  parseNames(columnName: string, value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
-    const parsed = typeof value === 'string' ? parseNameList(value) : value;
-    const items = isObject(parsed) ? Object.values(parsed) : [parsed].flat();
+    const nameList = typeof value === 'string' ? parseNameList(value) : value;
+    const items = isObject(nameList) ? Object.values(nameList) : [nameList].flat();
     const names = items.flatMap((item) => (typeof item === 'string' ? item.split(/[,;|]/) : (item ?? [])));
     if (!names.every((item) => typeof item === 'string' || typeof item === 'number'))
-      throw new Error(`${name}: ${quoteValue(value)} is not a list of names such as ["facebook", "instagram"]`);
+      throw new Error(`${columnName}: ${quoteValue(value)} is not a list of names such as ["facebook", "instagram"]`);
     const trimmedNames = names.flatMap((item) => String(item).trim() || []);
     return trimmedNames.length > 0 ? trimmedNames : undefined;
   }
@@ -160,8 +163,8 @@ export class ColumnValueParser {
    */
   parseTexts(value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
-    const parsed = typeof value === 'string' ? (parseBracketed(value) ?? parseNumpyTexts(value)) : value;
-    const items = isTextList(parsed) ? parsed : [value].flat();
+    const textList = typeof value === 'string' ? (parseBracketed(value) ?? parseNumpyTexts(value)) : value;
+    const items = isTextList(textList) ? textList : [value].flat();
     const texts = items.flatMap((item) => (typeof item === 'string' || typeof item === 'number' ? String(item) : []));
     return texts.some((text) => text !== '') ? texts : undefined;
   }

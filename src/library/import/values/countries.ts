@@ -22,10 +22,10 @@ function createCodesByName(): Map<string, string> {
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
   // `Intl.Locale` maps a withdrawn code to its successor, so only current codes map to themselves.
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
-  const codes = new Map([['usa', 'US']]);
+  const codeByName = new Map([['usa', 'US']]);
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {
     const names = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
-    for (const code of currentCodes) codes.set((names.of(code) ?? code).toLowerCase(), code);
+    for (const code of currentCodes) codeByName.set((names.of(code) ?? code).toLowerCase(), code);
   }
-  return codes;
+  return codeByName;
 }

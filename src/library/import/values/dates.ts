@@ -34,8 +34,8 @@ const minUnixTime = Date.UTC(2005, 0, 1);
  */
 function toDayStart(year: number, month: number, day: number): number | undefined {
   const date = new Date(Date.UTC(year, month - 1, day));
-  const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return exists && date.getTime() >= minTime && date.getTime() < maxTime ? date.getTime() : undefined;
+  const isRealDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return isRealDay && date.getTime() >= minTime && date.getTime() < maxTime ? date.getTime() : undefined;
 }
 
 const clockPattern =
@@ -49,10 +49,10 @@ function removeZoneName(text: string): string {
 
 /** Parses a time of day. Returns the milliseconds since midnight UTC, or undefined if the text is not a time of day. */
 function parseTimeOfDay(text: string): number | undefined {
-  const clock = removeZoneName(text.trim());
-  if (clock === '') return 0;
+  const clockText = removeZoneName(text.trim());
+  if (clockText === '') return 0;
   const [, hours, minutes, seconds = '0', fraction = '', amOrPm, zone, sign, zoneHours = '0', zoneMinutes = '0'] =
-    clockPattern.exec(clock) ?? [];
+    clockPattern.exec(clockText) ?? [];
   if (hours === undefined || Number(minutes) > 59 || Number(seconds) > 60) return undefined;
   const is12HourClock = amOrPm !== undefined;
   if (Number(hours) > (is12HourClock ? 12 : 24) || (is12HourClock && hours === '0')) return undefined;
@@ -71,20 +71,21 @@ const monthThenDayPattern =
   /^(?:(\p{L}+)\.?,?\s+)?(\p{L}{3,20})\.?\s*(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?:(?:,\s*|\s+)(\S.{0,60}))?$/iu;
 const yearThenMonthPattern = /^(\d{4})[\s-](\p{L}{3,20})\.?[\s-](\d{1,2})(?:(?:,\s*|[T\s]\s*)(\S.{0,60}))?$/iu;
 
-const createUnambiguousDate = (dayStart: number | undefined, clock = ''): ParsedDate | undefined => {
-  const timeOfDayMs = parseTimeOfDay(clock);
+const createUnambiguousDate = (dayStart: number | undefined, clockText = ''): ParsedDate | undefined => {
+  const timeOfDayMs = parseTimeOfDay(clockText);
   return dayStart === undefined || timeOfDayMs === undefined
     ? undefined
     : { style: '', dayStartByOrder: new Map([['ymd', dayStart]]), timeOfDayMs };
 };
 
 function parseNumericDate(text: string, now: number): ParsedDate | undefined {
-  const [, first = '', separator = '', second = '', third = '', clock = ''] = numericPattern.exec(text) ?? [];
-  const [firstNumber, secondNumber, thirdNumber] = [Number(first), Number(second), Number(third)];
-  if (first.length === 4 && third.length <= 2)
-    return createUnambiguousDate(toDayStart(firstNumber, secondNumber, thirdNumber), clock);
-  if (first === '' || first.length > 2 || (third.length !== 4 && third.length !== 2)) return undefined;
-  const isYearShort = third.length === 2;
+  const [, firstText = '', separator = '', secondText = '', thirdText = '', clockText = ''] =
+    numericPattern.exec(text) ?? [];
+  const [firstNumber, secondNumber, thirdNumber] = [Number(firstText), Number(secondText), Number(thirdText)];
+  if (firstText.length === 4 && thirdText.length <= 2)
+    return createUnambiguousDate(toDayStart(firstNumber, secondNumber, thirdNumber), clockText);
+  if (firstText === '' || firstText.length > 2 || (thirdText.length !== 4 && thirdText.length !== 2)) return undefined;
+  const isYearShort = thirdText.length === 2;
   const year = isYearShort ? 2000 + thirdNumber : thirdNumber;
   const dayStartByOrder = new Map<DateOrder, number>();
   const addOrder = (order: DateOrder, dayStart: number | undefined, isPlausible = true) => {
@@ -103,42 +104,43 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
       toDayStart(2000 + firstNumber, secondNumber, thirdNumber),
       firstNumber >= firstShortYear && isNearFuture(firstNumber),
     );
-  const timeOfDayMs = parseTimeOfDay(clock);
+  const timeOfDayMs = parseTimeOfDay(clockText);
   if (dayStartByOrder.size === 0 || timeOfDayMs === undefined) return undefined;
-  return { style: `${separator}${third.length}`, dayStartByOrder, timeOfDayMs };
+  return { style: `${separator}${thirdText.length}`, dayStartByOrder, timeOfDayMs };
 }
 
 function parseNamedDate(text: string): ParsedDate | undefined {
-  const dayFirst = dayThenMonthPattern.exec(text);
-  const monthFirst = monthThenDayPattern.exec(text);
-  const yearFirst = yearThenMonthPattern.exec(text);
-  const parts =
-    (dayFirst && {
-      weekday: dayFirst[1],
-      day: dayFirst[2],
-      month: dayFirst[3],
-      year: dayFirst[4],
-      clock: dayFirst[5],
+  const dayFirstMatch = dayThenMonthPattern.exec(text);
+  const monthFirstMatch = monthThenDayPattern.exec(text);
+  const yearFirstMatch = yearThenMonthPattern.exec(text);
+  const dateParts =
+    (dayFirstMatch && {
+      weekday: dayFirstMatch[1],
+      day: dayFirstMatch[2],
+      month: dayFirstMatch[3],
+      year: dayFirstMatch[4],
+      clock: dayFirstMatch[5],
     }) ??
-    (monthFirst && {
-      ...{ weekday: monthFirst[1], month: monthFirst[2], day: monthFirst[3], year: monthFirst[4] },
-      clock: monthFirst[5],
+    (monthFirstMatch && {
+      ...{ weekday: monthFirstMatch[1], month: monthFirstMatch[2], day: monthFirstMatch[3], year: monthFirstMatch[4] },
+      clock: monthFirstMatch[5],
     }) ??
-    (yearFirst && {
+    (yearFirstMatch && {
       weekday: undefined,
-      year: yearFirst[1],
-      month: yearFirst[2],
-      day: yearFirst[3],
-      clock: yearFirst[4],
+      year: yearFirstMatch[1],
+      month: yearFirstMatch[2],
+      day: yearFirstMatch[3],
+      clock: yearFirstMatch[4],
     }) ??
     matchCtimeDate(text);
-  if (!parts) return undefined;
-  const names = getDateNames();
-  const month = names.months.get(parts.month?.toLowerCase() ?? '');
+  if (!dateParts) return undefined;
+  const monthsAndWeekdays = getDateNames();
+  const month = monthsAndWeekdays.months.get(dateParts.month?.toLowerCase() ?? '');
   if (month === undefined) return undefined;
-  if (parts.weekday !== undefined && !names.weekdays.has(parts.weekday.toLowerCase())) return undefined;
-  const year = parts.year?.length === 2 ? 2000 + Number(parts.year) : Number(parts.year);
-  return createUnambiguousDate(toDayStart(year, month, Number(parts.day)), parts.clock);
+  if (dateParts.weekday !== undefined && !monthsAndWeekdays.weekdays.has(dateParts.weekday.toLowerCase()))
+    return undefined;
+  const year = dateParts.year?.length === 2 ? 2000 + Number(dateParts.year) : Number(dateParts.year);
+  return createUnambiguousDate(toDayStart(year, month, Number(dateParts.day)), dateParts.clock);
 }
 
 /** Matches dates such as `Sun Jan 05 12:00:00 2025`, which the C function `ctime` and the Unix command `date` write. */
@@ -152,9 +154,9 @@ function matchCtimeDate(text: string) {
 function parseUnixTime(text: string): ParsedDate | undefined {
   if (!/^\d{10,16}(?:\.\d{1,9})?$/.test(text)) return undefined;
   for (const msPerUnit of [1000, 1, 0.001]) {
-    const time = Math.floor(Number(text) * msPerUnit);
-    if (time >= minUnixTime && time < maxTime)
-      return { style: '', dayStartByOrder: new Map([['ymd', time]]), timeOfDayMs: 0 };
+    const unixTimeMs = Math.floor(Number(text) * msPerUnit);
+    if (unixTimeMs >= minUnixTime && unixTimeMs < maxTime)
+      return { style: '', dayStartByOrder: new Map([['ymd', unixTimeMs]]), timeOfDayMs: 0 };
   }
   return undefined;
 }
@@ -168,8 +170,8 @@ function parseCompactDate(text: string): ParsedDate | undefined {
 function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   const text = String(value).trim().replace(/\s+/g, ' ');
   if (text.length > 100) return undefined;
-  const [, year, month, day, clock] = eastAsianPattern.exec(text) ?? [];
-  if (year !== undefined) return createUnambiguousDate(toDayStart(Number(year), Number(month), Number(day)), clock);
+  const [, year, month, day, clockText] = eastAsianPattern.exec(text) ?? [];
+  if (year !== undefined) return createUnambiguousDate(toDayStart(Number(year), Number(month), Number(day)), clockText);
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
@@ -182,18 +184,18 @@ interface StyleObservations {
   /** A date that means different days in different orders. */
   ambiguousDate?: string;
   /** A date that is not valid in any of the orders that earlier dates allow. */
-  contradiction?: string;
+  contradictoryDate?: string;
 }
 
 /** Parses the dates of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
 export class DateColumn {
-  readonly #name: string;
+  readonly #columnName: string;
   readonly #now: number;
   readonly #observationsByStyle = new Map<string, StyleObservations>();
 
   /** @param now the time of the import in Unix milliseconds, which limits plausible two-digit years */
-  constructor(name: string, now: number) {
-    this.#name = name;
+  constructor(columnName: string, now: number) {
+    this.#columnName = columnName;
     this.#now = now;
   }
 
@@ -203,10 +205,10 @@ export class DateColumn {
     if (!date || date.style === '') return;
     const { style, dayStartByOrder } = date;
     const text = String(value).trim();
-    const earlier = this.#observationsByStyle.get(style);
-    const orders = [...dayStartByOrder.keys()].filter((order) => earlier?.orders.includes(order) ?? true);
-    const observations = earlier ?? { orders, example: text };
-    if (orders.length === 0) observations.contradiction ??= text;
+    const earlierObservations = this.#observationsByStyle.get(style);
+    const orders = [...dayStartByOrder.keys()].filter((order) => earlierObservations?.orders.includes(order) ?? true);
+    const observations = earlierObservations ?? { orders, example: text };
+    if (orders.length === 0) observations.contradictoryDate ??= text;
     else {
       // A date that excludes an order is the best example for an error message.
       if (orders.length < observations.orders.length) observations.example = text;
@@ -221,17 +223,17 @@ export class DateColumn {
    * @throws Error that lists the possible days if the order cannot be determined from the column
    */
   decide(): void {
-    for (const { orders, example, ambiguousDate, contradiction } of this.#observationsByStyle.values()) {
-      const start = `the column ${quoteValue(this.#name)} has days such as`;
-      if (contradiction !== undefined)
+    for (const { orders, example, ambiguousDate, contradictoryDate } of this.#observationsByStyle.values()) {
+      const messageStart = `the column ${quoteValue(this.#columnName)} has days such as`;
+      if (contradictoryDate !== undefined)
         throw new Error(
-          `${start} ${example} and ${contradiction}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
+          `${messageStart} ${example} and ${contradictoryDate}, which are not written in the same order; write them as 2026-01-31 and import the file again`,
         );
       if (orders.length < 2 || ambiguousDate === undefined) continue;
       const dayStartByOrder = parseDateText(ambiguousDate, this.#now)?.dayStartByOrder;
       const possibleDays = orders.flatMap((order) => dayStartByOrder?.get(order) ?? []).map(formatLongDay);
       throw new Error(
-        `${start} ${ambiguousDate}, which may be ${[...new Set(possibleDays)].join(' or ')}; write them as 2026-01-31 and import the file again`,
+        `${messageStart} ${ambiguousDate}, which may be ${[...new Set(possibleDays)].join(' or ')}; write them as 2026-01-31 and import the file again`,
       );
     }
   }
@@ -240,7 +242,7 @@ export class DateColumn {
    * Returns a date of the column in ISO 8601.
    * @throws Error that quotes the value if it is not a date
    */
-  parse(value: unknown, label = this.#name): string {
+  parse(value: unknown, label = this.#columnName): string {
     const date = parseDateText(value, this.#now);
     const order =
       date && (this.#observationsByStyle.get(date.style)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
@@ -272,11 +274,11 @@ function getDateNames() {
   const months = new Map<string, number>([['sept', 9]]);
   const weekdays = new Set<string>();
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'da', 'nb', 'cs', 'tr', 'ru']) {
-    for (const length of ['long', 'short'] as const) {
+    for (const nameLength of ['long', 'short'] as const) {
       // Some languages inflect the month name in a date, e.g. Polish `stycznia`.
-      const dateFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: length, timeZone: 'UTC' });
-      const monthFormat = new Intl.DateTimeFormat(language, { month: length, timeZone: 'UTC' });
-      const weekdayFormat = new Intl.DateTimeFormat(language, { weekday: length, timeZone: 'UTC' });
+      const dateFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: nameLength, timeZone: 'UTC' });
+      const monthFormat = new Intl.DateTimeFormat(language, { month: nameLength, timeZone: 'UTC' });
+      const weekdayFormat = new Intl.DateTimeFormat(language, { weekday: nameLength, timeZone: 'UTC' });
       for (let monthIndex = 0; monthIndex < 12; monthIndex++) {
         const date = new Date(Date.UTC(2026, monthIndex, 1 + monthIndex));
         const nameInDate = dateFormat.formatToParts(date).find(({ type }) => type === 'month')?.value ?? '';

@@ -56,7 +56,7 @@ export function parseJson(text: string): unknown {
 class InvalidLiteralError extends Error {}
 
 /** Words that are constants in one of the supported languages. */
-const constants = new Map<string, unknown>(
+const constantByWord = new Map<string, unknown>(
   Object.entries({
     ...{ true: true, True: true, TRUE: true, false: false, False: false, FALSE: false },
     ...{ null: null, None: null, NULL: null, NaN: null, nan: null, NaT: null, NA: null, undefined: null },
@@ -64,7 +64,16 @@ const constants = new Map<string, unknown>(
   }),
 );
 
-const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', a: '\x07', '0': '\0' };
+const escapedCharacters: Record<string, string> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  a: '\x07',
+  '0': '\0',
+};
 
 const openingBrackets = '[{(';
 
@@ -84,7 +93,7 @@ class LiteralParser {
    */
   parse(): unknown {
     const value = this.#parseValue(0);
-    this.#skipSpace();
+    this.#skipWhitespace();
     if (this.#position < this.#text.length) throw new InvalidLiteralError();
     return value;
   }
@@ -97,13 +106,13 @@ class LiteralParser {
     return match;
   }
 
-  #skipSpace(): void {
+  #skipWhitespace(): void {
     this.#match(spacePattern);
   }
 
   /** Skips a character if it is the next one. Returns true if it was skipped. */
   #skipCharacter(character: string): boolean {
-    this.#skipSpace();
+    this.#skipWhitespace();
     if (this.#text[this.#position] !== character) return false;
     this.#position++;
     return true;
@@ -116,19 +125,19 @@ class LiteralParser {
     if (this.#skipCharacter('{')) return this.#parseObjectOrSet(depth);
     const quote = this.#match(openingQuotePattern)?.[1];
     if (quote !== undefined) return this.#parseString(quote);
-    const [number] = this.#match(numberPattern) ?? [];
+    const [numberText] = this.#match(numberPattern) ?? [];
     // Keep an integer that JavaScript cannot represent exactly, e.g. a long id, as text.
-    if (number !== undefined) {
-      const value = Number(number.replaceAll('_', ''));
-      return /^-?\d+$/.test(number) && !Number.isSafeInteger(value) ? number : value;
+    if (numberText !== undefined) {
+      const value = Number(numberText.replaceAll('_', ''));
+      return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(value) ? numberText : value;
     }
     if (this.#match(negativeInfinityPattern)) return null;
-    const [name] = this.#match(namePattern) ?? [];
-    if (name !== undefined && this.#skipCharacter('(')) return this.#parseCall(name, depth);
-    if (name !== undefined && constants.has(name)) return constants.get(name);
+    const [identifier] = this.#match(namePattern) ?? [];
+    if (identifier !== undefined && this.#skipCharacter('(')) return this.#parseCall(identifier, depth);
+    if (identifier !== undefined && constantByWord.has(identifier)) return constantByWord.get(identifier);
     if (!this.#allowsBareWords) throw new InvalidLiteralError();
-    const [remainder = ''] = this.#match(bareWordPattern) ?? [];
-    const word = `${name ?? ''}${remainder}`.trim();
+    const [wordEnd = ''] = this.#match(bareWordPattern) ?? [];
+    const word = `${identifier ?? ''}${wordEnd}`.trim();
     if (word === '') throw new InvalidLiteralError();
     return word;
   }
@@ -184,22 +193,22 @@ class LiteralParser {
     const callArguments = this.#parseItems(')', depth);
     if (!/^(?:datetime\.)?date(?:time)?$/.test(name))
       return name === 'c' || name === 'list' ? callArguments : (callArguments[0] ?? null);
-    const [year, month = 1, day = 1, ...time] = callArguments.filter((argument) => typeof argument === 'number');
+    const [year, month = 1, day = 1, ...timeOfDay] = callArguments.filter((argument) => typeof argument === 'number');
     if (year === undefined) throw new InvalidLiteralError();
-    const date = new Date(Date.UTC(year, month - 1, day, ...time.slice(0, 3)));
+    const date = new Date(Date.UTC(year, month - 1, day, ...timeOfDay.slice(0, 3)));
     if (Number.isNaN(date.getTime())) throw new InvalidLiteralError();
     return date.toISOString();
   }
 
   #parseString(quote: string): string {
-    const unescapedText = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
-    const parts: string[] = [];
+    const unescapedPattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
+    const stringParts: string[] = [];
     for (;;) {
-      parts.push(this.#match(unescapedText)?.[0] ?? '');
+      stringParts.push(this.#match(unescapedPattern)?.[0] ?? '');
       const character = this.#text[this.#position++];
-      if (character === quote) return parts.join('');
+      if (character === quote) return stringParts.join('');
       if (character !== '\\') throw new InvalidLiteralError();
-      parts.push(this.#parseEscape());
+      stringParts.push(this.#parseEscape());
     }
   }
 
@@ -211,7 +220,7 @@ class LiteralParser {
     if (character === undefined) throw new InvalidLiteralError();
     if (character === '\n') return '';
     // Python keeps the backslash of an unknown escape sequence.
-    return escapes[character] ?? (/[\\'"/]/.test(character) ? character : `\\${character}`);
+    return escapedCharacters[character] ?? (/[\\'"/]/.test(character) ? character : `\\${character}`);
   }
 }
 

@@ -18,17 +18,17 @@ export const convertHtmlToText = (html: string): string =>
 /** Removes the elements whose text a browser never shows. An element without an end tag ends with the text. */
 function removeHiddenElements(html: string): string {
   let visibleHtml = '';
-  let visibleFrom = 0;
+  let visibleStart = 0;
   let openElement: string | undefined;
   for (const { 0: tag, 1: slash, 2: name = '', index } of html.matchAll(/<(\/?)(script|style)\b[^<>]*>/gi)) {
     const element = name.toLowerCase();
     if (openElement === undefined && slash === '') {
-      visibleHtml += html.slice(visibleFrom, index);
+      visibleHtml += html.slice(visibleStart, index);
       openElement = element;
     } else if (openElement === element && slash === '/') {
-      visibleFrom = index + tag.length;
+      visibleStart = index + tag.length;
       openElement = undefined;
     }
   }
-  return openElement === undefined ? visibleHtml + html.slice(visibleFrom) : visibleHtml;
+  return openElement === undefined ? visibleHtml + html.slice(visibleStart) : visibleHtml;
 }

@@ -28,15 +28,15 @@ const numberPattern = new RegExp(
   `^(?:${currency}\\s?)?(\\d[\\d.,'’\\u00b4_\\s]{0,60}|[.,]\\d{1,30})(${suffix})?(?:\\s?${currency})?$`,
   'u',
 );
-const multipliers: Record<string, number> = { k: 1e3, tsd: 1e3, m: 1e6, mn: 1e6, mio: 1e6, b: 1e9, bn: 1e9 };
+const multiplierBySuffix: Record<string, number> = { k: 1e3, tsd: 1e3, m: 1e6, mn: 1e6, mio: 1e6, b: 1e9, bn: 1e9 };
 const scientificPattern = /^\d(?:[.,]\d{1,20})?e[+-]?\d{1,2}$/i;
 
-function splitNumber(text: string): NumberText | undefined {
-  const trimmed = text.trim().replace(/^\+(?=\d)/, '');
-  if (trimmed.length > 80) return undefined;
-  const [, digits, suffix] = numberPattern.exec(trimmed) ?? [];
+function splitNumberText(text: string): NumberText | undefined {
+  const trimmedText = text.trim().replace(/^\+(?=\d)/, '');
+  if (trimmedText.length > 80) return undefined;
+  const [, digits, suffix] = numberPattern.exec(trimmedText) ?? [];
   if (digits === undefined) return undefined;
-  const multiplier = suffix === undefined ? 1 : multipliers[suffix.toLowerCase().replace('.', '')];
+  const multiplier = suffix === undefined ? 1 : multiplierBySuffix[suffix.toLowerCase().replace('.', '')];
   return { digits: digits.trim(), multiplier: multiplier ?? 1 };
 }
 
@@ -50,11 +50,11 @@ const groupedDigits: Record<DecimalSeparator, RegExp> = {
 const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
 /** Returns the value of a number. Returns undefined if the number cannot have this decimal separator. */
-function toNumber(separator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
+function toNumber(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
   // The zero in `0.123` or `0,123` cannot be a group of its own.
-  const isGrouped = groupedDigits[separator].test(digits) && !/^0[.,]/.test(digits);
-  if (!ungroupedDigits[separator].test(digits) && !isGrouped) return undefined;
-  const normalizedDigits = digits.replace(separator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
+  const isGrouped = groupedDigits[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
+  if (!ungroupedDigits[decimalSeparator].test(digits) && !isGrouped) return undefined;
+  const normalizedDigits = digits.replace(decimalSeparator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
   const value = Number(normalizedDigits) * multiplier;
   return Number.isFinite(value) ? roundBinaryError(value) : undefined;
 }
@@ -64,7 +64,7 @@ const roundBinaryError = (value: number): number => Number(value.toPrecision(15)
 
 /** Parses the numbers of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
 export class NumberColumn {
-  readonly #name: string;
+  readonly #columnName: string;
   readonly #isCount: boolean;
   /** The decimal separators that are possible for all observed values. */
   #separators: DecimalSeparator[] = ['.', ','];
@@ -73,31 +73,31 @@ export class NumberColumn {
   /** The value that excluded one of the separators. */
   #decisiveValue: string | undefined;
   /** A value that is not possible with the separator that earlier values require. */
-  #contradiction: string | undefined;
+  #contradictoryValue: string | undefined;
   #hasAmbiguousPoint = false;
 
-  constructor(name: string, { isCount = false }: NumberOptions = {}) {
-    this.#name = name;
+  constructor(columnName: string, { isCount = false }: NumberOptions = {}) {
+    this.#columnName = columnName;
     this.#isCount = isCount;
   }
 
   /** Remembers which decimal separators are possible for a value of the column. */
   observe(text: string): void {
-    const number = splitNumber(text);
-    if (number === undefined || scientificPattern.test(text.trim())) return;
+    const numberText = splitNumberText(text);
+    if (numberText === undefined || scientificPattern.test(text.trim())) return;
     const valueBySeparator = new Map(
       (['.', ','] as const).flatMap((separator) => {
-        const value = toNumber(separator, number);
+        const value = toNumber(separator, numberText);
         return value === undefined || (this.#isCount && !Number.isInteger(value)) ? [] : [[separator, value] as const];
       }),
     );
     if (valueBySeparator.size === 0) return;
     if (valueBySeparator.size === 2 && valueBySeparator.get('.') !== valueBySeparator.get(',')) {
-      this.#ambiguousNumber ??= number;
-      if (number.digits.includes('.')) this.#hasAmbiguousPoint = true;
+      this.#ambiguousNumber ??= numberText;
+      if (numberText.digits.includes('.')) this.#hasAmbiguousPoint = true;
     }
     const separators = this.#separators.filter((separator) => valueBySeparator.has(separator));
-    if (separators.length === 0) this.#contradiction ??= text.trim();
+    if (separators.length === 0) this.#contradictoryValue ??= text.trim();
     else if (separators.length < this.#separators.length) this.#decisiveValue ??= text.trim();
     if (separators.length > 0) this.#separators = separators;
   }
@@ -107,10 +107,10 @@ export class NumberColumn {
    * @throws Error that lists both meanings of an ambiguous number if the separator cannot be determined from the column
    */
   decide(): void {
-    const start = `the column ${quoteValue(this.#name)} has numbers such as`;
-    if (this.#contradiction !== undefined)
+    const messageStart = `the column ${quoteValue(this.#columnName)} has numbers such as`;
+    if (this.#contradictoryValue !== undefined)
       throw new Error(
-        `${start} ${this.#decisiveValue} and ${this.#contradiction}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
+        `${messageStart} ${this.#decisiveValue} and ${this.#contradictoryValue}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
     if (this.#separators.length < 2 || this.#ambiguousNumber === undefined) return;
     // Read `1,234` as 1234. Programs do not write a comma before three decimals, and people write amounts of money with
@@ -122,7 +122,7 @@ export class NumberColumn {
         toNumber(separator, ambiguousNumber),
       );
       throw new Error(
-        `${start} ${ambiguousNumber.digits}, which may be ${valueWithPoint} or ${valueWithComma}; write them without thousands separators and import the file again`,
+        `${messageStart} ${ambiguousNumber.digits}, which may be ${valueWithPoint} or ${valueWithComma}; write them without thousands separators and import the file again`,
       );
     }
   }
@@ -131,7 +131,7 @@ export class NumberColumn {
    * Returns the value of a number.
    * @throws Error that quotes the value if it is not a number of at least 0
    */
-  parse(value: unknown, label = this.#name): number {
+  parse(value: unknown, label = this.#columnName): number {
     const number = typeof value === 'number' ? value : this.#parseText(String(value));
     if (number !== undefined && number < 0) throw new Error(`${label}: ${quoteNumber(value)} is below 0`);
     if (number === undefined || !Number.isFinite(number) || (this.#isCount && !Number.isInteger(number)))
@@ -142,12 +142,12 @@ export class NumberColumn {
   }
 
   #parseText(text: string): number | undefined {
-    const trimmed = text.trim();
+    const trimmedText = text.trim();
     // The exact value does not matter, because `parse` rejects all negative numbers.
-    if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmed)) return -1;
-    if (scientificPattern.test(trimmed)) return Number(trimmed.replace(',', '.'));
-    const number = splitNumber(trimmed);
-    return number && toNumber(this.#separators[0] ?? '.', number);
+    if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
+    if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
+    const numberText = splitNumberText(trimmedText);
+    return numberText && toNumber(this.#separators[0] ?? '.', numberText);
   }
 }
 
@@ -163,7 +163,8 @@ const quoteNumber = (value: unknown): string => quoteValue(typeof value === 'num
  */
 export function parseShare(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  const [, number, percent] = /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(value)) ?? [];
-  if (number === undefined) return undefined;
-  return percent ? roundBinaryError(Number(number) / 100) : Number(number);
+  const [, numberText, percentSign] =
+    /^\s*(\d{1,20}(?:\.\d{0,30})?(?:e-?\d{1,3})?)\s?(%)?\s*$/i.exec(String(value)) ?? [];
+  if (numberText === undefined) return undefined;
+  return percentSign ? roundBinaryError(Number(numberText) / 100) : Number(numberText);
 }

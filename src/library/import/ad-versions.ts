@@ -18,23 +18,23 @@ const maxEarlierValues = 20;
 const maxValueLength = 10_000;
 
 /** Returns true if the imported version of an ad is older than the stored one, i.e. was last seen before it. */
-export function isOlderReading(ad: JsonObject, storedAd: JsonObject): boolean {
-  const [seenAt, storedSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
-  return seenAt !== undefined && storedSeenAt !== undefined && seenAt < storedSeenAt;
+export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
+  const [lastSeenAt, storedLastSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
+  return lastSeenAt !== undefined && storedLastSeenAt !== undefined && lastSeenAt < storedLastSeenAt;
 }
 
 /** Adds the fields that are missing in the newer version of an ad from the older version. */
-export function fillMissingFields(newer: JsonObject, older: JsonObject): JsonObject {
-  const missingFields = Object.entries(older).filter(([name]) => !hasValue(newer, name));
-  return missingFields.length > 0 ? { ...newer, ...Object.fromEntries(missingFields) } : newer;
+export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): JsonObject {
+  const missingFields = Object.entries(olderAd).filter(([name]) => !hasValue(newerAd, name));
+  return missingFields.length > 0 ? { ...newerAd, ...Object.fromEntries(missingFields) } : newerAd;
 }
 
 /**
  * Returns true if an ad has a value for a field. `null` counts as a value: an `endDate` of null means that the ad is
  * running.
  */
-function hasValue(ad: JsonObject, name: string): boolean {
-  const value = ad[name];
+function hasValue(ad: JsonObject, fieldName: string): boolean {
+  const value = ad[fieldName];
   if (value === undefined || value === '') return false;
   return typeof value !== 'object' || value === null || Object.keys(value).length > 0;
 }
@@ -44,21 +44,21 @@ function hasValue(ad: JsonObject, name: string): boolean {
  * for each changed field, the newest first. Returns the same object if there is no history.
  * @param ad the newer version, or the combination of both versions
  */
-export function addHistory(ad: JsonObject, older: JsonObject, now: number): JsonObject {
+export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): JsonObject {
   // Keep a history that comes from the source itself, e.g. from an export of this server.
-  if (ad.changes !== undefined && ad.changes !== older.changes) return ad;
-  const changes: Record<string, unknown> = { ...(isObject(older.changes) ? older.changes : {}) };
-  const [content, olderContent] = [extractContent(ad), extractContent(older)];
-  for (const field of Object.keys(content) as (keyof typeof content)[]) {
-    if (content[field] === olderContent[field]) continue;
-    const value = older[field] ?? null;
-    const entry: EarlierValue = {
-      value: JSON.stringify(value).length <= maxValueLength ? value : null,
-      ...(typeof older.lastSeenAt === 'string' && { lastSeenAt: older.lastSeenAt }),
+  if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
+  const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
+  const [newerContent, olderContent] = [extractContent(ad), extractContent(olderAd)];
+  for (const field of Object.keys(newerContent) as (keyof typeof newerContent)[]) {
+    if (newerContent[field] === olderContent[field]) continue;
+    const olderValue = olderAd[field] ?? null;
+    const replacedValue: EarlierValue = {
+      value: JSON.stringify(olderValue).length <= maxValueLength ? olderValue : null,
+      ...(typeof olderAd.lastSeenAt === 'string' && { lastSeenAt: olderAd.lastSeenAt }),
       replacedAt: new Date(now).toISOString(),
     };
     const earlierValues = Array.isArray(changes[field]) ? changes[field] : [];
-    changes[field] = [entry, ...earlierValues].slice(0, maxEarlierValues);
+    changes[field] = [replacedValue, ...earlierValues].slice(0, maxEarlierValues);
   }
   return Object.keys(changes).length > 0 ? { ...ad, changes } : ad;
 }
