@@ -15,7 +15,7 @@ import {
 } from '../../mcp/protocol.ts';
 import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
-import type { Catalog } from '../../mcp/served.ts';
+import type { Catalog, Session } from '../../mcp/served.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpCall {
@@ -53,8 +53,15 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
       const { credentials, responseSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
-      const session = { sentOf: () => responseSent, linkOrigin, userAgent, output, servesOneRequest: true as const };
-      return bindV2(catalog, { ...session, ...credentials });
+      const session: Session = {
+        ...credentials,
+        waitUntilSent: () => responseSent,
+        linkOrigin,
+        userAgent,
+        output,
+        servesOneRequest: true,
+      };
+      return bindV2(catalog, session);
     },
     { legacy: 'reject', onerror },
   );
