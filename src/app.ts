@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { resolve as absolute } from 'node:path';
 import about from '../package.json' with { type: 'json' };
-import type { Call, Connection } from './api/call.ts';
+import type { ApiCall, Connection } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
 import type { Fetch } from './api/http.ts';
@@ -13,8 +13,8 @@ import type { Meter } from './credits/meter.ts';
 import { keyMasker } from './logging/key-masking.ts';
 import { escapeControlCharacters, type Log, logCalls, type OnCall } from './logging/log.ts';
 import type { OpenCalls } from './mcp/caller-context.ts';
+import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
-import { type Catalog, createCatalog } from './mcp/served.ts';
 import type { Resolve, ServedPictures } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
@@ -153,10 +153,10 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
-  const { createHttpService, undiciFetch } = await import('./api/http.ts');
+  const { createHttpService, createUndiciFetch: undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
-  const { openAnswers } = await import('./cache/answers.ts');
+  const { openCallCache: openAnswers } = await import('./cache/call-cache.ts');
   const { recordAcceptedKeys } = await import('./cache/accepted-keys.ts');
   const { createSingleUserKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
@@ -180,7 +180,7 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
     },
     warn: log.warn,
   });
-  const { ledger, windows } = state;
+  const { ledger, usageWindows: windows } = state;
   const { keys: accepted = createSingleUserKeys() } = options;
   const keys: AcceptedKeys = {
     ...accepted,
@@ -193,7 +193,7 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
     },
   };
   const openLedger = () => createMemoryLedger({ now: elapsed });
-  const onLost = (call: Call) => void logLostCall(log, meter, call);
+  const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
     // The response is added later, when the store is reachable again. The log already mentions that the store is
     // unreachable.
@@ -203,18 +203,18 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const network = undiciFetch();
   const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
-  const { datasets, answers: cache } = state;
-  const storedAnswers = { datasets, cache, isCached: cacheSeconds > 0, keys };
+  const { datasets, responseCache } = state;
+  const cacheOptions = { datasets, responseCache, isEnabled: cacheSeconds > 0, acceptedKeys: keys };
   const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
 
-  // Every API call passes through the cache (`answers`), then the credit meter, then HTTP. If no base URL is
+  // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. If no base URL is
   // configured, the API client rejects the call before it reaches the cache.
   const http = recordAcceptedKeys(
-    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker }),
+    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker: keyMasker }),
     keys,
   );
   const meter = openMeter(http, spending);
-  const answers = openAnswers(meter, { ...storedAnswers, ...bounds, now, onLost, onError });
+  const answers = openAnswers(meter, { ...cacheOptions, ...bounds, now, onLost, onError });
   const createCallerApi = createApi(answers.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
@@ -243,8 +243,8 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   };
 }
 
-async function logLostCall(log: Log, meter: Meter, { request, owner }: Call): Promise<void> {
-  if (!request.operation.gated) return;
+async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall): Promise<void> {
+  if (!request.operation.requiresCredits) return;
   const { computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
   const bounds = computeRequestBounds(await meter.prices(owner.tenantId), request);
   const fields = {
@@ -298,7 +298,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
 /** Returns a catalog that rejects every call with the problems of the settings. */
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
-  const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
+  const error = new AdLibraryError({ kind: 'no_api_key', hasInvalidSettings: true, problem, wasSent: false });
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
@@ -380,7 +380,7 @@ export const toolNames = publicTools.map(({ name }) => name);
 function selectTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
   const enabledTools = publicTools
     .filter((tool) => names?.includes(tool.name) ?? true)
-    .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
+    .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].changesData));
   const listedTools = enabledTools.some((tool) => tool.showsBoard)
     ? [...enabledTools, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]
     : enabledTools;

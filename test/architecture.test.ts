@@ -192,7 +192,7 @@ test('listing tools loads neither the tool implementations nor the storage code'
       loadStatically(relative(root, resolve(root, dirname(file), name)));
   };
   loadStatically('src/cli/run.ts');
-  expect(loaded).toContain('src/mcp/served.ts');
+  expect(loaded).toContain('src/mcp/catalog.ts');
   const lazyPlaces =
     'src/tools/tool.ts src/tools/catalog.ts src/api/http.ts src/cache/ src/storage/ src/library/'.split(' ');
   expect([...loaded].filter((file) => lazyPlaces.some((place) => file.startsWith(place)))).toEqual([]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import hostResults from '../../bench/hosts/results.json' with { type: 'json' };
 import { formatResults, type HostResult } from '../../bench/hosts/results.ts';
-import { isGated } from '../../src/api/operations.ts';
+import { canCostCredits } from '../../src/api/operations.ts';
 import { type SettingName, settings } from '../../src/config/settings.ts';
 import { hosts } from '../../src/mcp/hosts.ts';
 import { tools } from '../../src/tools/catalog.ts';
@@ -33,7 +33,7 @@ export const insertFullTools = (page: string): string =>
     ]),
   );
 
-const formatCost = (tool: Tool): string => (isGated(tool) ? 'credits' : 'nothing');
+const formatCost = (tool: Tool): string => (canCostCredits(tool) ? 'credits' : 'nothing');
 
 function formatHints({ annotations }: Tool): string {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;

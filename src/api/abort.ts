@@ -40,10 +40,10 @@ export const createTimeoutError = (): DOMException => new DOMException('Time is 
  * `network` otherwise.
  * @param wasSent false if the request certainly never left this process
  */
-export function abortedError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
+export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
   const isTimeout = reason instanceof DOMException && reason.name === 'TimeoutError';
   const problem = isTimeout ? undefined : 'The call was cancelled.';
-  return new AdLibraryError({ kind: isTimeout ? 'timeout' : 'network', problem, ...(!wasSent && { sent: wasSent }) });
+  return new AdLibraryError({ kind: isTimeout ? 'timeout' : 'network', problem, ...(!wasSent && { wasSent }) });
 }
 
 /**
@@ -51,22 +51,22 @@ export function abortedError({ reason }: AbortSignal, wasSent: boolean): AdLibra
  * the error is not an `AdLibraryError`, and the signal has not aborted.
  */
 export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
-  error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+  error instanceof AdLibraryError ? error : signal.aborted ? createAbortError(signal, true) : undefined;
 
 /**
  * Runs `work` with a deadline.
- * @param options `work` is aborted when one of the `signals` aborts, or with a `TimeoutError` after `ms` milliseconds
+ * @param options `work` is aborted when one of the `signals` aborts, or with a `TimeoutError` after `timeoutMs` milliseconds
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(
-  { signals, ms }: { signals: readonly AbortSignal[]; ms: number },
+  { signals, ms: timeoutMs }: { signals: readonly AbortSignal[]; ms: number },
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
   // Remove the limit on listeners. `work` may add many of them, and Node warns of a memory leak at more than ten.
   setMaxListeners(0, controller.signal);
   const removeListeners = abortWithSignals(controller, signals);
-  const timer = setTimeout(() => controller.abort(createTimeoutError()), ms);
+  const timer = setTimeout(() => controller.abort(createTimeoutError()), timeoutMs);
   try {
     return await work(controller.signal);
   } finally {

@@ -37,16 +37,16 @@ export interface CacheOptions {
   /** Sends the request even if its response is cached. */
   fresh?: boolean | undefined;
   /** Does not cache the response, because the calling code stores the content elsewhere. */
-  uncached?: boolean | undefined;
+  skipsCaching?: boolean | undefined;
   /** For `getAd`: accepts an ad that an earlier search or list returned, instead of requesting it again. */
-  seen?: boolean | undefined;
+  acceptsListedAd?: boolean | undefined;
   /** Never sends a paid request. Throws `PaymentNeeded` if the response is not stored. */
   storedOnly?: boolean | undefined;
   /**
    * Called when the request is sent. The request continues even if the caller disconnects. It counts as finished when
    * the returned promise has resolved.
    */
-  onSending?: ((sending: Promise<Answer>) => Promise<unknown>) | undefined;
+  onSending?: ((sending: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
 
 /** A credit limit for all API calls of one tool call. The credit meter creates it and tracks the remaining credits. */
@@ -57,9 +57,9 @@ export interface CreditLimit {
 /** The state of a call in progress. The credit meter and the HTTP client update it, and the cache reads it. */
 export interface CallProgress {
   /** True once the request has left this process. From then on, the service may perform and charge it. */
-  sent: boolean;
+  isSent: boolean;
   /** True if the service may have performed an earlier attempt of this call. */
-  mayBeDone?: boolean;
+  mayBePerformed?: boolean;
   /**
    * True if the call costs credits, according to the API document or because the service has charged for this operation
    * before.
@@ -73,7 +73,7 @@ export interface CallProgress {
  * An API call. It passes from a tool through the cache, the credit meter and the HTTP client. Each of them uses only
  * some of the fields.
  */
-export interface Call {
+export interface ApiCall {
   /** Used by the HTTP client: the request to send. */
   request: ServiceRequest;
   owner: CallOwner;
@@ -115,7 +115,7 @@ export interface Receipt {
 }
 
 /** A response of the API. It may come from the cache. */
-export interface Answer {
+export interface ServiceResponse {
   /** The response body after validation with the operation's schema. */
   value: unknown;
   /** The response body as received. Needed for views that show every field. */
@@ -149,7 +149,7 @@ export class PaymentNeeded extends Error {
 }
 
 /** Returns a copy of the response whose receipt shows that no request was sent and nothing was charged. */
-export const replay = (answer: Answer, age?: number): Answer => {
+export const markAsCached = (answer: ServiceResponse, age?: number): ServiceResponse => {
   const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
@@ -158,7 +158,7 @@ export const replay = (answer: Answer, age?: number): Answer => {
  * Sends an API call and returns its response. The cache, the credit meter and the HTTP client all implement this type,
  * so each one can call the next.
  */
-export type Send = (call: Call) => Promise<Answer>;
+export type SendCall = (call: ApiCall) => Promise<ServiceResponse>;
 
 /** Returns a text that identifies a request. The order of the arguments does not matter. */
 export const createFingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
@@ -171,7 +171,7 @@ export function requestWithoutArguments(operation: Operation): ServiceRequest {
 }
 
 /** Identifies a response in the cache of one API key. */
-export interface AnswerName {
+export interface ResponseName {
   fingerprint: string;
   /**
    * All cached responses of a group are deleted together, e.g. all pages of a collection after the collection has
@@ -181,11 +181,11 @@ export interface AnswerName {
 }
 
 /** Returns the cache group of all responses that list the items of a collection. */
-export const getItemsGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
+export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
   `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
 /** Returns the name under which the response to a request is cached. */
-export const getAnswerName = (request: ServiceRequest): AnswerName => ({
+export const getResponseName = (request: ServiceRequest): ResponseName => ({
   fingerprint: request.fingerprint,
-  group: request.operation.name === 'listCollectionItems' ? getItemsGroup(request) : undefined,
+  group: request.operation.name === 'listCollectionItems' ? getCollectionCacheGroup(request) : undefined,
 });

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { toAdLibraryError } from './abort.ts';
 import {
-  type Answer,
+  type ApiCall,
   type CacheOptions,
-  type Call,
   type CallOwner,
   createFingerprint,
   type Receipt,
-  type Send,
+  type SendCall,
   type ServiceRequest,
+  type ServiceResponse,
 } from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
@@ -21,17 +21,17 @@ import {
   Identity,
   ItemType,
   lenient,
-  UsageLimitAnswer,
+  ParsedUsageLimit,
 } from './schemas.ts';
 
 /** The arguments of an operation, and options for the cache and the credit meter. */
 type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
   CacheOptions &
-  Pick<Call, 'creditLimit'>;
+  Pick<ApiCall, 'creditLimit'>;
 
 /** A response whose `value` has the type that the operation returns. */
-export interface ApiAnswer<Name extends OperationName> extends Answer {
-  value: AnswerOf<Name>;
+export interface ApiResponse<Name extends OperationName> extends ServiceResponse {
+  value: ResponseOf<Name>;
 }
 
 /** Maximum number of items on one page of results. The API document allows up to 100 items, so this leaves a margin. */
@@ -48,76 +48,76 @@ const createListSchema = <Item extends z.ZodType>(item: Item, max = maxPageItems
  * The only field that every ad must have. Views read all other fields from the raw response body and check them there.
  * Checking all fields here would take longer than parsing the JSON.
  */
-export const AdAnswer = z.object({ id: z.string() });
-const PageAnswer = z.object({ pageId: z.string() });
+export const ParsedAd = z.object({ id: z.string() });
+const ParsedPage = z.object({ pageId: z.string() });
 
-const AccountAnswer = lenient(Account, ['userId']);
+const ParsedAccount = lenient(Account, ['userId']);
 
-const CreditStatusAnswer = lenient(CreditStatus.extend({ usageLimit: UsageLimitAnswer }), ['billingUserId']);
+const ParsedCreditStatus = lenient(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']);
 /** The credit status as parsed from a response. */
-export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
+export type ParsedCreditStatus = z.infer<typeof ParsedCreditStatus>;
 
-const user = lenient(Identity.shape.user, []);
-const apiKey = lenient(Identity.shape.apiKey, []);
-const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticated']);
+const lenientUser = lenient(Identity.shape.user, []);
+const lenientApiKey = lenient(Identity.shape.apiKey, []);
+const ParsedIdentity = lenient(Identity.extend({ user: lenientUser, apiKey: lenientApiKey }), ['authenticated']);
 
-const CollectionAnswer = lenient(Collection, ['id']);
+const ParsedCollection = lenient(Collection, ['id']);
 
 /** The paging fields of a list. If `hasMore` is missing, the presence of a cursor means that there are more items. */
-const paging = {
+const pagingFields = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
   totalHits: z.number().optional().catch(undefined),
 };
-const withHasMore = <Answer extends { cursor: string | null; hasMore?: boolean | undefined }>(answer: Answer) => ({
+const addHasMore = <Answer extends { cursor: string | null; hasMore?: boolean | undefined }>(answer: Answer) => ({
   ...answer,
   hasMore: answer.hasMore ?? answer.cursor !== null,
 });
 
 const createPageSchema = <Item extends z.ZodType>(item: Item) =>
-  z.looseObject({ items: createListSchema(item), ...paging }).transform(withHasMore);
+  z.looseObject({ items: createListSchema(item), ...pagingFields }).transform(addHasMore);
 
-const AdListAnswer = createPageSchema(AdAnswer);
-const PageListAnswer = createPageSchema(PageAnswer);
-const CollectionListAnswer = z.looseObject({ items: createListSchema(CollectionAnswer, maxCollections) });
+const AdListResponse = createPageSchema(ParsedAd);
+const PageListResponse = createPageSchema(ParsedPage);
+const CollectionListResponse = z.looseObject({ items: createListSchema(ParsedCollection, maxCollections) });
 
-const collection = CollectionAnswer.optional().catch(undefined);
-const itemType = ItemType.optional().catch(undefined);
+const optionalCollection = ParsedCollection.optional().catch(undefined);
+const optionalItemType = ItemType.optional().catch(undefined);
 /**
- * The response of `listCollectionItems`. This schema does not check the items. `readAds` or `readPages` parse them
+ * The response of `listCollectionItems`. This schema does not check the items. `parseAds` or `parsePages` parse them
  * later as ads or advertiser pages, depending on the request.
  */
-const CollectionItemsAnswer = z
+const CollectionItemsResponse = z
   .looseObject({
     ...CollectionItemsResult.shape,
     items: createListSchema(z.looseObject({})),
-    ...paging,
-    collection,
-    itemType,
+    ...pagingFields,
+    collection: optionalCollection,
+    itemType: optionalItemType,
   })
-  .transform(withHasMore);
+  .transform(addHasMore);
 
-const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), ['added']);
+const AddCollectionItemResponse = lenient(AddCollectionItemResult.extend({ collection: ParsedCollection }), ['added']);
 
 /** The response schema of each operation. */
 export const responseSchemas = {
-  whoami: IdentityAnswer,
-  getAccount: AccountAnswer,
-  getCredits: CreditStatusAnswer,
-  listCollections: CollectionListAnswer,
-  listCollectionItems: CollectionItemsAnswer,
-  addCollectionItem: AddCollectionItemAnswer,
-  searchAds: AdListAnswer,
-  getAd: AdAnswer,
-  searchPages: PageListAnswer,
-  getPage: PageAnswer,
+  whoami: ParsedIdentity,
+  getAccount: ParsedAccount,
+  getCredits: ParsedCreditStatus,
+  listCollections: CollectionListResponse,
+  listCollectionItems: CollectionItemsResponse,
+  addCollectionItem: AddCollectionItemResponse,
+  searchAds: AdListResponse,
+  getAd: ParsedAd,
+  searchPages: PageListResponse,
+  getPage: ParsedPage,
 } satisfies Record<OperationName, z.ZodType>;
 
 /**
  * Returns the name of the id field that every item of a list must have. An item without an id cannot be displayed,
  * opened or stored.
  */
-function getIdField({ operation: { name, list }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
+function getIdField({ operation: { name, isList: list }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
   if (!list) return undefined;
   return name === 'searchPages' || query.itemType === 'pages' ? 'pageId' : 'id';
@@ -125,12 +125,12 @@ function getIdField({ operation: { name, list }, query }: Pick<ServiceRequest, '
 
 /**
  * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. If no item
- * of a collection has the expected id, all items are kept: they probably have the other item type, and `readAds` or
- * `readPages` will report that.
+ * of a collection has the expected id, all items are kept: they probably have the other item type, and `parseAds` or
+ * `parsePages` will report that.
  * @param plainBody the body as `JSON.parse` returns it; its items are checked
  * @param exactBody the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
-export function withoutUnusableItems(
+export function removeItemsWithoutId(
   request: Pick<ServiceRequest, 'operation' | 'query'>,
   plainBody: unknown,
   exactBody: unknown,
@@ -140,7 +140,7 @@ export function withoutUnusableItems(
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
   // The schema rejects a list that is too long, so checking its items is unnecessary.
-  if (items.length > (request.operation.list ? maxPageItems : maxCollections)) return unchanged;
+  if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
   if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
@@ -153,10 +153,10 @@ export function withoutUnusableItems(
   return { checked, raw: exactBody === plainBody ? checked : withUsable(exactBody), unusable };
 }
 
-type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
+type ResponseOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
 /** The API client of one caller. It has one method for each operation. */
-export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiAnswer<Name>> };
+export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiResponse<Name>> };
 
 /** A caller's API key, and the ids under which the caller's data is stored. */
 export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
@@ -178,7 +178,7 @@ export interface Caller extends Credentials {
 }
 
 /** Creates a function that returns the API client for a caller. */
-export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
+export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
       const method = async (request: ApiArguments = {}) =>
@@ -190,7 +190,7 @@ export function createApi(send: Send, baseUrl: string | undefined): (caller: Cal
 }
 
 async function callOperation(
-  send: Send,
+  send: SendCall,
   operation: Operation,
   caller: Caller & { apiKey: string },
   request: ApiArguments,
@@ -205,15 +205,19 @@ async function callOperation(
       signal,
       cache: { ...cache, storedOnly },
       creditLimit,
-      progress: { sent: false },
+      progress: { isSent: false },
     });
     onReceipt?.(answer.receipt);
     if (answer.isUnconfirmed) onUnconfirmed?.();
     return answer;
   } catch (error) {
-    const explained = toAdLibraryError(error, signal);
-    if (explained === undefined) throw error;
-    const failure = { paid: operation.gated, ...explained.failure, writes: operation.writes };
+    const expectedError = toAdLibraryError(error, signal);
+    if (expectedError === undefined) throw error;
+    const failure = {
+      isPaid: operation.requiresCredits,
+      ...expectedError.failure,
+      changesData: operation.changesData,
+    };
     onFailure?.(failure);
     throw new AdLibraryError(failure, { cause: error });
   }
@@ -230,18 +234,18 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
     baseUrl === undefined && 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")',
   ];
   const problem = `Missing: ${missingSettings.filter(Boolean).join(' and ')}.`;
-  throw new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
+  throw new AdLibraryError({ kind: 'no_api_key', problem, wasSent: false });
 }
 
 /**
- * Parses the items of a collection as ads. The caller must choose between `readAds` and `readPages`, because the item
+ * Parses the items of a collection as ads. The caller must choose between `parseAds` and `parsePages`, because the item
  * type in the response is not reliable.
  */
-export const readAds = (response: ListResponse) => readItems(AdAnswer, response);
-/** Parses the items of a collection as advertiser pages. See `readAds`. */
-export const readPages = (response: ListResponse) => readItems(PageAnswer, response);
+export const parseAds = (response: ListResponse) => parseItems(ParsedAd, response);
+/** Parses the items of a collection as advertiser pages. See `parseAds`. */
+export const parsePages = (response: ListResponse) => parseItems(ParsedPage, response);
 
-function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
+function parseItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
   const parsed = z.array(item).safeParse(value.items);
   if (parsed.success) return parsed.data;
   const { charged, requestId } = receipt;
@@ -251,8 +255,8 @@ function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse
     status: 200,
     requestId: requestId ?? undefined,
     charged: charged ?? undefined,
-    sent: true,
-    paid: true,
+    wasSent: true,
+    isPaid: true,
   });
 }
 

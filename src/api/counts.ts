@@ -1,4 +1,4 @@
-import type { ApiAnswer } from './client.ts';
+import type { ApiResponse } from './client.ts';
 
 /** Returns a count from a response. Returns undefined if the count is missing, negative or not a whole number. */
 export const parseCount = (value: number | undefined): number | undefined =>
@@ -10,16 +10,16 @@ export const parseCount = (value: number | undefined): number | undefined =>
  */
 export function readTotalHits({
   value: { items, totalHits },
-}: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
+}: Pick<ApiResponse<'searchAds'>, 'value'>): number | undefined {
   const total = parseCount(totalHits);
   return total !== undefined && total >= items.length ? total : undefined;
 }
 
 /** The total number of ads that match a search, from a cached response. */
 export interface CachedTotal {
-  ads: number;
+  totalAds: number;
   /** Time at which the response arrived, in milliseconds since the Unix epoch. */
-  at: number;
+  countedAt: number;
   /** Sequence number of the response. The total with the highest number is the most recent one. */
-  order: number;
+  sequenceNumber: number;
 }

@@ -1,4 +1,4 @@
-import type { UsageLimitAnswer } from './schemas.ts';
+import type { ParsedUsageLimit } from './schemas.ts';
 
 /** All kinds of failed calls. Results show the kind in `_meta["ad-library/error"].kind`. */
 export const errorKinds = [
@@ -38,13 +38,13 @@ export interface FailureFacts {
   /** True if the header with the charge cannot be parsed. */
   chargeUnreadable?: boolean | undefined;
   /** False if no request reached the service. Undefined if this is unknown. */
-  sent?: boolean | undefined;
+  wasSent?: boolean | undefined;
   /** True if the service may have performed an earlier attempt of the call. */
-  repeated?: true;
+  mayBeRepeated?: true;
   /** True if the operation costs credits. The failed call may then have been charged. */
-  paid?: boolean | undefined;
+  isPaid?: boolean | undefined;
   /** True if the operation changes data on the service. The change may have happened despite the error. */
-  writes?: boolean | undefined;
+  changesData?: boolean | undefined;
   /**
    * Names the part of this server's own storage that failed. Undefined for other failures. Requests of the call may
    * already have been sent and charged. `slot` and `lock` mean that another call or process is using the slot or the
@@ -60,24 +60,24 @@ type KindSpecificFailure =
   | {
       kind: 'no_api_key';
       /** True if the settings are invalid rather than missing. */
-      wrongSettings?: boolean;
+      hasInvalidSettings?: boolean;
     }
   | {
       kind: 'usage_limit';
       /** The hourly and daily limits on credits, requested from `GET /v1/credits` after the failure. */
-      usageLimit?: UsageLimitAnswer | undefined;
+      usageLimit?: ParsedUsageLimit | undefined;
     }
   | {
       kind: 'payment_required';
       /** The remaining credits, requested from `GET /v1/credits` after the failure. */
-      creditsLeft?: number | undefined;
+      remainingCredits?: number | undefined;
     }
   | ({ kind: 'credit_budget' } & ExceededLimit)
   | {
       kind: 'unexpected_response';
       /** True if the response is larger than the size limit. */
-      tooLarge?: boolean;
-      wrongAddress?: WrongAddress;
+      isTooLarge?: boolean;
+      baseUrlProblem?: BaseUrlProblem;
     };
 
 /** The credit limit that a call would exceed. The advice in the error message depends on the kind of limit. */
@@ -94,14 +94,14 @@ export type ExceededLimit =
        * True if the limit is exceeded only because credits are reserved for calls in progress. The call may succeed
        * once those calls have finished.
        */
-      transient: boolean;
+      isTransient: boolean;
     };
 
 /**
  * Reason why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path of
  * the API, or the service redirects. `target` is undefined if the redirect target cannot be parsed.
  */
-export type WrongAddress =
+export type BaseUrlProblem =
   | { reason: 'endsInVersion' }
   | { reason: 'unknownPath' }
   | { reason: 'redirects'; target: string | undefined };
@@ -122,7 +122,7 @@ export class AdLibraryError extends Error {
  * unavailable.
  * @throws every other error unchanged
  */
-export function ignoreLostStorage(error: unknown): undefined {
+export function ignoreUnavailableStorage(error: unknown): undefined {
   if (error instanceof AdLibraryError && error.failure.kind === 'unavailable' && error.failure.storage)
     return undefined;
   throw error;
@@ -130,14 +130,14 @@ export function ignoreLostStorage(error: unknown): undefined {
 
 /** Creates the error for a call that this server rejects without sending a request. */
 export const invalidRequest = (problem: string) =>
-  new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+  new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 
 /**
  * Returns true if the service may have charged for a failed call without reporting a readable amount. This can happen
  * if no response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected
  * calls cost nothing, and neither does a 503 without a charge.
  */
-export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable, storage }: Failure): boolean {
+export function mayBeCharged({ kind, status, wasSent: sent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (sent === false || storage || charged !== undefined) return false;
   if (chargeUnreadable) return true;
   if (status === undefined) return kind === 'network' || kind === 'timeout' || kind === 'unexpected_response';

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
-import { abortedError, toAdLibraryError } from './abort.ts';
-import type { Answer, Call, Receipt, Send } from './call.ts';
-import { responseSchemas, withoutUnusableItems } from './client.ts';
-import { AdLibraryError, type FailureFacts, getFailureKind, type WrongAddress } from './errors.ts';
+import { createAbortError, toAdLibraryError } from './abort.ts';
+import type { ApiCall, Receipt, SendCall, ServiceResponse } from './call.ts';
+import { removeItemsWithoutId, responseSchemas } from './client.ts';
+import { AdLibraryError, type BaseUrlProblem, type FailureFacts, getFailureKind } from './errors.ts';
 import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 import { buildUrl } from './url.ts';
@@ -38,7 +38,7 @@ interface ServiceOptions {
   userAgent: string;
   random: () => number;
   /** Creates a function that masks the API key in a response body, so that the key is never stored with a response. */
-  keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
+  createKeyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
 const maxAttempts = 3;
@@ -54,7 +54,7 @@ const maxFirstDelayMs = 300;
  * reports no charge or a charge of 0. In all other cases, the service may have charged for it. There are no retries
  * after 402 and 429, because the usage limit behind a 429 lasts an hour or a day, much longer than the deadline.
  */
-export function createHttpService(options: ServiceOptions): Send {
+export function createHttpService(options: ServiceOptions): SendCall {
   return async (call) => {
     let unsafeRetries = 0;
     for (let attempt = 1; ; attempt++) {
@@ -67,7 +67,7 @@ export function createHttpService(options: ServiceOptions): Send {
         if (retry === 'no' || call.progress.isWanted?.() === false) throw error;
         if (retry === 'unsafe') {
           unsafeRetries++;
-          call.progress.mayBeDone = true;
+          call.progress.mayBePerformed = true;
         }
         // Use exponential backoff with full jitter, so that calls that failed at the same time do not retry at the same
         // time.
@@ -83,28 +83,31 @@ export function createHttpService(options: ServiceOptions): Send {
 /** Returns the error with a note that the service may have performed an earlier attempt. */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
-    ? new AdLibraryError({ ...error.failure, sent: true, repeated: true }, { cause: error })
+    ? new AdLibraryError({ ...error.failure, wasSent: true, mayBeRepeated: true }, { cause: error })
     : error;
 
 /** Decides whether to retry a failed call. A retry is `unsafe` if the service may have performed the failed attempt. */
 function decideRetry(
   error: unknown,
-  { request, signal, progress }: Call,
+  { request, signal, progress }: ApiCall,
   unsafeRetries: number,
 ): 'no' | 'safe' | 'unsafe' {
   const { operation } = request;
-  const { isPaid = operation.gated } = progress;
+  const { isPaid = operation.requiresCredits } = progress;
   if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
-  const { kind, status, sent, charged, chargeUnreadable } = error.failure;
+  const { kind, status, wasSent: sent, charged, chargeUnreadable } = error.failure;
   if (kind === 'network' && sent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
   if (isPaid) return status === 503 ? 'safe' : 'no';
   const isRejected = status === 502 || status === 503 || status === 504;
-  if (isRejected && !operation.writes) return 'safe';
+  if (isRejected && !operation.changesData) return 'safe';
   return (isRejected || kind === 'network') && unsafeRetries < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
-async function sendRequest(call: Call, { fetch, baseUrl, userAgent, keyMasker }: ServiceOptions): Promise<Answer> {
+async function sendRequest(
+  call: ApiCall,
+  { fetch, baseUrl, userAgent, createKeyMasker: keyMasker }: ServiceOptions,
+): Promise<ServiceResponse> {
   const { signal, progress, owner } = call;
   const url = buildUrl(call.request, baseUrl);
   const headers: Record<string, string> = {
@@ -115,15 +118,15 @@ async function sendRequest(call: Call, { fetch, baseUrl, userAgent, keyMasker }:
   const body = call.request.body && JSON.stringify(call.request.body);
   if (body !== undefined) headers['content-type'] = 'application/json';
   const onSent = () => {
-    progress.sent = true;
+    progress.isSent = true;
   };
   const init = { method: call.request.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
     const response = await fetch(url, init);
     return await parseResponse(call, url, response, keyMasker(owner.apiKey));
   } catch (error) {
-    const { sent } = progress;
-    progress.sent = false;
+    const { isSent: sent } = progress;
+    progress.isSent = false;
     throw describeError(error, { signal, sent });
   }
 }
@@ -136,9 +139,9 @@ function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; 
   if (error instanceof AdLibraryError) {
     const { failure } = error;
     if (sent || failure.kind !== 'network') return error;
-    return new AdLibraryError({ ...failure, sent: false }, { cause: error });
+    return new AdLibraryError({ ...failure, wasSent: false }, { cause: error });
   }
-  return signal.aborted ? abortedError(signal, sent) : error;
+  return signal.aborted ? createAbortError(signal, sent) : error;
 }
 
 /**
@@ -146,50 +149,54 @@ function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; 
  * @throws AdLibraryError for every response except a documented 200
  */
 async function parseResponse(
-  call: Call,
+  call: ApiCall,
   url: string,
   response: HttpResponse,
-  maskKey: ReturnType<ServiceOptions['keyMasker']>,
-): Promise<Answer> {
+  maskKey: ReturnType<ServiceOptions['createKeyMasker']>,
+): Promise<ServiceResponse> {
   const { status, headers } = response;
   const statedReceipt = readReceipt(headers);
   const receipt = { ...statedReceipt, requestId: statedReceipt.requestId && maskKey(statedReceipt.requestId) };
   const { charged, requestId, chargeUnreadable = false } = receipt;
-  const facts = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
-  const body = await response.text().catch((error) => throwBodyError(error, call, facts));
-  const parsed = parseJson(body);
-  const plainBody = maskKey(parsed, body);
+  const failureFacts = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const body = await response.text().catch((error) => throwBodyError(error, call, failureFacts));
+  const parsedBody = parseJson(body);
+  const plainBody = maskKey(parsedBody, body);
   const mayLoseDigits = plainBody !== undefined && containsLongNumber(body);
-  const exact = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plainBody;
+  const exactBody = mayLoseDigits ? maskKey(JSON.parse(quoteLongNumbers(body)), body) : plainBody;
   if (status !== 200) {
-    const serviceError = readServiceError(exact);
-    const failure = { ...facts, ...(serviceError ?? noErrorBody), sent: true };
+    const serviceError = parseServiceError(exactBody);
+    const failure = { ...failureFacts, ...(serviceError ?? missingErrorBody), wasSent: true };
     const wrongAddress =
-      detectWrongAddress(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
+      detectBaseUrlProblem(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
     throw new AdLibraryError(
       wrongAddress
-        ? { ...failure, kind: 'unexpected_response', wrongAddress }
+        ? { ...failure, kind: 'unexpected_response', baseUrlProblem: wrongAddress }
         : { ...failure, kind: getFailureKind(status) },
     );
   }
-  const { checked, raw, unusable } = withoutUnusableItems(call.request, plainBody, exact);
+  const { checked, raw, unusable } = removeItemsWithoutId(call.request, plainBody, exactBody);
   const result = responseSchemas[call.request.operation.name].safeParse(checked);
   if (result.success) {
-    const text = raw === parsed ? body : undefined;
+    const text = raw === parsedBody ? body : undefined;
     return { value: result.data, raw, receipt: unusable > 0 ? { ...receipt, unusable } : receipt, text };
   }
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'
       : `The answer does not match the API document: ${formatFirstIssue(result.error)}`;
-  throw new AdLibraryError({ ...facts, kind: 'unexpected_response', problem, sent: true });
+  throw new AdLibraryError({ ...failureFacts, kind: 'unexpected_response', problem, wasSent: true });
 }
 
 /**
  * Detects responses that prove the configured base URL wrong: a redirect, or a 404 or 405 for a URL that contains `/v1`
  * twice. Redirects are never followed, because they could send the API key to another server.
  */
-function detectWrongAddress(status: number, headers: HttpResponse['headers'], url: string): WrongAddress | undefined {
+function detectBaseUrlProblem(
+  status: number,
+  headers: HttpResponse['headers'],
+  url: string,
+): BaseUrlProblem | undefined {
   if ([301, 302, 303, 307, 308].includes(status))
     return { reason: 'redirects', target: readRedirectTarget(headers.get('location'), url) };
   const hasVersionTwice = /\/v1\/v1(?:\/|$)/.test(new URL(url).pathname);
@@ -203,10 +210,10 @@ function detectWrongAddress(status: number, headers: HttpResponse['headers'], ur
 function detectUnknownPath(
   status: number,
   serviceError: FailureFacts | undefined,
-  { path }: Call['request']['operation'],
-): WrongAddress | undefined {
-  const isUnknown = serviceError === undefined || serviceError.code === 'no_such_path';
-  return status === 404 && isUnknown && !path.includes('{') ? { reason: 'unknownPath' } : undefined;
+  { path }: ApiCall['request']['operation'],
+): BaseUrlProblem | undefined {
+  const isPathUnknown = serviceError === undefined || serviceError.code === 'no_such_path';
+  return status === 404 && isPathUnknown && !path.includes('{') ? { reason: 'unknownPath' } : undefined;
 }
 
 const maxTargetLength = 300;
@@ -226,7 +233,7 @@ function readRedirectTarget(location: string | null, url: string): string | unde
  * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
  * charge.
  */
-function throwBodyError(error: unknown, { signal }: Call, facts: FailureFacts): never {
+function throwBodyError(error: unknown, { signal }: ApiCall, facts: FailureFacts): never {
   const expectedError = toAdLibraryError(error, signal);
   if (expectedError === undefined) throw error;
   throw new AdLibraryError({ ...facts, ...expectedError.failure }, { cause: error });
@@ -252,15 +259,15 @@ const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
  * characters, so one match covers up to 1,000 escapes. Longer matches would need too much memory, because the regex
  * engine stores a position for each repetition.
  */
-const quotesAndNumbers = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
+const quoteOrNumberPattern = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
 /** Rewrites JSON so that long whole numbers become strings, because JavaScript would round them. */
 function quoteLongNumbers(json: string): string {
-  let isInText = false;
-  return json.replace(quotesAndNumbers, (token) => {
-    if (token === '"') isInText = !isInText;
+  let isInString = false;
+  return json.replace(quoteOrNumberPattern, (token) => {
+    if (token === '"') isInString = !isInString;
     const isWhole = token !== '"' && !/[.eE]/.test(token);
-    return !isInText && isWhole && String(Number(token)) !== token ? `"${token}"` : token;
+    return !isInString && isWhole && String(Number(token)) !== token ? `"${token}"` : token;
   });
 }
 
@@ -269,14 +276,14 @@ function formatFirstIssue({ issues }: z.ZodError): string {
 }
 
 /** Returns the fields of a documented error body. Returns undefined for any other body. */
-function readServiceError(body: unknown): FailureFacts | undefined {
+function parseServiceError(body: unknown): FailureFacts | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
   const { code, message, requestId, details } = parsed.data;
   return { code, serviceMessage: message, details, ...(requestId !== undefined && { requestId }) };
 }
 
-const noErrorBody: FailureFacts = {
+const missingErrorBody: FailureFacts = {
   problem: 'The answer has no documented error body: it may not come from the API.',
 };
 
@@ -285,10 +292,10 @@ const ServiceError = lenient(ErrorBody.shape.error, []);
 /** Reads the charge, the remaining credits and the request id from the response headers. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
-  const charged = readCredits(chargedText);
+  const charged = parseCredits(chargedText);
   return {
     charged,
-    remaining: readCredits(headers.get('x-service-credits-remaining')),
+    remaining: parseCredits(headers.get('x-service-credits-remaining')),
     cached: false,
     requestId: headers.get('x-service-request-id'),
     ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
@@ -299,12 +306,12 @@ function readReceipt(headers: { get(name: string): string | null }): Receipt {
  * Parses a number of credits from a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null if the format is
  * different.
  */
-function readCredits(header: string | null): number | null {
-  return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
+function parseCredits(headerValue: string | null): number | null {
+  return headerValue !== null && /^\d{1,12}(\.\d{1,6})?$/.test(headerValue.trim()) ? Number(headerValue) : null;
 }
 
 /** Maximum size of a response in bytes. A page of 100 full ads takes about 1 MB, or 3 MB if the ads are very large. */
-const maxAnswerBytes = 8 * 1024 * 1024;
+const maxResponseBytes = 8 * 1024 * 1024;
 /**
  * Number of received chunks after which they are joined into one. Each chunk object takes about a hundred bytes, so
  * thousands of one-byte chunks would waste memory.
@@ -316,22 +323,22 @@ const maxChunks = 1024;
  * redirects, because a redirect could send the API key to another server. The client uses `dispatch`, because no other
  * undici function reports when a request is actually sent.
  */
-export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
-  let loading: Promise<Agent> | undefined;
+export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
+  let openingAgent: Promise<Agent> | undefined;
   const fetch: Fetch = async (url, { signal, method, headers, body, onSent }) => {
-    loading ??= loadAgent();
-    const agent = await loading;
+    openingAgent ??= loadAgent();
+    const agent = await openingAgent;
     signal.throwIfAborted();
     const { origin, pathname, search } = new URL(url);
     const path = `${pathname}${search}`;
     const options = { origin, path, method: method as Dispatcher.HttpMethod, headers, body: body ?? null };
-    const throwExplained = (error: unknown): never => {
-      throw signal.aborted ? signal.reason : networkError(error, origin);
+    const throwNetworkError = (error: unknown): never => {
+      throw signal.aborted ? signal.reason : createNetworkError(error, origin);
     };
-    const response = await dispatch(agent, options, { signal, onSent }).catch(throwExplained);
-    return { ...response, text: () => response.text().catch(throwExplained) };
+    const response = await dispatch(agent, options, { signal, onSent }).catch(throwNetworkError);
+    return { ...response, text: () => response.text().catch(throwNetworkError) };
   };
-  return { fetch, close: async () => (await loading)?.destroy() };
+  return { fetch, close: async () => (await openingAgent)?.destroy() };
 }
 
 /**
@@ -344,7 +351,7 @@ async function loadAgent(): Promise<Agent> {
   // The signal of a call is its only deadline, because undici's timers are inexact and would abort long responses. The
   // number of connections needs no limit, because the number of concurrent calls is already limited. With fewer
   // connections than calls, slow calls with one API key would delay the calls of other users.
-  return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
+  return new Agent({ maxResponseSize: maxResponseBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
@@ -358,11 +365,11 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
     let chunks: Buffer[] = [];
     const joinedChunks: Buffer[] = [];
     let controller: Dispatcher.DispatchController | undefined;
-    let finish: (text: string) => void = () => {};
-    let fail: (error: unknown) => void = reject;
+    let resolveText: (text: string) => void = () => {};
+    let rejectPending: (error: unknown) => void = reject;
     const abort = () => {
       controller?.abort(signal.reason);
-      fail(signal.reason);
+      rejectPending(signal.reason);
     };
     const removeListener = () => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort);
@@ -376,8 +383,8 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         // Ignore 1xx responses, because they only announce the final response.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
-          finish = resolveBody;
-          fail = rejectBody;
+          resolveText = resolveBody;
+          rejectPending = rejectBody;
         });
         // Callers of `text()` receive the error. If nobody calls it, the rejection must not be reported as unhandled.
         body.catch(() => {});
@@ -391,11 +398,11 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
       },
       onResponseEnd() {
         removeListener();
-        finish(decodeText(Buffer.concat([...joinedChunks, ...chunks])));
+        resolveText(decodeText(Buffer.concat([...joinedChunks, ...chunks])));
       },
       onResponseError(_, error) {
         removeListener();
-        fail(error);
+        rejectPending(error);
       },
     });
   });
@@ -409,14 +416,14 @@ const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
 /** Converts an undici error to an `AdLibraryError`, without URLs and response text that the error may contain. */
-function networkError(error: unknown, origin: string): AdLibraryError {
+function createNetworkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    const problem = `The answer is larger than ${maxAnswerBytes / 1024 / 1024} MB.`;
-    return new AdLibraryError({ kind: 'unexpected_response', problem, tooLarge: true, sent: true });
+    const problem = `The answer is larger than ${maxResponseBytes / 1024 / 1024} MB.`;
+    return new AdLibraryError({ kind: 'unexpected_response', problem, isTooLarge: true, wasSent: true });
   }
   if (code === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', sent: true });
+    return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', wasSent: true });
   }
   return new AdLibraryError({ kind: 'network', problem: `${origin}: ${code}.` }, { cause: error });
 }

@@ -17,7 +17,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** Returns the index after the closing quote of a JSON string. `start` is the index of the opening quote. */
-export function endOfString(json: string, start: number): number {
+export function findStringEnd(json: string, start: number): number {
   for (let index = start + 1; index < json.length; index++) {
     if (json[index] === '\\') index++;
     else if (json[index] === '"') return index + 1;
@@ -26,12 +26,14 @@ export function endOfString(json: string, start: number): number {
 }
 
 /**
- * Returns true if objects and lists are nested more than `levels` deep. Visits one level at a time, because recursion
+ * Returns true if objects and lists are nested more than `maxLevels` deep. Visits one level at a time, because recursion
  * would overflow the stack on deeply nested values.
  */
-export function isDeeperThan(levels: number, value: unknown): boolean {
-  let level: object[] = [{ value }];
-  for (let depth = 0; level.length > 0 && depth <= levels; depth++)
-    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
-  return level.length > 0;
+export function isDeeperThan(maxLevels: number, value: unknown): boolean {
+  let currentLevel: object[] = [{ value }];
+  for (let depth = 0; currentLevel.length > 0 && depth <= maxLevels; depth++)
+    currentLevel = currentLevel.flatMap((parent) =>
+      Object.values(parent).filter((child) => typeof child === 'object' && child),
+    );
+  return currentLevel.length > 0;
 }

@@ -8,10 +8,10 @@ export function sortBySimilarity(word: string, words: readonly string[]): string
  * Returns the edit distance of two words, ignoring case. If one word contains the other, the distance is divided by
  * three, because users omit part of a word more often than they mistype several letters.
  */
-function computeDistance(from: string, to: string): number {
-  const [left, right] = [from.toLowerCase(), to.toLowerCase()];
+function computeDistance(word: string, otherWord: string): number {
+  const [left, right] = [word.toLowerCase(), otherWord.toLowerCase()];
   const isContained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
-  const edits = editDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
+  const edits = computeEditDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
   return isContained ? edits / 3 : edits;
 }
 
@@ -26,15 +26,15 @@ export const isSimilar = (word: string, other: string): boolean =>
  * Returns the Levenshtein distance of two texts, i.e. how many letters must be inserted, deleted or replaced to turn
  * one into the other.
  */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [row, letter] of [...from].entries()) {
-    const current = [row + 1];
+function computeEditDistance(from: string, to: string): number {
+  let previousRow = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [rowIndex, letter] of [...from].entries()) {
+    const currentRow = [rowIndex + 1];
     for (let index = 0; index < to.length; index++) {
-      const swap = (previous[index] ?? 0) + (letter === to[index] ? 0 : 1);
-      current.push(Math.min(swap, (previous[index + 1] ?? 0) + 1, (current[index] ?? 0) + 1));
+      const replacementCost = (previousRow[index] ?? 0) + (letter === to[index] ? 0 : 1);
+      currentRow.push(Math.min(replacementCost, (previousRow[index + 1] ?? 0) + 1, (currentRow[index] ?? 0) + 1));
     }
-    previous = current;
+    previousRow = currentRow;
   }
-  return previous[to.length] ?? 0;
+  return previousRow[to.length] ?? 0;
 }

@@ -11,12 +11,12 @@ export type ItemType = z.infer<typeof ItemType>;
  * later must not turn a paid response into an error. Parsing responses is even more tolerant: see `lenient`.
  */
 
-const text = z.string().nullish();
-const number = z.number().nullish();
-const flag = z.boolean().nullish();
+const optionalText = z.string().nullish();
+const optionalNumber = z.number().nullish();
+const optionalBoolean = z.boolean().nullish();
 /** An ISO 8601 date and time, exactly as the service sent it. */
-const dateTime = z.string().nullish();
-const freeForm = z.record(z.string(), z.unknown());
+const optionalDateTime = z.string().nullish();
+const anyObject = z.record(z.string(), z.unknown());
 
 /** The account to which an API key belongs. */
 export const Account = z.looseObject({
@@ -57,13 +57,13 @@ export const MediaAsset = z.looseObject({
   /** Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send others. */
   type: z.string(),
   url: z.string(),
-  nr: number,
-  referenceId: text,
-  mediaFormat: text,
-  filename: text,
-  width: number,
-  height: number,
-  durationSeconds: number,
+  nr: optionalNumber,
+  referenceId: optionalText,
+  mediaFormat: optionalText,
+  filename: optionalText,
+  width: optionalNumber,
+  height: optionalNumber,
+  durationSeconds: optionalNumber,
   urls: z.record(z.string(), z.string()).optional(),
 });
 export type MediaAsset = z.infer<typeof MediaAsset>;
@@ -71,37 +71,37 @@ export type MediaAsset = z.infer<typeof MediaAsset>;
 /** An ad, with all fields that the API document lists. */
 export const Ad = z.looseObject({
   id: z.string(),
-  pageId: text,
-  sourcePageExternalId: text,
-  headline: text,
-  body: text,
-  linkDescription: text,
-  productTitle: text,
-  offerLink: text,
-  displayUrl: text,
-  startedAt: dateTime,
-  lastSeenAt: dateTime,
-  endDate: dateTime,
-  productCreatedAt: dateTime,
-  productPrice: number,
-  duplicates: number,
-  trendPublic: number,
-  performancePublic: number,
-  audienceReach: number,
-  adSpendMin: number,
-  adSpendMax: number,
-  revenueMin: number,
-  revenueMax: number,
-  isStorePlatformBestSeller: flag,
-  ctaType: text,
-  displayFormat: text,
+  pageId: optionalText,
+  sourcePageExternalId: optionalText,
+  headline: optionalText,
+  body: optionalText,
+  linkDescription: optionalText,
+  productTitle: optionalText,
+  offerLink: optionalText,
+  displayUrl: optionalText,
+  startedAt: optionalDateTime,
+  lastSeenAt: optionalDateTime,
+  endDate: optionalDateTime,
+  productCreatedAt: optionalDateTime,
+  productPrice: optionalNumber,
+  duplicates: optionalNumber,
+  trendPublic: optionalNumber,
+  performancePublic: optionalNumber,
+  audienceReach: optionalNumber,
+  adSpendMin: optionalNumber,
+  adSpendMax: optionalNumber,
+  revenueMin: optionalNumber,
+  revenueMax: optionalNumber,
+  isStorePlatformBestSeller: optionalBoolean,
+  ctaType: optionalText,
+  displayFormat: optionalText,
   countries: z.array(z.string()).optional(),
   publisherPlatform: z.array(z.string()).optional(),
   media: z.array(MediaAsset).optional(),
-  cards: z.array(freeForm).optional(),
-  changes: freeForm.optional(),
-  page: z.looseObject({ pageName: text, adsAmount: number }).optional(),
-  website: z.looseObject({ siteDomain: text }).optional(),
+  cards: z.array(anyObject).optional(),
+  changes: anyObject.optional(),
+  page: z.looseObject({ pageName: optionalText, adsAmount: optionalNumber }).optional(),
+  website: z.looseObject({ siteDomain: optionalText }).optional(),
   appUrl: z.string().optional(),
 });
 export type Ad = z.infer<typeof Ad>;
@@ -110,23 +110,23 @@ export type Ad = z.infer<typeof Ad>;
 export const Page = z.looseObject({
   pageId: z.string(),
   pageName: z.string(),
-  sourcePageExternalId: text,
-  pageLikes: number,
-  pageIgFollowers: number,
-  adsAmount: number,
-  adsTotalDuplicates: number,
-  audienceReach: number,
-  averageDuplicates: number,
-  trend: number,
-  performance: number,
-  pageCreatedAt: dateTime,
-  createdAt: dateTime,
-  detailsEstimated: flag,
+  sourcePageExternalId: optionalText,
+  pageLikes: optionalNumber,
+  pageIgFollowers: optionalNumber,
+  adsAmount: optionalNumber,
+  adsTotalDuplicates: optionalNumber,
+  audienceReach: optionalNumber,
+  averageDuplicates: optionalNumber,
+  trend: optionalNumber,
+  performance: optionalNumber,
+  pageCreatedAt: optionalDateTime,
+  createdAt: optionalDateTime,
+  detailsEstimated: optionalBoolean,
   technologySlugs: z.array(z.string()).optional(),
   countries: z.array(z.string()).optional(),
   languages: z.array(z.string()).optional(),
   media: z.array(MediaAsset).optional(),
-  thumbnails: z.array(z.looseObject({ url: text, isVideo: flag })).optional(),
+  thumbnails: z.array(z.looseObject({ url: optionalText, isVideo: optionalBoolean })).optional(),
   appUrl: z.string().optional(),
 });
 export type Page = z.infer<typeof Page>;
@@ -200,21 +200,21 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 
 /**
  * Returns a variant of `schema` that ignores fields with an unexpected type. One wrong field then does not turn a paid
- * response into an error. Only the `essential` fields must match the schema.
+ * response into an error. Only the `essentialFields` must match the schema.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,
-  essential: readonly Essential[],
+  essentialFields: readonly Essential[],
 ) {
   const shape = Object.fromEntries(
     Object.entries(schema.shape).map(([key, field]) => [
       key,
-      (essential as readonly string[]).includes(key) ? field : z.optional(field).catch(undefined),
+      (essentialFields as readonly string[]).includes(key) ? field : z.optional(field).catch(undefined),
     ]),
   );
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
 /** The hourly and daily limits as parsed from a response. Fields with an unexpected type are ignored. */
-export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
-export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;
+export const ParsedUsageLimit = lenient(UsageLimit, ['isLimitReached']);
+export type ParsedUsageLimit = z.infer<typeof ParsedUsageLimit>;

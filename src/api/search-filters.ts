@@ -17,7 +17,7 @@ import * as z from 'zod';
  */
 const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
-const searchFilter = () =>
+const createFilterSchema = () =>
   z
     .strictObject({
       key: z.string().min(1).max(100),
@@ -40,31 +40,31 @@ const searchFilter = () =>
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
 /** Describes one filter key of a search, e.g. its type and its allowed values. */
-export type SearchFilter = z.infer<ReturnType<typeof searchFilter>>;
+export type SearchFilter = z.infer<ReturnType<typeof createFilterSchema>>;
 
-const filterList = () =>
+const createFilterListSchema = () =>
   z
-    .array(searchFilter())
+    .array(createFilterSchema())
     .refine(
       (filters) => new Set(filters.map(({ key }) => key)).size === filters.length,
       'each key may appear only once',
     )
     .default([]);
 
-const searchFilters = () =>
+const createFiltersSchema = () =>
   z
     .strictObject({
-      ads: filterList().describe('keys of searchAds'),
-      pages: filterList().describe('keys of searchPages'),
+      ads: createFilterListSchema().describe('keys of searchAds'),
+      pages: createFilterListSchema().describe('keys of searchPages'),
       inclusive: z.boolean().optional().describe('true: keys that end in From and To include the bound itself'),
       ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
     })
     .describe('the filter keys of a service, by search');
 /** Describes all filter keys of a service. */
-export type SearchFilters = z.infer<ReturnType<typeof searchFilters>>;
+export type SearchFilters = z.infer<ReturnType<typeof createFiltersSchema>>;
 
 /**
  * Parses a JSON document that lists the filter keys of a service and their types.
  * @throws ZodError if the description is invalid
  */
-export const readSearchFilters = (json: unknown): SearchFilters => searchFilters().parse(json);
+export const parseSearchFilters = (json: unknown): SearchFilters => createFiltersSchema().parse(json);

@@ -22,11 +22,11 @@ export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'q
   return `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${query && `?${query}`}`;
 }
 
-const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
+const dotSegmentPattern = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
 /** Returns true if an id can safely be used in a URL path. */
 export const isPathId = (id: string): boolean =>
-  id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
+  id !== '' && id.length <= maxIdLength && !dotSegmentPattern.test(id) && id.isWellFormed();
 
 function encodeId(name: string, id: string): string {
   if (!isPathId(id)) {

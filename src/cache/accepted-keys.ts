@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import type { Answer, Send } from '../api/call.ts';
+import type { SendCall, ServiceResponse } from '../api/call.ts';
 import { AdLibraryError, type Failure, type FailureFacts } from '../api/errors.ts';
 import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
@@ -12,7 +12,7 @@ import type { AcceptedKeys } from '../storage/call-state.ts';
 const maxRejections = 10_000;
 
 /** Wraps `service` so that every response and error updates the set of accepted API keys. */
-export function recordAcceptedKeys(service: Send, keys: AcceptedKeys): Send {
+export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendCall {
   /**
    * For each rejected key, the number of calls already sent when the rejection arrived. Calls with a lower number are
    * older than the rejection.
@@ -60,17 +60,17 @@ const identity = z.looseObject({
  * Returns true if a `whoami` response has the shape that the API document (*Identity*) defines for a valid key. Status
  * 200 alone is no proof, because a gateway may send it with any body.
  */
-const isIdentity = ({ raw }: Answer): boolean => identity.safeParse(raw).success;
+const isIdentity = ({ raw }: ServiceResponse): boolean => identity.safeParse(raw).success;
 
 /**
  * Checks that a `whoami` response confirms the API key.
  * @throws AdLibraryError `unauthorized` if the service does not confirm the key
  */
-export function assertIdentity(whoami: Answer): void {
+export function assertIdentity(whoami: ServiceResponse): void {
   if (isIdentity(whoami)) return;
   throw new AdLibraryError({
     kind: 'unauthorized',
     problem: 'The service did not confirm whose key this is (whoami), so data that is stored for the key is not shown.',
-    sent: false,
+    wasSent: false,
   });
 }

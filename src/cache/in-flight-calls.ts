@@ -1,5 +1,5 @@
-import { abortedError, createTimeoutError, raceAbort } from '../api/abort.ts';
-import type { Answer, Call, CallProgress, Send } from '../api/call.ts';
+import { createAbortError, createTimeoutError, raceAbort } from '../api/abort.ts';
+import type { ApiCall, CallProgress, SendCall, ServiceResponse } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
@@ -16,14 +16,14 @@ export interface InFlightOptions {
    */
   timeoutMs: number;
   /** Called at `close` for each call that was sent but received no response. The service may have charged for it. */
-  onLost(call: Call): void;
+  onLost(call: ApiCall): void;
 }
 
 /** How long an aborted call may take to record its cost, in milliseconds. After that, the ledger closes. */
 const maxSettleMs = 1000;
 
 interface TrackedCall {
-  call: Call;
+  call: ApiCall;
   abort: AbortController;
   callers: number;
   settled: Promise<void>;
@@ -31,13 +31,13 @@ interface TrackedCall {
 
 /** A call in progress. Any number of callers can join it and wait for its response. */
 export interface InFlightCall {
-  call: Call;
+  call: ApiCall;
   /** Resolves when the call has finished, whether it succeeded or failed. */
   settled: Promise<void>;
   /**
    * Adds a caller to the call and returns the call's response. Rejects if `signal` aborts before the response arrives.
    */
-  join(signal: AbortSignal): Promise<Answer>;
+  join(signal: AbortSignal): Promise<ServiceResponse>;
   isAborted(): boolean;
 }
 
@@ -51,7 +51,7 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
   const countCallsOfTenant = (tenantId: string) =>
     [...tracked].filter(({ call }) => call.owner.tenantId === tenantId).length;
 
-  const runTracked = async (entry: TrackedCall, send: Send): Promise<Answer> => {
+  const runTracked = async (entry: TrackedCall, send: SendCall): Promise<ServiceResponse> => {
     const { call, abort } = entry;
     tracked.add(entry);
     const timer = setTimeout(() => abort.abort(createTimeoutError()), timeoutMs).unref();
@@ -79,11 +79,11 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
      * Starts a call that continues even if its callers disconnect. The call fails with a `busy` error if too many calls
      * are in progress.
      */
-    start(callToStart: Call, send: Send): InFlightCall {
+    start(callToStart: ApiCall, send: SendCall): InFlightCall {
       const abort = new AbortController();
-      const progress: CallProgress = { sent: false, isWanted: () => entry.callers > 0 };
+      const progress: CallProgress = { isSent: false, isWanted: () => entry.callers > 0 };
       const { request, owner, cache, creditLimit } = callToStart;
-      const call: Call = { request, owner, signal: abort.signal, cache, creditLimit, progress };
+      const call: ApiCall = { request, owner, signal: abort.signal, cache, creditLimit, progress };
       const entry: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
       const answer = runTracked(entry, send);
       entry.settled = answer.then(
@@ -104,7 +104,7 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
     async close(maxWaitMs: number) {
       if (maxWaitMs > 0) await waitUntilSettled(maxWaitMs);
       for (const { abort, call } of tracked) {
-        if (call.progress.sent || call.progress.mayBeDone) onLost(call);
+        if (call.progress.isSent || call.progress.mayBePerformed) onLost(call);
         abort.abort();
       }
       await waitUntilSettled(maxSettleMs);
@@ -112,18 +112,22 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
   };
 }
 
-async function receiveAnswer(entry: TrackedCall, answer: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+async function receiveAnswer(
+  entry: TrackedCall,
+  answer: Promise<ServiceResponse>,
+  signal: AbortSignal,
+): Promise<ServiceResponse> {
   const { abort, call } = entry;
   entry.callers++;
   try {
     return await raceAbort(answer, signal);
   } catch (error) {
     throw signal.aborted && error === signal.reason
-      ? abortedError(signal, call.progress.sent || call.progress.mayBeDone === true)
+      ? createAbortError(signal, call.progress.isSent || call.progress.mayBePerformed === true)
       : error;
   } finally {
     entry.callers--;
-    if (entry.callers === 0 && !call.progress.sent) abort.abort(signal.reason);
+    if (entry.callers === 0 && !call.progress.isSent) abort.abort(signal.reason);
   }
 }
 
@@ -131,6 +135,6 @@ const createTooManyCallsError = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'Too many cancelled calls are still waiting for the service.',
-    sent: false,
+    wasSent: false,
     details: { retryAfterSeconds: 10 },
   });

@@ -1,7 +1,7 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
-import { isGated } from '../api/operations.ts';
+import { canCostCredits } from '../api/operations.ts';
 import { type App, elapsed, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
@@ -156,7 +156,7 @@ async function checkOutputFile(
       '--out: name a file. Standard output already has the text. For a file named -, write ./-',
     ]);
   const describedTool = describedTools.find(({ name }) => name === tool);
-  if (describedTool && isGated(describedTool) && !html)
+  if (describedTool && canCostCredits(describedTool) && !html)
     throw new SettingsError([`--out: the result of ${tool} contains no picture and no file`]);
   const existingFile = await stat(out).catch(() => undefined);
   if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP, isIPv4 } from 'node:net';
 import * as z from 'zod';
-import { readSearchFilters, type SearchFilters } from '../api/search-filters.ts';
+import { parseSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
  * Parses the text of a setting. If the text is invalid, throws an error whose message continues the name of the
@@ -147,7 +147,7 @@ function readFilters(file: string): SearchFilters {
   const stats = statSync(file);
   if (!stats.isFile()) throw new Error('it is not a file');
   if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, but at most ${maxFileBytes} are allowed`);
-  return readSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
+  return parseSearchFilters(JSON.parse(readFileSync(file, 'utf8')));
 }
 
 /**

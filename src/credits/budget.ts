@@ -1,5 +1,5 @@
-import { abortedError } from '../api/abort.ts';
-import type { Call, Connection, ServiceRequest } from '../api/call.ts';
+import { createAbortError } from '../api/abort.ts';
+import type { ApiCall, Connection, ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { explainRefusal } from './credit-text.ts';
 import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from './ledger.ts';
@@ -36,7 +36,11 @@ export type ReadPrices = (tenantId: string) => Promise<Prices>;
  * call is sent without a reservation.
  * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
-export async function reserveCredits(call: Call, budget: Budget, readPrices: ReadPrices): Promise<Lease | undefined> {
+export async function reserveCredits(
+  call: ApiCall,
+  budget: Budget,
+  readPrices: ReadPrices,
+): Promise<Lease | undefined> {
   try {
     return await waitForAdmission(call, budget, readPrices);
   } catch (error) {
@@ -46,7 +50,7 @@ export async function reserveCredits(call: Call, budget: Budget, readPrices: Rea
   }
 }
 
-async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrices): Promise<Lease> {
+async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPrices): Promise<Lease> {
   const { ledger, account: accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
@@ -64,11 +68,11 @@ async function waitForAdmission(call: Call, limit: Budget, readPrices: ReadPrice
       const problem = explainRefusal({ account, budget, prices, request });
       throw createBudgetError(limit, {
         problem,
-        transient: isAffordable(computeRequestBounds(prices, request).atLeast, budget - spent - uncertain),
+        isTransient: isAffordable(computeRequestBounds(prices, request).atLeast, budget - spent - uncertain),
       });
     }
     await ledger.changed(accountId, admission.version, signal).catch((error) => {
-      throw signal.aborted ? abortedError(signal, false) : error;
+      throw signal.aborted ? createAbortError(signal, false) : error;
     });
   }
 }
@@ -98,10 +102,12 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
 /** Creates the error for a call that would exceed a limit. */
 export function createBudgetError(
   { scope, budget }: Budget,
-  { problem, transient }: { problem: string; transient: boolean },
+  { problem, isTransient }: { problem: string; isTransient: boolean },
 ) {
-  const refusal = { kind: 'credit_budget', problem, sent: false } as const;
+  const refusal = { kind: 'credit_budget', problem, wasSent: false } as const;
   return new AdLibraryError(
-    scope === 'tool call' ? { ...refusal, limit: scope, maxCredits: budget } : { ...refusal, limit: scope, transient },
+    scope === 'tool call'
+      ? { ...refusal, limit: scope, maxCredits: budget }
+      : { ...refusal, limit: scope, isTransient },
   );
 }

@@ -72,7 +72,7 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
         size = findLargestPageSize({ ...page, max: size, credits: limit.budget - spent });
         if (size === 0) {
           const problem = explainSmallRemainder(limit.budget, spent, account.day);
-          throw createBudgetError(limit, { problem, transient: false });
+          throw createBudgetError(limit, { problem, isTransient: false });
         }
       }
       return size;

@@ -1,4 +1,4 @@
-import type { UsageLimitAnswer } from '../api/schemas.ts';
+import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { Prices } from './prices.ts';
 
 /** The credits that an API key, a sign-in connection or a tool call has spent and reserved. */
@@ -81,7 +81,7 @@ export interface Settlement {
  * credits.
  */
 export interface FullWindow {
-  usageLimit: UsageLimitAnswer;
+  usageLimit: ParsedUsageLimit;
   /** Remaining credits in the hourly or the daily window, whichever is lower. */
   remaining: number;
   /** Time of the server's last request for the usage windows, in milliseconds on a monotonic clock. */

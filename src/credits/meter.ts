@@ -1,5 +1,5 @@
-import type { Answer, Call, CallOwner, CreditLimit, Send } from '../api/call.ts';
-import type { CreditStatusAnswer } from '../api/client.ts';
+import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from '../api/call.ts';
+import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type Budget, getConnectionAccount, isBudget, type Limit, reserveCredits } from './budget.ts';
 import { type CallBudget, openCallBudget } from './call-budget.ts';
@@ -37,7 +37,7 @@ interface Reservation {
 
 /** A call that has started, with the credits reserved for it. Its final cost has not been recorded yet. */
 interface OpenCall {
-  call: Call;
+  call: ApiCall;
   reservations: readonly Reservation[];
 }
 
@@ -47,7 +47,7 @@ export type Meter = ReturnType<typeof openMeter>;
  * Creates the meter, which sends calls to the service and records their cost. It keeps API keys, connections and tool
  * calls within their credit limits, even if many calls run at once.
  */
-export function openMeter(service: Send, options: MeterOptions) {
+export function openMeter(service: SendCall, options: MeterOptions) {
   const { ledger, budget, openLedger } = options;
   const callLimits = new WeakMap<CreditLimit, Budget>();
   const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
@@ -64,7 +64,7 @@ export function openMeter(service: Send, options: MeterOptions) {
       server,
     ];
   };
-  const listLimits = (call: Call): Limit[] => {
+  const listLimits = (call: ApiCall): Limit[] => {
     const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
     return callLimit ? [callLimit, ...listBudgets(call.owner)] : listBudgets(call.owner);
   };
@@ -74,7 +74,7 @@ export function openMeter(service: Send, options: MeterOptions) {
    * reservations in the other limits are released.
    * @throws AdLibraryError `credit_budget` if the call exceeds a limit
    */
-  async function openCall(call: Call): Promise<OpenCall> {
+  async function openCall(call: ApiCall): Promise<OpenCall> {
     const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
@@ -86,7 +86,7 @@ export function openMeter(service: Send, options: MeterOptions) {
     }
     const keyLease = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
     call.progress.isPaid =
-      operation.gated || (keyLease?.isPaid ?? isPaid(operation, await readPrices(call.owner.tenantId)));
+      operation.requiresCredits || (keyLease?.isPaid ?? isPaid(operation, await readPrices(call.owner.tenantId)));
     return { call, reservations };
   }
 
@@ -125,9 +125,9 @@ export function openMeter(service: Send, options: MeterOptions) {
     );
   }
 
-  const sendMetered: Send = async (call) => {
+  const sendMetered: SendCall = async (call) => {
     const openedCall = await openCall(call);
-    let answer: Answer;
+    let answer: ServiceResponse;
     try {
       answer = await service(call);
     } catch (error) {
@@ -146,12 +146,12 @@ export function openMeter(service: Send, options: MeterOptions) {
      * Sends a call if it is within every credit limit and within the key's hourly and daily usage limits. If the
      * service responds with 402 or 429, adds the balance or the usage limits from `GET /v1/credits` to the error.
      */
-    async send(call: Call): Promise<Answer> {
+    async send(call: ApiCall): Promise<ServiceResponse> {
       const { operation } = call.request;
-      if (!operation.gated) {
+      if (!operation.requiresCredits) {
         const answer = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.recordUsageLimit(call.owner.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+          await usage.recordUsageLimit(call.owner.tenantId, (answer.value as ParsedCreditStatus).usageLimit);
         return answer;
       }
       const window: FullWindow | undefined = await usage.admit(call);
@@ -164,10 +164,10 @@ export function openMeter(service: Send, options: MeterOptions) {
      * normally free has charged credits before, marks its errors as paid.
      */
     async addBalance(
-      { request: { operation }, owner: { tenantId } }: Call,
-      answering: Promise<Answer>,
-    ): Promise<Answer> {
-      if (!operation.gated)
+      { request: { operation }, owner: { tenantId } }: ApiCall,
+      answering: Promise<ServiceResponse>,
+    ): Promise<ServiceResponse> {
+      if (!operation.requiresCredits)
         return answering.catch(async (error) => {
           throw isPaid(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
         });
@@ -221,7 +221,7 @@ export function openMeter(service: Send, options: MeterOptions) {
      * Records the estimated cost of a call whose process died before the response arrived. `claimId` identifies the
      * call, so that its cost is counted only once.
      */
-    async settleLost(call: Call, claimId: string) {
+    async settleLost(call: ApiCall, claimId: string) {
       // If there is a budget, the ledger already counts the dead process's reservation as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnstatedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
@@ -233,4 +233,4 @@ export function openMeter(service: Send, options: MeterOptions) {
 const noPrices = new Map();
 
 const markAsPaid = (error: unknown) =>
-  error instanceof AdLibraryError ? new AdLibraryError({ ...error.failure, paid: true }, { cause: error }) : error;
+  error instanceof AdLibraryError ? new AdLibraryError({ ...error.failure, isPaid: true }, { cause: error }) : error;

@@ -1,4 +1,4 @@
-import type { Answer, Receipt, ServiceRequest } from '../api/call.ts';
+import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
 /** The observed charges of calls with the same page size. */
@@ -49,7 +49,7 @@ interface PriceRule {
 const maxStoredSizes = 32;
 
 /** The parts of a response from which a price can be learned. */
-export interface PricedAnswer extends Pick<Answer, 'value'> {
+export interface PricedAnswer extends Pick<ServiceResponse, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
@@ -127,7 +127,7 @@ export const computeRequestBounds = (prices: Prices, request: PricedRequest): Pr
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const table = prices.get(operation.name);
-  const minPrice = operation.gated ? 1 : 0;
+  const minPrice = operation.requiresCredits ? 1 : 0;
   if (table === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
@@ -246,7 +246,7 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
 }
 
 /** Returns true if the operation returns one page of a list. */
-export const isListRequest = ({ operation }: PricedRequest): boolean => operation.list === true;
+export const isListRequest = ({ operation }: PricedRequest): boolean => operation.isList === true;
 
 const maxListedCharges = 4;
 
@@ -277,7 +277,7 @@ export function getMaxPrice(prices: Prices, operation: string): number | undefin
  * Returns true if an operation costs credits. An operation that the API document lists as free counts as paid once it
  * has charged credits.
  */
-export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
+export const isPaid = ({ requiresCredits: gated, name }: Operation, prices: Prices): boolean =>
   gated || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>

@@ -1,11 +1,11 @@
-import type { Answer, ServiceRequest } from '../api/call.ts';
-import type { CreditStatusAnswer } from '../api/client.ts';
+import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
+import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
 /** The result of a call: a response, or the error with which the call failed. */
-export type Outcome = { answer: Answer } | { error: unknown };
+export type Outcome = { answer: ServiceResponse } | { error: unknown };
 
 /** A finished call, successful or not. */
 interface EndedCall {
@@ -40,11 +40,11 @@ export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlemen
   const { charged, uncertain } = charge;
   const isStated = readStatedCharge(endedCall) !== undefined;
   const status =
-    request.operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined) : undefined;
+    request.operation.name === 'getCredits' ? (answer?.value as ParsedCreditStatus | undefined) : undefined;
   return {
     charged,
     uncertain,
-    isPaidAnswer: answer !== undefined && request.operation.gated,
+    isPaidAnswer: answer !== undefined && request.operation.requiresCredits,
     remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
     // An error that reports a charge also reveals a price, although its number of items is unknown.
     updatePrices: (prices) =>

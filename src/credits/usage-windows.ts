@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
-import { type Call, requestWithoutArguments, type Send } from '../api/call.ts';
-import type { CreditStatusAnswer } from '../api/client.ts';
+import { type ApiCall, requestWithoutArguments, type SendCall } from '../api/call.ts';
+import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
-import type { UsageLimitAnswer } from '../api/schemas.ts';
+import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { ReadPrices } from './budget.ts';
 import type { FullWindow, FullWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
@@ -14,7 +14,7 @@ import { computeRequestBounds } from './prices.ts';
  * Requests `GET /v1/credits` in order to explain the failure of another call. Returns undefined if no response arrives
  * in time.
  */
-export type ReadCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
+export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
 /** Maximum time that a call waits for the balance, in milliseconds. */
 const maxWaitMs = 2000;
@@ -44,8 +44,8 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     return withDeadline({ signals: [], ms }, async (signal) => {
       try {
         // Omit the connection: the request is free and must not count toward the connection's budget.
-        const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { sent: false } };
-        return (await send(call)).value as CreditStatusAnswer;
+        const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
+        return (await send(call)).value as ParsedCreditStatus;
       } catch {
         if (signal.aborted) pausedTenants.set(tenantId, true);
         return undefined;
@@ -67,11 +67,11 @@ const recheckAfterMs = 60_000;
  */
 export function trackUsageWindows(
   { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullWindows; now: () => number },
-  readCredits: (call: Call) => Promise<CreditStatusAnswer | undefined>,
+  readCredits: (call: ApiCall) => Promise<ParsedCreditStatus | undefined>,
 ) {
-  const requestsInProgress = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+  const requestsInProgress = new Map<string, Promise<ParsedCreditStatus | undefined>>();
 
-  const recordUsageLimit = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, isRefused = false) => {
+  const recordUsageLimit = (tenantId: string, usageLimit: ParsedUsageLimit | undefined, isRefused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || isRefused);
     return windows.set(
       tenantId,
@@ -83,7 +83,7 @@ export function trackUsageWindows(
    * Reads the credit balance and the usage limits. Concurrent calls share one request. Returns undefined if no response
    * arrives in time.
    */
-  const readCreditsOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
+  const readCreditsOnce = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
     const { tenantId } = call.owner;
     const request =
       requestsInProgress.get(tenantId) ?? readCredits(call).finally(() => requestsInProgress.delete(tenantId));
@@ -92,7 +92,7 @@ export function trackUsageWindows(
   };
 
   /** Returns true if the window has fewer remaining credits than the call costs at least. */
-  const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
+  const isTooFull = async (window: FullWindow, call: ApiCall): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
       computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > window.remaining
@@ -106,7 +106,7 @@ export function trackUsageWindows(
      * limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
-    async admit(call: Call): Promise<FullWindow | undefined> {
+    async admit(call: ApiCall): Promise<FullWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
@@ -120,7 +120,7 @@ export function trackUsageWindows(
       return recheckedWindow;
     },
     /** Adds the usage limits to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
-    async explain(error: unknown, call: Call, windowBefore: FullWindow | undefined): Promise<unknown> {
+    async explain(error: unknown, call: ApiCall, windowBefore: FullWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // Another call may have updated the usage limits since this call was sent. In that case, no request is needed.
@@ -130,7 +130,7 @@ export function trackUsageWindows(
       }
       const status = await readCreditsOnce(call);
       if (failure.kind === 'payment_required') {
-        return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
+        return new AdLibraryError({ ...failure, remainingCredits: status?.credits ?? undefined }, { cause: error });
       }
       await recordUsageLimit(call.owner.tenantId, status?.usageLimit, true);
       return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
@@ -145,12 +145,12 @@ function computeRemaining({
   hourlyLimit,
   dailyCredits,
   dailyLimit,
-}: UsageLimitAnswer): number {
+}: ParsedUsageLimit): number {
   if (isLimitReached) return 0;
   const remaining = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
   return Math.max(0, Math.min(remaining(hourlyCredits, hourlyLimit), remaining(dailyCredits, dailyLimit)));
 }
 
 /** Creates the error for a call that would exceed the hourly or daily usage limit. */
-const createUsageLimitError = (usageLimit: UsageLimitAnswer) =>
-  new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, sent: false });
+const createUsageLimitError = (usageLimit: ParsedUsageLimit) =>
+  new AdLibraryError({ kind: 'usage_limit', status: 429, usageLimit, wasSent: false });

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Answer, ServiceRequest } from '../api/call.ts';
-import type { Api, ApiAnswer } from '../api/client.ts';
+import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
+import type { Api, ApiResponse } from '../api/client.ts';
 import { type CachedTotal, parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { maxPageSize, operations } from '../api/operations.ts';
@@ -196,7 +196,7 @@ interface PartRun extends GatheringPart {
   requests: Promise<unknown>[];
 }
 
-type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
+type ListAnswer = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
 
 /** Reads the missing pages of a search, one part at a time, within the limits of one call. */
 class GatheringRun {
@@ -326,7 +326,7 @@ class GatheringRun {
     for (;;) {
       const limit = this.#findReachedLimit();
       if (limit) return limit;
-      const totalAds = part.state.found ?? total?.ads;
+      const totalAds = part.state.found ?? total?.totalAds;
       // Some services charge for the requested number of ads rather than the returned number. Request only as many ads
       // as remain on the last page.
       const remainingAds =
@@ -404,15 +404,15 @@ class GatheringRun {
       return pageStoring;
     };
     // The service charges for every page it has sent. Store the page even if the caller has disconnected.
-    const onSending = (sending: Promise<Answer>) => {
+    const onSending = (sending: Promise<ServiceResponse>) => {
       // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
       const storingPage = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
       part.requests.push(storingPage);
       return storingPage;
     };
     const listedBy = getListOperation(part.question);
-    const uncached = this.#adIds.size >= maxCachedAds;
-    const callOptions = { fresh: part.fresh, uncached, creditLimit: this.#callBudget, onSending };
+    const skipsCaching = this.#adIds.size >= maxCachedAds;
+    const callOptions = { fresh: part.fresh, skipsCaching, creditLimit: this.#callBudget, onSending };
     const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
     // A response without a sequence number counts as older than all responses with one.
     const { order = 0, receipt, raw } = answer;
@@ -509,8 +509,11 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
   const cachedTotal =
     question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
   const gathering = findGatherings(contents, question).find(({ found, complete }) => found !== null || complete);
-  const gatheredTotal = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
-  return gathering && gathering.answerOrder > (cachedTotal?.order ?? 0) ? gatheredTotal : cachedTotal;
+  const gatheredTotal = gathering && {
+    totalAds: gathering.found ?? gathering.adIds.size,
+    countedAt: gathering.gatheredAt,
+  };
+  return gathering && gathering.answerOrder > (cachedTotal?.sequenceNumber ?? 0) ? gatheredTotal : cachedTotal;
 }
 
 /** Returns the API operation that lists the ads: `searchAds`, or `listCollectionItems` for a collection. */
@@ -526,14 +529,14 @@ function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit,
 
 async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListAnswer) {
   // Import the API client on first use instead of at startup, so that the process starts faster.
-  const { readAds } = await import('../api/client.ts');
-  const collectionAnswer = answer as ApiAnswer<'listCollectionItems'>;
+  const { parseAds: readAds } = await import('../api/client.ts');
+  const collectionAnswer = answer as ApiResponse<'listCollectionItems'>;
   const ids = readAds(collectionAnswer).map(({ id }) => id);
   return {
     ids: ids.filter(({ length }) => length <= maxIdLength),
     found:
       collectionId === undefined
-        ? readTotalHits(answer as ApiAnswer<'searchAds'>)
+        ? readTotalHits(answer as ApiResponse<'searchAds'>)
         : parseCount(collectionAnswer.value.collection?.adCount),
   };
 }
@@ -569,6 +572,6 @@ const createRepeatedPagesError = () =>
     kind: 'unexpected_response',
     problem: 'The service announces more pages, but they repeat ads of this gathering.',
     status: 200,
-    sent: true,
+    wasSent: true,
     charged: 0,
   });

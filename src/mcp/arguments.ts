@@ -21,7 +21,7 @@ export function readArguments<Input extends z.ZodObject>(input: Input, rawArgume
 }
 
 const createArgumentsError = (problems: string[]) =>
-  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), wasSent: false });
 
 /**
  * Maximum nesting depth of arguments. No filter needs more, and recursive code would overflow the stack at a few

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { abortedError, withDeadline } from '../api/abort.ts';
+import { createAbortError, withDeadline } from '../api/abort.ts';
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { isGated } from '../api/operations.ts';
+import { canCostCredits } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { boardKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
@@ -116,7 +116,7 @@ async function runCall(server: CallingContext, call: ToolCall, receipts: Receipt
   if (keyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
   const running = { server, call, tool, form };
-  const { isFirstPageOnly } = isGated(tool) ? await confirmCall(running, input) : { isFirstPageOnly: false };
+  const { isFirstPageOnly } = canCostCredits(tool) ? await confirmCall(running, input) : { isFirstPageOnly: false };
   return withCallDeadline(running, async (signal) => {
     const { context, notes } = await createToolContext(running, { signal, receipts, isFirstPageOnly });
     const work = () => runTool(tool, input, context);
@@ -145,7 +145,7 @@ function withCallDeadline<Result>(
   return withDeadline({ signals, ms: remainingMs(server, call) }, (signal) =>
     work(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
-      throw abortedError(signal, tool.operations.length > 0);
+      throw createAbortError(signal, tool.operations.length > 0);
     }),
   );
 }
@@ -353,7 +353,7 @@ const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescriptio
 function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const names = tools.map((tool) => tool.name);
   const problem = `There is no tool ${quoteUntrusted(name, 30)}. Tools: ${names.join(', ')}.`;
-  return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+  return new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 }
 
 const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));

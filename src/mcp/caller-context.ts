@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServiceRequest } from '../api/call.ts';
-import { type Api, type ApiAnswer, type Caller, type Credentials, requireApiKey } from '../api/client.ts';
+import { type Api, type ApiResponse, type Caller, type Credentials, requireApiKey } from '../api/client.ts';
 import { operations } from '../api/operations.ts';
-import type { Answers } from '../cache/answers.ts';
+import type { CallCache } from '../cache/call-cache.ts';
 import type { Meter } from '../credits/meter.ts';
 import { computePriceBounds, computeRequestBounds } from '../credits/prices.ts';
 import { createAdRowReaders } from '../dataset/ad-rows.ts';
@@ -17,7 +17,7 @@ import { Semaphore } from '../workers/semaphore.ts';
 
 interface CallerContextOptions {
   apiOf(caller: Caller): Api;
-  answers: Answers;
+  answers: CallCache;
   keys: AcceptedKeys;
   meter: Meter;
   state: State;
@@ -34,7 +34,7 @@ const maxConfirmMs = 5000;
 /** The resources that all tool calls in this process share. They are created on the first call. */
 export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
   /** Requests the account to which the caller's API key belongs. */
-  whoami(caller: Caller): Promise<ApiAnswer<'whoami'>>;
+  whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /** Waits up to `drainMs` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
   close(drainMs: number): Promise<void>;
 };
@@ -73,7 +73,7 @@ export function openCallerContexts(options: CallerContextOptions) {
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).forTenant(tenantId),
-        cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.cursorsOf(tenantId) },
+        cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
       };
     },
     /** Returns the lowest and highest expected price of a request, based on earlier charges. */

@@ -140,7 +140,7 @@ function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefine
     limit: 'confirmation',
     isAnswered: answer !== undefined,
     cost: describeCost(question),
-    sent: false,
+    wasSent: false,
   });
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isGated } from '../api/operations.ts';
+import { canCostCredits } from '../api/operations.ts';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 import { NoticeView } from '../views/account.ts';
@@ -41,7 +41,7 @@ export function describeTool({ run: _, render: __, forBoard: ___, example: ____,
 }
 
 export const describe = (tool: ToolDescription): string =>
-  `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Free.'}`;
+  `${tool.description} ${canCostCredits(tool) ? 'Costs credits.' : 'Free.'}`;
 
 /** Converts a Zod schema to JSON Schema, limited to the features that every host accepts. */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {

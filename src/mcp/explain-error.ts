@@ -1,13 +1,13 @@
 import {
   AdLibraryError,
+  type BaseUrlProblem,
   type ErrorKind,
   type ExceededLimit,
   type Failure,
   mayBeCharged,
-  type WrongAddress,
 } from '../api/errors.ts';
-import { isGated } from '../api/operations.ts';
-import type { UsageLimitAnswer } from '../api/schemas.ts';
+import { canCostCredits } from '../api/operations.ts';
+import type { ParsedUsageLimit } from '../api/schemas.ts';
 import { formatCreditNumber } from '../credits/credit-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
@@ -128,20 +128,20 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
   const generalExplanation = explanations[failure.kind];
   switch (failure.kind) {
     case 'no_api_key':
-      return failure.wrongSettings ? wrongSettings : generalExplanation;
+      return failure.hasInvalidSettings ? wrongSettings : generalExplanation;
     case 'usage_limit':
       return failure.usageLimit?.isLimitReached === false ? tightWindow : markCostlyRetry(failure, generalExplanation);
     case 'credit_budget':
       return { ...generalExplanation, ...explainLimit(failure) };
     case 'payment_required': {
-      const { creditsLeft } = failure;
+      const { remainingCredits: creditsLeft } = failure;
       if (creditsLeft === undefined) return markCostlyRetry(failure, generalExplanation);
       return { ...generalExplanation, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
     }
     case 'timeout':
-      return failure.sent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
+      return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
-      const { tooLarge, wrongAddress } = failure;
+      const { isTooLarge: tooLarge, baseUrlProblem: wrongAddress } = failure;
       // A wrong base URL always fails, so do not suggest a retry even if the call was charged.
       if (wrongAddress) return { ...generalExplanation, ...explainAddress(wrongAddress) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(tooLarge && tooLargeAnswer) });
@@ -152,16 +152,16 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
 }
 
 const markCostlyRetry = <Text extends { retry: Retry }>(failure: Failure, explanation: Text): Text =>
-  failure.charged || (failure.paid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
+  failure.charged || (failure.isPaid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
 
 function explainLimit(exceeded: ExceededLimit) {
   if (exceeded.limit === 'tool call') return overMaxCredits;
   if (exceeded.limit === 'confirmation')
     return exceeded.isAnswered ? declinedSpending : explainUnansweredForm(exceeded);
-  return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.transient && budgetReserved) };
+  return { ...(exceeded.limit === 'connection' && overConnection), ...(exceeded.isTransient && budgetReserved) };
 }
 
-function explainAddress(wrongAddress: WrongAddress) {
+function explainAddress(wrongAddress: BaseUrlProblem) {
   const happened = 'The address of the service (AD_LIBRARY_BASE_URL) is wrong.';
   if (wrongAddress.reason === 'endsInVersion')
     return {
@@ -248,7 +248,7 @@ const tightWindow = {
 
 function listWorkingTools({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = joinNames(offered.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+  const names = joinNames(offered.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
@@ -280,7 +280,7 @@ function buildErrorMeta(failure: Failure): ErrorMeta {
 }
 
 function formatHappened(failure: Failure): string {
-  const { kind, status, code, sent } = failure;
+  const { kind, status, code, wasSent: sent } = failure;
   const { happened } = findExplanation(failure);
   const happenedText =
     kind === 'network' && sent !== false ? 'The connection failed before the answer arrived.' : happened;
@@ -288,7 +288,7 @@ function formatHappened(failure: Failure): string {
   return origin ? `${happenedText} (${origin})` : happenedText;
 }
 
-function formatWindows(limit: UsageLimitAnswer): string {
+function formatWindows(limit: ParsedUsageLimit): string {
   const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
   const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
@@ -314,7 +314,7 @@ function formatWindowEnd(limitType: string | undefined): string {
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function formatCharge(failure: Failure, wasSent: boolean): string {
-  const { charged, paid, writes, sent, storage } = failure;
+  const { charged, isPaid: paid, changesData: writes, wasSent: sent, storage } = failure;
   if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
   // The receipt (what the call cost) already covers requests that this tool call sent earlier.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';

@@ -1,4 +1,4 @@
-import { isGated } from '../api/operations.ts';
+import { canCostCredits } from '../api/operations.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { joinNames } from '../views/safe-text.ts';
 
@@ -16,7 +16,7 @@ export const buildInstructions = ({
   cachesAnswers,
 }: InstructionsOptions): string => `Ad Library searches ads, the advertiser pages behind them, and the user's collections.
 
-Cost: ${formatCosts(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${buildRepeatText(cachesAnswers, listNames(offered))}
+Cost: ${formatCosts(offered.filter(canCostCredits))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${buildRepeatText(cachesAnswers, listNames(offered))}
 
 ${buildGuide(offered)}Paging: to continue, pass a result's cursor back unchanged, with the same filters. A result that was cut to fit continues from its cursor${cachesAnswers ? ' at no charge' : ', and its page is charged again'}.
 

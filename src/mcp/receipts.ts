@@ -27,7 +27,7 @@ export class Receipts {
    * call may have been charged, and as zero otherwise.
    */
   readonly addFailure = (failure: Failure): void => {
-    const { charged, requestId = null, paid, sent, storage } = failure;
+    const { charged, requestId = null, isPaid: paid, wasSent: sent, storage } = failure;
     const unknown = paid && mayBeCharged(failure) ? null : 0;
     if (sent !== false && !storage)
       this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
@@ -56,7 +56,7 @@ export class Receipts {
    */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sentReceipts = this.#sent();
-    const statesOwnCharge = failure !== undefined && failure.sent !== false && !failure.storage;
+    const statesOwnCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
     if ((statesOwnCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0)) return '';
     return this.#costOfSeveral().line;
   }

@@ -16,10 +16,10 @@ import {
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
+import type { Catalog, Session } from './catalog.ts';
 import type { PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
-import type { Catalog, Session } from './served.ts';
 
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, instructions } = catalog;

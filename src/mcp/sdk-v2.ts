@@ -10,10 +10,10 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
+import type { Catalog, Session } from './catalog.ts';
 import { FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
-import type { Catalog, Session } from './served.ts';
 
 /** Cache hint for lists. A list is the same for every caller and does not change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Fetch } from '../api/http.ts';
 import { parseJson } from '../api/json.ts';
-import { readSearchFilters, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
+import { parseSearchFilters, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
 
 interface ServedBy {
   baseUrl: string;
@@ -39,7 +39,7 @@ export async function fetchServedFilters({
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
   if (response.status !== 200 || text.length > maxChars) return undefined;
   try {
-    const { ads, pages, ...otherFields } = readSearchFilters(parseJson(text));
+    const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
     return { ...otherFields, ads: pickOwnNotes(ads, ownFilters.ads), pages: pickOwnNotes(pages, ownFilters.pages) };
   } catch {

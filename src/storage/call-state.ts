@@ -1,4 +1,4 @@
-import type { Answer, AnswerName, Call } from '../api/call.ts';
+import type { ApiCall, ResponseName, ServiceResponse } from '../api/call.ts';
 import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
@@ -9,9 +9,9 @@ import type { UseOnce } from './single-use.ts';
  */
 export interface CallState {
   ledger: CreditLedger;
-  answers: AnswerCache;
-  windows: FullWindows;
-  cursorsOf(tenantId: string): CursorMemory;
+  responseCache: ResponseCache;
+  usageWindows: FullWindows;
+  openCursors(tenantId: string): CursorMemory;
   /** Marks a token as used, so that nobody can use it a second time. */
   useOnce: UseOnce;
 }
@@ -27,10 +27,10 @@ export interface StateOptions {
 }
 
 /** A cached API response, and when it was sent. */
-export interface CachedAnswer {
-  answer: Answer;
+export interface CachedResponse {
+  response: ServiceResponse;
   /** When the service sent the response, in milliseconds since 1970. */
-  at: number;
+  arrivedAt: number;
 }
 
 /**
@@ -38,15 +38,15 @@ export interface CachedAnswer {
  * a time sends a given call, so that identical calls are charged once. No method rejects, except `claim` when the call
  * is aborted.
  */
-export interface AnswerCache {
+export interface ResponseCache {
   /**
    * Returns the name under which the cache stores a response. Each call of `forgetGroup` changes the names in that
    * group, so that older responses are no longer found. Returns undefined while the cache cannot tell whether the group
    * was forgotten. The call must then bypass the cache.
    */
-  resolveName(tenantId: string, answer: AnswerName): Promise<string | undefined>;
+  resolveName(tenantId: string, response: ResponseName): Promise<string | undefined>;
   /** Returns the cached response, or undefined if there is none or it has expired. */
-  get(tenantId: string, name: string): Promise<CachedAnswer | undefined>;
+  get(tenantId: string, name: string): Promise<CachedResponse | undefined>;
   /**
    * Waits while another process sends the same call. Resolves to that process's response if there is one, and otherwise
    * to the right to send the call.
@@ -59,10 +59,10 @@ export interface AnswerCache {
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** The properties of a call that `AnswerCache.claim` needs. */
-export type ClaimedCall = Pick<Call, 'request' | 'owner' | 'signal'>;
+/** The properties of a call that `ResponseCache.claim` needs. */
+export type ClaimedCall = Pick<ApiCall, 'request' | 'owner' | 'signal'>;
 
-/** Options for `AnswerCache.claim`. */
+/** Options for `ResponseCache.claim`. */
 export interface ClaimRequest {
   /**
    * Accept only cached responses that arrived after this time, in milliseconds since 1970. By default, every cached
@@ -82,16 +82,16 @@ export interface ClaimRequest {
  */
 export interface GrantedClaim {
   kind: 'granted';
-  put(answer: CachedAnswer): Promise<void>;
+  put(answer: CachedResponse): Promise<void>;
   forget(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** What `AnswerCache.claim` resolves to. */
+/** What `ResponseCache.claim` resolves to. */
 export type Claim =
   | GrantedClaim
   /** The response was already in the cache, so the call must not be sent. */
-  | { kind: 'cached'; cachedAnswer: CachedAnswer }
+  | { kind: 'cached'; cachedResponse: CachedResponse }
   /** The process that sent the call died, so the service may have charged for a response that was never received. */
   | { kind: 'lost' };
 

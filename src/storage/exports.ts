@@ -313,7 +313,7 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
     await handle?.close();
   }
   const problem = `${path} is no longer the file that was written. Export it again.`;
-  throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
+  throw new AdLibraryError({ kind: 'not_found', problem, wasSent: false });
 }
 
 /** The memory limit for exported files: per tenant in a store, and in total in memory. */
@@ -364,7 +364,11 @@ export function openStoredExports(
   const { store, documents, queue, keyOf } = source;
   const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
   const createGoneError = () =>
-    new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer stored. Export it again.', sent: false });
+    new AdLibraryError({
+      kind: 'not_found',
+      problem: 'This file is no longer stored. Export it again.',
+      wasSent: false,
+    });
   const forTenant = (tenantId: string, since = clock()) => {
     const rejectionKey = keyOf(tenantId, 'rejected');
     const listKey = keyOf(tenantId, 'exports');
@@ -380,7 +384,7 @@ export function openStoredExports(
     }: StoredFileEntry): ExportedFile => ({
       ...description,
       ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(description.name)}` }),
-      ...(lifetimeText && { lifetimeText: lifetimeText }),
+      ...(lifetimeText && { lifetimeText }),
       content: async () => {
         const content: Buffer[] = [];
         for (let part = 0; part < parts; part++) {

@@ -12,12 +12,12 @@ import { FileStore, ignoreErrorCodes, readBaseUrl } from './drivers/file.ts';
 import { openSlots } from './slots.ts';
 import type { Store } from './storage.ts';
 import type { StoreAccess } from './store/access.ts';
-import { openStoredAnswers } from './store/answers.ts';
 import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
 import { Leases } from './store/leases.ts';
 import { openLedger, openWindows } from './store/ledger.ts';
+import { openStoredAnswers } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
 /** Options for state that is stored in a folder. */
@@ -68,9 +68,9 @@ export function openFolderState(options: FolderOptions) {
   return {
     // If a process was killed during a call and the user repeats the call, send it again, even though the service may
     // charge twice. The user wants a result and has seen the failure.
-    answers: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
-    windows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
-    cursorsOf: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
+    responseCache: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
+    usageWindows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
+    openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
     slots: runQueueBefore(queue, openSlots(keyAccess)),
     dailyLedger: () =>

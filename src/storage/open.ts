@@ -4,8 +4,8 @@ import type { Datasets } from './dataset.ts';
 import { type ExportStore, type ExportTarget, openFolderExports, openMemoryExports } from './exports.ts';
 import { type FolderOptions, openFolderState } from './folder.ts';
 import { createMemoryLedger, openMemorySlots, openMemoryStore } from './in-memory.ts';
-import { createMemoryAnswers } from './memory-answers.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
+import { createMemoryAnswers } from './memory-response-cache.ts';
 import { openSingleUse } from './single-use.ts';
 import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
@@ -57,9 +57,9 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Sta
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
     ledger: createMemoryLedger({ now: monotonicNow }),
-    answers: createMemoryAnswers({ maxBytes: maxAnswerBytes, ttlMs, now }),
-    windows: openWindows(smallStore, monotonicNow),
-    cursorsOf: openCursors(smallStore),
+    responseCache: createMemoryAnswers({ maxBytes: maxAnswerBytes, ttlMs, now }),
+    usageWindows: openWindows(smallStore, monotonicNow),
+    openCursors: openCursors(smallStore),
     useOnce: openSingleUse(smallStore),
     datasets: new MemoryDatasets(),
     exports: openMemoryExports(now),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { ApiAnswer } from '../api/client.ts';
+import type { ApiResponse } from '../api/client.ts';
 import { readTotalHits } from '../api/counts.ts';
-import { ignoreLostStorage } from '../api/errors.ts';
+import { ignoreUnavailableStorage } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
@@ -94,7 +94,7 @@ export const countAds = defineTool({
     const key = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
     // If the stored dataset is unavailable, count with a search instead of failing the call.
-    const contents = fresh ? undefined : await readContents(context).catch(ignoreLostStorage);
+    const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(key, filters, split, countContext) };
     const { stop, ...counts } = await (key === undefined
@@ -166,7 +166,7 @@ const countMatchingAds = async (filters: Filters, countContext: CountContext): P
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
-  const answer: ApiAnswer<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
+  const answer: ApiResponse<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
     total: readTotalHits(answer) ?? null,

@@ -85,7 +85,7 @@ const signatureLength = 11;
  * others. The API key cannot be derived from the signature.
  */
 export function signCursor(apiKey: string | undefined, text: string): string {
-  if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+  if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', wasSent: false });
   const signature = createHmac('sha256', apiKey).update(`ad-library-mcp cursor ${text}`).digest('base64url');
   return signature.slice(0, signatureLength);
 }

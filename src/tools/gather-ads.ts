@@ -136,7 +136,7 @@ export async function requireFree(question: GatheringQuestion, { callBudget }: T
 }
 
 const createNothingReadError = () =>
-  new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
+  new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
 /** If a total is older than this (one day), the estimate mentions its date. */
 const minStatedAgeMs = dayMs;
@@ -156,7 +156,7 @@ async function estimateGathering(
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
     const ads = await countMatchingAds(part.question, context);
-    part.total = ads === undefined ? undefined : { ads, at: context.now };
+    part.total = ads === undefined ? undefined : { totalAds: ads, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
     // If the service reports no total for one part, it reports none for the others either. Stop searching to save
     // credits.
@@ -171,7 +171,7 @@ async function estimateGathering(
   // A confirmation form needs the price of this call. Other callers plan with the price of all ads.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
-  const oldest = Math.min(...parts.map(({ total }) => total?.at ?? context.now));
+  const oldest = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
   const read = sumOf(parts.map((part) => part.read));
   const summary = [
     price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
@@ -210,7 +210,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Par
   const unfinishedPart = parts.find(({ ended }) => !ended);
   const items = Math.min(
     getMaxPageSize(question, context.adFilters),
-    Math.max(1, (unfinishedPart?.total?.ads ?? 0) - (unfinishedPart?.listed ?? 0)),
+    Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listed ?? 0)),
   );
   const operation = getListOperation(question);
   const budget = await context.callBudget(0);
@@ -272,7 +272,7 @@ async function estimateParts(
   // ads exist.
   let allowedCount = maxAds;
   const remainingCounts = parts.map(({ total, listed, ended }) => {
-    const count = ended ? 0 : Math.min(allowedCount, Math.max(1, (total?.ads ?? 0) - listed));
+    const count = ended ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listed));
     allowedCount -= count;
     return count;
   });
@@ -286,7 +286,7 @@ async function estimateParts(
   const atLeast = sumOf(knownPrices.map((price) => price.atLeast));
   const atMost = knownPrices.length < prices.length ? undefined : sumOf(knownPrices.map((price) => price.atMost));
   return {
-    ads: sumOf(parts.map(({ total, read }) => Math.max(total?.ads ?? 0, read))),
+    ads: sumOf(parts.map(({ total, read }) => Math.max(total?.totalAds ?? 0, read))),
     pages: sumOf(remainingCounts.map((items) => Math.ceil(items / size))),
     ...buildCreditRange(atLeast, atMost),
   };
@@ -301,7 +301,7 @@ const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'content
       const total =
         knownTotal === null
           ? await findKnownTotal(question, contents, context)
-          : { ads: knownTotal, at: state.gatheredAt };
+          : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /** Number of ads listed so far. Includes ads that were later evicted from the dataset to free space. */
       const listed = Math.max(read, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */

@@ -20,7 +20,7 @@ export const getAd = defineTool({
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, getToolName, ...context }) {
     const { now } = context;
-    const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
+    const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, acceptsListedAd: seen });
     const ad = viewAd(raw as object, { detail, now, budget: getItemTokens(context) });
     return { data: { ad, ...(seenIn && { seenIn: getToolName(seenIn) }) } };
   },

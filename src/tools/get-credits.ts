@@ -1,4 +1,4 @@
-import { ignoreLostStorage } from '../api/errors.ts';
+import { ignoreUnavailableStorage } from '../api/errors.ts';
 import { formatSpending, Spending } from '../credits/credit-text.ts';
 import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
@@ -20,7 +20,7 @@ export const getCredits = defineTool({
   }),
   async run(_, { api, spending, getToolName }) {
     const { raw } = await api.getCredits();
-    const spendingOfKey = await spending().catch(ignoreLostStorage);
+    const spendingOfKey = await spending().catch(ignoreUnavailableStorage);
     if (spendingOfKey === undefined) return { data: viewCredits(raw) };
     const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));

@@ -50,7 +50,7 @@ export const listCollectionItems = defineTool({
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
           // Import the API client on the first call instead of at startup, so that the process starts faster.
-          const { readAds, readPages } = await import('../api/client.ts');
+          const { parseAds: readAds, parsePages: readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);
           const text = collection && `Collection ${formatCollection(collection)}`;

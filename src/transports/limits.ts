@@ -3,8 +3,8 @@ import { raceAbort, withDeadline } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { OnCall } from '../logging/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
+import type { Catalog } from '../mcp/catalog.ts';
 import type { ResourceContents, ResourceRead } from '../mcp/resources.ts';
-import type { Catalog } from '../mcp/served.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
 /** Limits for concurrent and waiting tool calls and resource reads. */

@@ -6,6 +6,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
 import { parseJson } from '../api/json.ts';
 import type { Log, OnCall } from '../logging/log.ts';
+import type { Catalog, Session } from '../mcp/catalog.ts';
 import {
   checkRequest,
   isCancelNotice,
@@ -16,7 +17,6 @@ import {
   type RequestSchemas,
 } from '../mcp/protocol.ts';
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
-import type { Catalog, Session } from '../mcp/served.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
 /** What a stdio session needs: the tools, the streams, the API key and the shutdown signal. */

@@ -149,6 +149,6 @@ export class Semaphore {
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
     const problem = `Too many ${workName} are waiting. A place should be free in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };
-    return new AdLibraryError({ kind: 'busy', problem, sent: false, details });
+    return new AdLibraryError({ kind: 'busy', problem, wasSent: false, details });
   }
 }

@@ -87,7 +87,7 @@ describe('Request URLs', () => {
         try {
           address = addressFor(id, operation);
         } catch (error) {
-          expect((error as AdLibraryError).failure).toMatchObject({ kind: 'invalid_request', sent: false });
+          expect((error as AdLibraryError).failure).toMatchObject({ kind: 'invalid_request', wasSent: false });
           return;
         }
         const { origin, pathname, search, hash } = new URL(address);

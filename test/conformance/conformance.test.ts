@@ -8,7 +8,7 @@ import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 import type { ToolResult } from '../../src/mcp/call-tool.ts';
-import type { Catalog } from '../../src/mcp/served.ts';
+import type { Catalog } from '../../src/mcp/catalog.ts';
 import { createHttpApp } from '../../src/transports/http/app.ts';
 import { type Listener, listen } from '../../src/transports/http/server.ts';
 import fixtures from './fixtures.json' with { type: 'json' };

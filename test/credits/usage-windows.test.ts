@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { isGated } from '../../src/api/operations.ts';
+import { canCostCredits } from '../../src/api/operations.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { joinNames } from '../../src/views/safe-text.ts';
 import { deriveUuid } from '../support/derive-uuid.ts';
@@ -38,7 +38,7 @@ describe('A usage limit error', () => {
     });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5,000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
-    const free = joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)));
+    const free = joinNames(tools.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
     expect(free).toContain('list_collections');
     expect(text).toContain(`Still working: ${free}, and cached answers`);
     expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import * as schemas from '../../src/api/schemas.ts';
-import { readSearchFilters } from '../../src/api/search-filters.ts';
+import { parseSearchFilters } from '../../src/api/search-filters.ts';
 import { libraryFilters } from '../../src/library/search/filters.ts';
 import { createUuid, startLibraryServer } from './support/library-server.ts';
 
@@ -375,7 +375,7 @@ test('the library API returns an advertiser page whose id has unusual characters
 test('the filters.json path of the library needs no API key', async () => {
   const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
-  expect(readSearchFilters(body)).toEqual(libraryFilters);
+  expect(parseSearchFilters(body)).toEqual(libraryFilters);
 });
 
 test('the library logs an internal error in full and returns a 500 without details', async () => {

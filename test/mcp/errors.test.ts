@@ -20,13 +20,13 @@ test.each(errorKinds)('the error %s says what happened, whether a retry can help
 });
 
 test('the error of a rejected paid call says that the API reported no charge', () => {
-  const refused = { kind: 'invalid_request', status: 422, sent: true } as const;
-  expect(explainFailure({ ...refused, paid: true }).text).toContain('The service stated no charge.');
+  const refused = { kind: 'invalid_request', status: 422, wasSent: true } as const;
+  expect(explainFailure({ ...refused, isPaid: true }).text).toContain('The service stated no charge.');
   expect(explainFailure(refused).text).not.toContain('charge');
 });
 
 test("an error in the server's own storage does not blame the API", () => {
-  const [stored, failed] = [{ storage: 'data' } as const, { status: 503, sent: true }].map(
+  const [stored, failed] = [{ storage: 'data' } as const, { status: 503, wasSent: true }].map(
     (how) => explainFailure({ kind: 'unavailable', ...how }).text,
   );
   expect(stored).toMatch(/^This server could not use its stored data\.\nNothing was sent.*\n.*the side of this server/);
@@ -112,7 +112,8 @@ test('a usage limit error names the hourly or daily limit only if the API report
 });
 
 test('an error about used-up credits shows the remaining credits', () => {
-  const explainWithMessage = (creditsLeft: number) => explainFailure({ kind: 'payment_required', creditsLeft }).text;
+  const explainWithMessage = (creditsLeft: number) =>
+    explainFailure({ kind: 'payment_required', remainingCredits: creditsLeft }).text;
   expect(explainWithMessage(0)).toContain('The account has no credits left.');
   expect(explainWithMessage(3)).toContain('credits left: 3.');
 });

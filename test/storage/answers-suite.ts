@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest';
 import { requestWithoutArguments } from '../../src/api/call.ts';
 import { operations } from '../../src/api/operations.ts';
-import type { AnswerCache, CachedAnswer, ClaimedCall } from '../../src/storage/call-state.ts';
+import type { CachedResponse, ClaimedCall, ResponseCache } from '../../src/storage/call-state.ts';
 
-const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
-  answer: {
+const cachedAnswer = (headline: string, now: number): CachedResponse => ({
+  response: {
     value: { id: '1' },
     raw: { id: '1', headline },
     receipt: { charged: 1, remaining: 99, cached: false, requestId: 'r' },
   },
-  at: now,
+  arrivedAt: now,
 });
 const answerNameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
-const headlineOf = (cached: CachedAnswer | undefined) =>
-  (cached?.answer.raw as { headline?: string } | undefined)?.headline;
+const headlineOf = (cached: CachedResponse | undefined) =>
+  (cached?.response.raw as { headline?: string } | undefined)?.headline;
 
 export interface AnswersUnderTest {
-  answers: AnswerCache;
+  responseCache: ResponseCache;
   now: () => number;
   /** Moves the clock forward. */
   advanceTime(ms: number): Promise<void>;
@@ -36,95 +36,101 @@ interface AnswerToCache {
   tenantId?: string;
   id?: string;
   group?: string | undefined;
-  cached: CachedAnswer;
+  cached: CachedResponse;
 }
 
 /** Claims a call and caches its response. */
 export async function cacheAnswer(
-  answers: AnswerCache,
+  responseCache: ResponseCache,
   { tenantId = 't', id = '1', group, cached }: AnswerToCache,
 ): Promise<void> {
-  await (await claimCall(answers, await answers.resolveName(tenantId, answerNameOf(id, group)), tenantId)).put(cached);
+  await (
+    await claimCall(responseCache, await responseCache.resolveName(tenantId, answerNameOf(id, group)), tenantId)
+  ).put(cached);
 }
 
-export async function claimCall(answers: AnswerCache, name: string | undefined, tenantId = 't') {
-  const claim = await answers.claim(createCall(tenantId), name, { after: Infinity, onLost: async () => {} });
+export async function claimCall(responseCache: ResponseCache, name: string | undefined, tenantId = 't') {
+  const claim = await responseCache.claim(createCall(tenantId), name, { after: Infinity, onLost: async () => {} });
   if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
   return claim;
 }
 
 /** Defines the tests of a response cache, in memory or in a shared store. */
 export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
-  const find = async (answers: AnswerCache, id: string, { tenantId = 't', group }: Partial<AnswerToCache> = {}) => {
-    const name = await answers.resolveName(tenantId, answerNameOf(id, group));
-    return name === undefined ? undefined : answers.get(tenantId, name);
+  const find = async (
+    responseCache: ResponseCache,
+    id: string,
+    { tenantId = 't', group }: Partial<AnswerToCache> = {},
+  ) => {
+    const name = await responseCache.resolveName(tenantId, answerNameOf(id, group));
+    return name === undefined ? undefined : responseCache.get(tenantId, name);
   };
 
   test('a cached response is returned only for its own tenant and call', async () => {
-    const { answers, now, advanceTime: pass } = await open();
-    expect(await find(answers, '1')).toBeUndefined();
+    const { responseCache, now, advanceTime: pass } = await open();
+    expect(await find(responseCache, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
-    await cacheAnswer(answers, { cached });
+    await cacheAnswer(responseCache, { cached });
     await pass(5000);
-    const cachedResponse = await find(answers, '1');
-    expect(cachedResponse?.answer).toEqual(cached.answer);
+    const cachedResponse = await find(responseCache, '1');
+    expect(cachedResponse?.response).toEqual(cached.response);
     // Allow for some difference: the store rounds to milliseconds, and the clocks run during the test.
-    const age = now() - (cachedResponse?.at ?? 0);
+    const age = now() - (cachedResponse?.arrivedAt ?? 0);
     expect(age).toBeGreaterThan(4990);
     expect(age).toBeLessThan(35_000);
     const request = { onLost: async () => {} };
-    expect(await answers.claim(createCall(), answerNameOf('1').fingerprint, request)).toMatchObject({
+    expect(await responseCache.claim(createCall(), answerNameOf('1').fingerprint, request)).toMatchObject({
       kind: 'cached',
-      cachedAnswer: { answer: cached.answer },
+      cachedResponse: { response: cached.response },
     });
-    expect(await find(answers, '2')).toBeUndefined();
-    expect(await find(answers, '1', { tenantId: 'other' })).toBeUndefined();
+    expect(await find(responseCache, '2')).toBeUndefined();
+    expect(await find(responseCache, '1', { tenantId: 'other' })).toBeUndefined();
   });
 
   test('a newer response replaces the cached one and expires after its lifetime', async () => {
-    const { answers, now, advanceTime: pass } = await open();
-    for (const headline of ['one', 'two']) await cacheAnswer(answers, { cached: cachedAnswer(headline, now()) });
-    expect(headlineOf(await find(answers, '1'))).toBe('two');
+    const { responseCache, now, advanceTime: pass } = await open();
+    for (const headline of ['one', 'two']) await cacheAnswer(responseCache, { cached: cachedAnswer(headline, now()) });
+    expect(headlineOf(await find(responseCache, '1'))).toBe('two');
     await pass(ttlMs - 30_000);
-    expect(headlineOf(await find(answers, '1'))).toBe('two');
+    expect(headlineOf(await find(responseCache, '1'))).toBe('two');
     await pass(30_001);
-    expect(await find(answers, '1')).toBeUndefined();
+    expect(await find(responseCache, '1')).toBeUndefined();
   });
 
   test('removing one cached response keeps all other responses', async () => {
-    const { answers, now } = await open();
+    const { responseCache, now } = await open();
     for (const [tenantId, id] of [
       ['t', '1'],
       ['t', '2'],
       ['other', '1'],
     ] as const)
-      await cacheAnswer(answers, { tenantId, id, cached: cachedAnswer(id, now()) });
-    await (await claimCall(answers, answerNameOf('1').fingerprint)).forget();
-    expect(await find(answers, '1')).toBeUndefined();
-    expect(headlineOf(await find(answers, '2'))).toBe('2');
-    expect(headlineOf(await find(answers, '1', { tenantId: 'other' }))).toBe('1');
+      await cacheAnswer(responseCache, { tenantId, id, cached: cachedAnswer(id, now()) });
+    await (await claimCall(responseCache, answerNameOf('1').fingerprint)).forget();
+    expect(await find(responseCache, '1')).toBeUndefined();
+    expect(headlineOf(await find(responseCache, '2'))).toBe('2');
+    expect(headlineOf(await find(responseCache, '1', { tenantId: 'other' }))).toBe('1');
   });
 
   test('removing a group of cached responses also removes the response of a call that began earlier', async () => {
-    const { answers, now } = await open();
+    const { responseCache, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
-      cacheAnswer(answers, { tenantId, id, group, cached: cachedAnswer(id, now()) });
+      cacheAnswer(responseCache, { tenantId, id, group, cached: cachedAnswer(id, now()) });
     await keep('t', 'a', 'one');
     await keep('t', 'b', 'two');
     await keep('t', 'c');
     await keep('other', 'a', 'one');
-    const early = await claimCall(answers, await answers.resolveName('t', answerNameOf('a', 'one')));
-    await answers.forgetGroup('t', 'one');
+    const early = await claimCall(responseCache, await responseCache.resolveName('t', answerNameOf('a', 'one')));
+    await responseCache.forgetGroup('t', 'one');
     await early.put(cachedAnswer('stale', now()));
     const findAll = async () =>
       [
-        await find(answers, 'a', { group: 'one' }),
-        await find(answers, 'b', { group: 'two' }),
-        await find(answers, 'c'),
+        await find(responseCache, 'a', { group: 'one' }),
+        await find(responseCache, 'b', { group: 'two' }),
+        await find(responseCache, 'c'),
       ].map(headlineOf);
     expect(await findAll()).toEqual([undefined, 'b', 'c']);
     await keep('t', 'a', 'one');
     expect(await findAll()).toEqual(['a', 'b', 'c']);
-    expect(headlineOf(await find(answers, 'a', { tenantId: 'other', group: 'one' }))).toBe('a');
+    expect(headlineOf(await find(responseCache, 'a', { tenantId: 'other', group: 'one' }))).toBe('a');
   });
 }

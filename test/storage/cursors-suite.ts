@@ -5,8 +5,8 @@ import type { CursorMemory } from '../../src/storage/call-state.ts';
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
   describe(`Stored cursors ${name}`, () => {
     test('a stored cursor returns its search only to the API key that stored it', async () => {
-      const cursorsOf = await open();
-      const [ownCursors, otherCursors] = [cursorsOf('a'), cursorsOf('b')];
+      const openCursors = await open();
+      const [ownCursors, otherCursors] = [openCursors('a'), openCursors('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };
       const long = { searchParams: {}, serviceCursor: 'x'.repeat(5000) };
       await ownCursors.remember('@1.short', short);

@@ -68,7 +68,7 @@ function openForEach(folder: string): Datasets {
 }
 
 testDatasets('in a folder', async () => openForEach(newFolder()));
-testCursors('in a folder', async () => openIn(newFolder()).cursorsOf);
+testCursors('in a folder', async () => openIn(newFolder()).openCursors);
 testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
@@ -90,10 +90,10 @@ test("a new API key of the same account finds the account's dataset after a rest
 
 test('files in the data folder are private and contain no API key', async () => {
   const folder = newFolder();
-  const { dataset, cursorsOf } = openIn(folder, { apiKey: 'a-secret-key' });
+  const { dataset, openCursors } = openIn(folder, { apiKey: 'a-secret-key' });
   await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
   await (await dataset('a-secret-key')).userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
-  await cursorsOf('own').remember('@1', { searchParams: {} });
+  await openCursors('own').remember('@1', { searchParams: {} });
   const names = await readdir(folder, { recursive: true });
   expect(names).toHaveLength(4);
   for (const name of ['', ...names]) {
@@ -145,15 +145,15 @@ describe('Writes to the data folder that fail temporarily', () => {
   /** Opens a process with three pending writes that `block` delays: a released slot, a released claim and a changed list. */
   async function withWaitingWrites(block: (file: string) => Promise<() => Promise<void>>) {
     const folder = newFolder();
-    const { answers, slots, cursorsOf } = openIn(folder, { ttlMs: 60_000 });
+    const { responseCache, slots, openCursors } = openIn(folder, { ttlMs: 60_000 });
     const endSlot = await slots.acquire('a question', never);
-    const claim = await claimCall(answers, 'an ad');
-    const put = await claimCall(answers, await answers.resolveName('t', list));
-    await put.put({ answer: cachedAnswer, at: Date.now() });
+    const claim = await claimCall(responseCache, 'an ad');
+    const put = await claimCall(responseCache, await responseCache.resolveName('t', list));
+    await put.put({ response: cachedAnswer, arrivedAt: Date.now() });
     const unblock = await block(await findFile(folder, 'keys'));
     endSlot();
-    await Promise.all([claim.end(), answers.forgetGroup('t', list.group)]);
-    return { folder, answers, slots, cursorsOf, unblock };
+    await Promise.all([claim.end(), responseCache.forgetGroup('t', list.group)]);
+    return { folder, responseCache, slots, openCursors, unblock };
   }
 
   /** Verifies that another process gets the slot and the claim within `ms` milliseconds, and that the list is gone. */
@@ -161,24 +161,24 @@ describe('Writes to the data folder that fail temporarily', () => {
     const otherProcess = openIn(folder, { ttlMs: 60_000 });
     const signal = AbortSignal.timeout(ms);
     (await otherProcess.slots.acquire('a question', signal))();
-    expect(await otherProcess.answers.claim(createCall('t', signal), 'an ad', request)).toMatchObject({
+    expect(await otherProcess.responseCache.claim(createCall('t', signal), 'an ad', request)).toMatchObject({
       kind: 'granted',
     });
-    const name = await otherProcess.answers.resolveName('t', list);
-    expect(await otherProcess.answers.get('t', name ?? '')).toBeUndefined();
+    const name = await otherProcess.responseCache.resolveName('t', list);
+    expect(await otherProcess.responseCache.get('t', name ?? '')).toBeUndefined();
   }
 
   test('a changed list is not served from the cache while its removal from the cache is pending', async () => {
-    const { answers, unblock } = await withWaitingWrites(holdLock);
-    expect(await answers.resolveName('t', list)).toBeUndefined();
-    expect(await answers.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
+    const { responseCache, unblock } = await withWaitingWrites(holdLock);
+    expect(await responseCache.resolveName('t', list)).toBeUndefined();
+    expect(await responseCache.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
     await unblock();
   });
 
   test.each([
-    ['looks for a cached list', ({ answers }) => answers.resolveName('t', list)],
+    ['looks for a cached list', ({ responseCache }) => responseCache.resolveName('t', list)],
     ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
-    ['recalls a cursor', ({ cursorsOf }) => cursorsOf('t').recall('@1')],
+    ['recalls a cursor', ({ openCursors }) => openCursors('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
     'other processes see pending writes as soon as the process %s',
     async (_, changeProcess) => {

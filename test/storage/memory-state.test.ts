@@ -15,20 +15,23 @@ const options = { ttlMs };
 describe('Cached responses in memory', () => {
   testAnswers(async () => {
     let time = 1;
-    const { answers } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
+    const { responseCache } = openMemoryState({ ...options, now: () => time, monotonicNow: () => time });
     const pass = async (ms: number) => {
       time += ms;
     };
-    return { answers, now: () => time, advanceTime: pass };
+    return { responseCache, now: () => time, advanceTime: pass };
   });
 });
 
 describe('Search cursors in memory', () => {
-  testCursors('in memory', async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).cursorsOf);
+  testCursors(
+    'in memory',
+    async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).openCursors,
+  );
 
   test('a search cursor expires after a day', async () => {
     let now = 1;
-    const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).cursorsOf('a');
+    const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).openCursors('a');
     await cursors.remember('@1.x', { searchParams: {} });
     now += 86_400_000 - 1;
     expect(await cursors.recall('@1.x')).toBeDefined();

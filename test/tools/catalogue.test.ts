@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect } from 'vitest';
-import { isGated, operations } from '../../src/api/operations.ts';
+import { canCostCredits, operations } from '../../src/api/operations.ts';
 import { allTools } from '../../src/board/board.ts';
 import { getToolName } from '../../src/mcp/load-tool.ts';
 import { tools } from '../../src/tools/catalog.ts';
@@ -70,7 +70,7 @@ describe.each(names)('The tool %s', (name) => {
     const hints = { readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint };
     expect(annotations).toEqual({ title, ...hints });
     const { operations: called = [] } = allTools.find((one) => one.name === name) ?? {};
-    const writes = called.some((operation) => operations[operation].writes);
+    const writes = called.some((operation) => operations[operation].changesData);
     if (annotations?.readOnlyHint) expect([annotations.destructiveHint, writes]).toEqual([false, false]);
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
@@ -102,7 +102,9 @@ describe.each(names)('The tool %s', (name) => {
 test('a read-only server neither lists nor runs tools that write', async ({ start }) => {
   const reader = await start({ readOnly: true });
   const listedNames = (await reader.client.listTools()).tools.map(({ name }) => name);
-  const writingTools = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
+  const writingTools = allTools.filter((tool) =>
+    tool.operations.some((operation) => operations[operation].changesData),
+  );
   expect(writingTools.length).toBeGreaterThan(0);
   expect(listedNames).toEqual(names.filter((name) => writingTools.every((tool) => tool.name !== name)));
   for (const { name } of writingTools) expect((await reader.call(name, {})).text).toContain('There is no tool');
@@ -150,7 +152,10 @@ describe('Tool names in texts that a model reads', () => {
   test('an error about used-up credits mentions only tools that are available', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
-      [undefined, `${joinNames(tools.flatMap((tool) => (isGated(tool) ? [] : tool.name)))}, and cached answers.`],
+      [
+        undefined,
+        `${joinNames(tools.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)))}, and cached answers.`,
+      ],
       [['search_ads', 'whoami'], 'whoami, and cached answers.'],
       [['search_ads'], 'cached answers.'],
     ] as const) {

@@ -101,5 +101,7 @@ test('the first waiting call of each API key stays in a full queue', async () =>
 test('a call that times out while it waits for a slot fails as busy', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
-  await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
+  await expect(take('late', AbortSignal.timeout(1))).rejects.toMatchObject({
+    failure: { kind: 'busy', wasSent: false },
+  });
 });

@@ -161,7 +161,7 @@ export class SqlPool {
       if (error instanceof WorkerTimeoutError) throw explainProblem({ reason: 'slow' }, this.#limits);
       if (!(error instanceof WorkerDiedError)) throw error;
       const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
-      throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: error });
+      throw new AdLibraryError({ kind: 'internal', problem, wasSent: false }, { cause: error });
     });
   }
 

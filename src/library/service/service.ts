@@ -238,7 +238,7 @@ async function handleOperation(
     throw new ApiError(403, 'missing_scope', message, { requiredScope });
   }
   const { origin, searchParams } = new URL(request.url);
-  const { method, gated } = operations[name];
+  const { method, requiresCredits: gated } = operations[name];
   const requestBody = method === 'POST' ? await readJsonBody(request) : {};
   const presenter = createPresenterFor(origin, options);
   const call = { params, query: searchParams, body: requestBody, caller, presenter };

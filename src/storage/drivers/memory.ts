@@ -121,7 +121,7 @@ export class MemoryStore implements Store {
       else {
         put.delete(change.id);
         sequenceNumber = Math.max(sequenceNumber + 1, Math.ceil(now * 1000));
-        put.set(change.id, { sequenceNumber: sequenceNumber, body: change.body });
+        put.set(change.id, { sequenceNumber, body: change.body });
         bytes += change.body.length - (currentItem?.body.length ?? 0);
       }
     }
@@ -141,8 +141,8 @@ export class MemoryStore implements Store {
       name,
       generation: metadata.generation,
       lastSequenceNumber: sequenceNumber,
-      evictedThrough: evictedThrough,
-      evictedCounts: evictedCounts,
+      evictedThrough,
+      evictedCounts,
       expiresAt: now + ttlMs,
       items: writtenItems,
     });
@@ -155,9 +155,9 @@ export class MemoryStore implements Store {
     const { generation, evictedThrough, evictedCounts, lastSequenceNumber } = collection;
     const [items = []] = splitIntoChunks(collection.items, after);
     return {
-      generation: generation,
+      generation,
       items,
-      evictedThrough: evictedThrough,
+      evictedThrough,
       evictedCounts: { ...evictedCounts },
       isLast: (items.at(-1)?.sequenceNumber ?? lastSequenceNumber) === lastSequenceNumber,
     };
@@ -238,7 +238,7 @@ export class MemoryStore implements Store {
 const createCollection = (name: string, lastSequenceNumber: number): Collection => ({
   name,
   generation: randomUUID(),
-  lastSequenceNumber: lastSequenceNumber,
+  lastSequenceNumber,
   items: new Map(),
   bytes: 0,
   evictedThrough: 0,

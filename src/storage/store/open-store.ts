@@ -7,13 +7,13 @@ import { openSingleUse } from '../single-use.ts';
 import { openSlots } from '../slots.ts';
 import type { StorageLog, StoreDriver } from '../storage.ts';
 import type { StoreAccess } from './access.ts';
-import { openStoredAnswers } from './answers.ts';
 import { StoreDatasets } from './datasets.ts';
 import { Documents } from './documents.ts';
 import { createEncryption } from './encryption.ts';
 import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
 import { openLedger, openWindows } from './ledger.ts';
+import { openStoredAnswers } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
@@ -68,9 +68,9 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
     isUp: () => store.isUp(),
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
-      answers: openStoredAnswers(access, options),
-      windows: openWindows(access, options.monotonicNow),
-      cursorsOf: openCursors(access),
+      responseCache: openStoredAnswers(access, options),
+      usageWindows: openWindows(access, options.monotonicNow),
+      openCursors: openCursors(access),
       useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,
       exports: openStoredExports(access, options.now),

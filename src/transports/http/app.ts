@@ -4,11 +4,11 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
 import type { Credentials } from '../../api/client.ts';
 import { AdLibraryError } from '../../api/errors.ts';
-import { endOfString, parseJson } from '../../api/json.ts';
+import { findStringEnd, parseJson } from '../../api/json.ts';
 import type { Log, OnCall } from '../../logging/log.ts';
+import type { Catalog } from '../../mcp/catalog.ts';
 import { type OutputSetting, outputSettings } from '../../mcp/hosts.ts';
 import { isLongRequest, isMessage, normalizeMessage, removeProgressToken } from '../../mcp/protocol.ts';
-import type { Catalog } from '../../mcp/served.ts';
 import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { limitWork, type WorkLimits } from '../limits.ts';
@@ -170,8 +170,7 @@ export function createHttpApp(options: HttpOptions) {
     const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
     const request = acceptBothTypes(context.req.raw);
-    const serveRequest = () =>
-      serveMcp({ request, body, credentials, responseSent: responseSent, linkOrigin, userAgent, output });
+    const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
     // Tool calls and resource reads wait for the slots of `limitWork` instead.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
     return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
@@ -329,7 +328,7 @@ function isNestedDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
-    if (character === '"') at = endOfString(text, at) - 1;
+    if (character === '"') at = findStringEnd(text, at) - 1;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
     if (depth > max) return true;

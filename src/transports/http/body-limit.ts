@@ -139,6 +139,6 @@ const createTooManyBodiesError = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'Too many large requests are arriving at once. Try again in a few seconds.',
-    sent: false,
+    wasSent: false,
     details: { retryAfterSeconds: 5 },
   });

@@ -189,4 +189,4 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
 }
 
 const createTooManyReadersError = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'Too many clients are reading this file.', sent: false });
+  new AdLibraryError({ kind: 'busy', problem: 'Too many clients are reading this file.', wasSent: false });

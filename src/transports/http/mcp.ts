@@ -1,6 +1,7 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
+import type { Catalog, Session } from '../../mcp/catalog.ts';
 import type { OutputSetting } from '../../mcp/hosts.ts';
 import {
   checkRequest,
@@ -15,7 +16,6 @@ import {
 } from '../../mcp/protocol.ts';
 import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
-import type { Catalog, Session } from '../../mcp/served.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpCall {

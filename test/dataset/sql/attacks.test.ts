@@ -148,7 +148,7 @@ const runStatement = async (sql: string, from = pool, of: Snapshot = snapshot) =
     return await from.query(of, { sql });
   } catch (error) {
     if (!(error instanceof AdLibraryError)) throw error;
-    expect(error.failure).toMatchObject({ kind: 'invalid_request', sent: false });
+    expect(error.failure).toMatchObject({ kind: 'invalid_request', wasSent: false });
     return error.message;
   }
 };

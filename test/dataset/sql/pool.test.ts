@@ -121,7 +121,7 @@ test('an SQL statement fails with an internal error if its worker is terminated'
   await countAds(patientPool, snapshot);
   const running = patientPool.query(snapshot, { sql: `select count(*) from (${endless})` });
   setTimeout(() => void patientPool.close(), 20);
-  await expect(running).rejects.toMatchObject({ failure: { kind: 'internal', sent: false } });
+  await expect(running).rejects.toMatchObject({ failure: { kind: 'internal', wasSent: false } });
   expect(await countAds(patientPool, snapshot)).toBe(3);
 });
 

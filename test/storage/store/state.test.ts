@@ -104,14 +104,14 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const state = replica.state({ ttlMs, now: Date.now, monotonicNow: Date.now });
     const dataset = (tenantId = 't') => state.datasets.open({ tenantId, apiKey: 'k' });
     const claim = (signal = createSignalWithoutAbort()) =>
-      state.answers.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
-    const readCachedAnswer = async () => (await state.answers.get('t', adAnswerName))?.answer.raw;
+      state.responseCache.claim(createCall('t', signal), adAnswerName, { onLost: async () => {} });
+    const readCachedAnswer = async () => (await state.responseCache.get('t', adAnswerName))?.response.raw;
     /** Caches a new response, even if one is already cached. */
     const cacheAnswerOf = async (raw: unknown) =>
-      (await claimCall(state.answers, adAnswerName)).put({ answer: { ...answer, raw }, at: Date.now() });
+      (await claimCall(state.responseCache, adAnswerName)).put({ response: { ...answer, raw }, arrivedAt: Date.now() });
     const isListCached = async () => {
-      const list = await state.answers.resolveName('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
-      return list !== undefined && (await state.answers.get('t', list)) !== undefined;
+      const list = await state.responseCache.resolveName('t', { fingerprint: '["getAd",{"id":"a list"}]', group });
+      return list !== undefined && (await state.responseCache.get('t', list)) !== undefined;
     };
     const userRecords = async () => (await dataset()).userRecords;
     /** Runs `work` while the network has a fault. */
@@ -151,9 +151,9 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       const pass = async (ms: number) => {
         network.clockOffsetMs += ms;
       };
-      return { answers: state({ ttlMs, now, monotonicNow: now }).answers, now, advanceTime: pass };
+      return { responseCache: state({ ttlMs, now, monotonicNow: now }).responseCache, now, advanceTime: pass };
     }));
-  testCursors('in a shared store', async () => (await startReplica()).cursorsOf);
+  testCursors('in a shared store', async () => (await startReplica()).openCursors);
   testDatasets('in a shared store', async () => (await startReplica()).datasets);
   testUserRecords('in a shared store', async () => {
     const [one, other] = await startTwoReplicas();
@@ -166,11 +166,15 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     async (fault) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
-      await cacheAnswer(one.answers, { id: 'a list', group, cached: { answer, at: Date.now() } });
+      await cacheAnswer(one.responseCache, {
+        id: 'a list',
+        group,
+        cached: { response: answer, arrivedAt: Date.now() },
+      });
       expect(await other.isListKept()).toBe(true);
       await addAds(await one.dataset(), 1, { id: 'before' });
       const { uri } = await exportFile(one.files, 'x.csv', randomText(600_000));
-      const claim = await claimCall(one.answers, adAnswerName);
+      const claim = await claimCall(one.responseCache, adAnswerName);
       const waiting = other.claim();
       await one.keys.add('t');
       expect(await other.keys.has('t')).toBe(true);
@@ -184,15 +188,15 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
           await expect(pendingRead).rejects.toMatchObject(unavailable);
       });
       await one.during(fault, async () => {
-        await one.cursorsOf('t').remember('@1', cursorState);
-        await expect(one.cursorsOf('t').recall('@1')).rejects.toMatchObject(unavailable);
+        await one.openCursors('t').remember('@1', cursorState);
+        await expect(one.openCursors('t').recall('@1')).rejects.toMatchObject(unavailable);
         await expect(one.slots.acquire('a', createSignalWithoutAbort())).rejects.toMatchObject(unavailable);
         await expect(one.files.list()).rejects.toMatchObject(unavailable);
         await expect(exportFile(one.files, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
       });
       await one.during(fault, async () => {
         expect(await one.isListKept()).toBe(false);
-        await one.answers.forgetGroup('t', group);
+        await one.responseCache.forgetGroup('t', group);
       });
       await one.during(fault, async () => {
         await one.keys.remove('t');
@@ -202,7 +206,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await waiting).toMatchObject({ kind: 'granted' });
       await expect.poll(() => other.keys.has('t')).toBe(false);
       for (const { isListKept } of [one, other]) await expect.poll(isListKept).toBe(false);
-      await expect.poll(() => other.cursorsOf('t').recall('@1')).toEqual(cursorState);
+      await expect.poll(() => other.openCursors('t').recall('@1')).toEqual(cursorState);
       for (const { dataset } of [one, other]) {
         await expect.poll(async () => (await (await dataset()).readContents()).gatherings).toHaveLength(1);
         // The ads and the list of their ids are separate pending writes, so either can arrive first.
@@ -215,13 +219,13 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
 
   test('one replica sends a call to the API and the other replicas get its response', async () => {
     const [one, other] = await startTwoReplicas();
-    const claim = await claimCall(one.answers, adAnswerName);
+    const claim = await claimCall(one.responseCache, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
-    const waiting = [other.claim(), other.answers.claim(createCall(), adAnswerName, fresh)];
+    const waiting = [other.claim(), other.responseCache.claim(createCall(), adAnswerName, fresh)];
     await wait(10);
-    await claim.put({ answer, at: Date.now() });
+    await claim.put({ response: answer, arrivedAt: Date.now() });
     for (const each of await Promise.all(waiting))
-      expect(each).toMatchObject({ kind: 'cached', cachedAnswer: { answer: { raw: answer.raw } } });
+      expect(each).toMatchObject({ kind: 'cached', cachedResponse: { response: { raw: answer.raw } } });
     await other.store({ id: '1', is: 'fresh' });
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
@@ -284,7 +288,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
-    await claimCall(dead.answers, adAnswerName);
+    await claimCall(dead.responseCache, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
     living.network.clockOffsetMs = callMs;
@@ -344,7 +348,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     });
 
     test('the shared store keeps the newest cursors within a memory limit', async () => {
-      const [one, other] = (await startTwoReplicas()).map(({ cursorsOf }) => cursorsOf('t'));
+      const [one, other] = (await startTwoReplicas()).map(({ openCursors }) => openCursors('t'));
       for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
       expect(await other?.recall('@0')).toBeUndefined();

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { AnswerCache, CachedAnswer, Claim } from './call-state.ts';
+import type { CachedResponse, Claim, ResponseCache } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
 /** The memory overhead of a cached response in bytes, for its receipt (charge and balance) and its parsed value. */
@@ -13,20 +13,21 @@ const maxForgottenGroups = 10_000;
 
 /** Creates a response cache in the memory of this process. */
 export function createMemoryAnswers(options: TenantCacheOptions) {
-  const cache = new TenantCache<CachedAnswer>(options);
+  const cache = new TenantCache<CachedResponse>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
   let forgetCount = 0;
-  const put = (tenantId: string, name: string, value: CachedAnswer) =>
-    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.answer.raw) + answerBytes });
+  const put = (tenantId: string, name: string, value: CachedResponse) =>
+    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.raw) + answerBytes });
   const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
-  const answers: AnswerCache = {
+  const answers: ResponseCache = {
     resolveName: async (tenantId, { group, fingerprint }) =>
       group === undefined ? fingerprint : `${group} ${forgottenGroups.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
     claim: async ({ owner: { tenantId } }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
       const cachedAnswer = cache.get(tenantId, name);
-      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now())) return { kind: 'cached', cachedAnswer };
+      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now()))
+        return { kind: 'cached', cachedResponse: cachedAnswer };
       return {
         ...uncachedClaim,
         put: async (answer) => put(tenantId, name, answer),
@@ -45,7 +46,7 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
  * Returns true if a response arrived after `time`. A response dated in the future counts as older, because it arrived
  * before the clock was set back.
  */
-export const isNewerThan = ({ at }: CachedAnswer, time: number, now: number): boolean =>
+export const isNewerThan = ({ arrivedAt: at }: CachedResponse, time: number, now: number): boolean =>
   at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
 
 /** The right to send a call that does not use the cache. Ending it has no effect. */

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { abortedError } from '../../api/abort.ts';
-import type { Answer } from '../../api/call.ts';
+import { createAbortError } from '../../api/abort.ts';
+import type { ServiceResponse } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
-import type { AnswerCache, CachedAnswer, Claim, ClaimedCall, ClaimRequest, StateOptions } from '../call-state.ts';
-import { createMemoryAnswers, isNewerThan } from '../memory-answers.ts';
+import type { CachedResponse, Claim, ClaimedCall, ClaimRequest, ResponseCache, StateOptions } from '../call-state.ts';
+import { createMemoryAnswers, isNewerThan } from '../memory-response-cache.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
@@ -23,7 +23,7 @@ interface StoredClaim extends LeaseHolder {
 }
 
 /** An API response without `value`, which can be parsed again from `raw` and need not be stored. */
-type StoredAnswer = Omit<Answer, 'value'>;
+type StoredAnswer = Omit<ServiceResponse, 'value'>;
 
 /**
  * How long the store remembers that a process is sending a call, or that it died while sending it, in milliseconds.
@@ -56,7 +56,7 @@ interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
 export function openStoredAnswers(
   access: StoreAccess,
   { ttlMs, now, sendsAgain = false }: StoredAnswersOptions,
-): AnswerCache {
+): ResponseCache {
   const { documents, store, leases, queue, keyOf } = access;
   const localAnswers = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
   const getAnswerKey = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
@@ -70,21 +70,23 @@ export function openStoredAnswers(
    * Returns the cached response of a document. Returns undefined if there is none or if it has expired.
    * @param time the current time of the store
    */
-  const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedAnswer | undefined => {
+  const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
     const parsedValue = responseSchemas[operation].safeParse(answer.raw);
-    return parsedValue.success ? { answer: { ...answer, value: parsedValue.data }, at: now() - age } : undefined;
+    return parsedValue.success
+      ? { response: { ...answer, value: parsedValue.data }, arrivedAt: now() - age }
+      : undefined;
   };
 
-  const get = async (tenantId: string, name: string): Promise<CachedAnswer | undefined> => {
+  const get = async (tenantId: string, name: string): Promise<CachedResponse | undefined> => {
     const key = getAnswerKey(tenantId, name);
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, use the document that this replica read last.
     const storedDocument = reply ?? documents.getCached<StoredCall>(key);
     const localAnswer = await localAnswers.get(tenantId, name);
-    if (localAnswer && localAnswer.at >= (storedDocument?.doc?.cached?.at ?? 0)) return localAnswer;
+    if (localAnswer && localAnswer.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localAnswer;
     return (
       storedDocument &&
       parseCachedAnswer(storedDocument.doc, storedDocument.now + ('ageMs' in storedDocument ? storedDocument.ageMs : 0))
@@ -115,8 +117,8 @@ export function openStoredAnswers(
       });
       await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
     };
-    const put = async (cached: CachedAnswer) => {
-      const { value, ...answer } = cached.answer;
+    const put = async (cached: CachedResponse) => {
+      const { value, ...answer } = cached.response;
       const isStoredInStore =
         !store.isNearlyFull() &&
         !isDeeperThan(maxAnswerDepth, answer.raw) &&
@@ -142,7 +144,7 @@ export function openStoredAnswers(
           const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
           const cachedAnswer = parseCachedAnswer(doc, time);
           if (cachedAnswer && isNewerThan(cachedAnswer, after, now()))
-            return { result: { kind: 'cached', cachedAnswer } };
+            return { result: { kind: 'cached', cachedResponse: cachedAnswer } };
           const isAbandoned = running && leases.isAbandoned(running, time);
           if (isAbandoned && !sendsAgain)
             return {
@@ -173,7 +175,7 @@ export function openStoredAnswers(
       // replicas.
       if (!signal.aborted) return granted;
       void end();
-      throw abortedError(signal, false);
+      throw createAbortError(signal, false);
     }
   };
 

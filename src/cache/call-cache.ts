@@ -1,35 +1,35 @@
-import { abortedError } from '../api/abort.ts';
+import { createAbortError } from '../api/abort.ts';
 import {
-  type Answer,
-  type Call,
+  type ApiCall,
   type CallOwner,
   createFingerprint,
-  getAnswerName,
-  getItemsGroup,
+  getCollectionCacheGroup,
+  getResponseName,
+  markAsCached,
   PaymentNeeded,
-  replay,
   requestWithoutArguments,
-  type Send,
+  type SendCall,
   type ServiceRequest,
+  type ServiceResponse,
 } from '../api/call.ts';
-import { AdAnswer, type ApiAnswer } from '../api/client.ts';
+import { type ApiResponse, ParsedAd } from '../api/client.ts';
 import { type CachedTotal, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type Operation, operations } from '../api/operations.ts';
 import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
-import type { AcceptedKeys, AnswerCache, CachedAnswer, GrantedClaim } from '../storage/call-state.ts';
+import type { AcceptedKeys, CachedResponse, GrantedClaim, ResponseCache } from '../storage/call-state.ts';
 import type { Dataset, Datasets } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
 import { assertIdentity } from './accepted-keys.ts';
 import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './in-flight-calls.ts';
 
-interface AnswersOptions extends InFlightOptions {
+interface CallCacheOptions extends InFlightOptions {
   datasets: Datasets;
-  cache: AnswerCache;
+  responseCache: ResponseCache;
   /** False if caching is disabled in the settings. */
-  isCached: boolean;
-  keys: AcceptedKeys;
+  isEnabled: boolean;
+  acceptedKeys: AcceptedKeys;
   /** Returns the current time in milliseconds since the Unix epoch. */
   now: () => number;
   /** Called if the items of a response could not be added to the dataset. The caller still receives the response. */
@@ -44,72 +44,78 @@ interface SharedCall extends InFlightCall {
   isChargeShown: boolean;
 }
 
-export type Answers = ReturnType<typeof openAnswers>;
+export type CallCache = ReturnType<typeof openCallCache>;
 
 /**
  * Creates the cache in front of the credit meter. It ensures that the same data is not paid for twice while a response
  * is fresh:
  *
- * - It returns a cached response, or with the option `seen` an ad that is already in the dataset, without sending a
+ * - It returns a cached response, or with the option `acceptsListedAd` an ad that is already in the dataset, without sending a
  *   request.
  * - It sends identical calls only once, within this process and across all replicas. All callers receive the same
  *   response.
  * - It caches each new response and adds the response's items to the dataset.
  */
-export function openAnswers(
+export function openCallCache(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'prices'>,
-  options: AnswersOptions,
+  options: CallCacheOptions,
 ) {
-  const { datasets, cache, isCached, keys, now, onError } = options;
+  const { datasets, responseCache: cache, isEnabled: isCached, acceptedKeys: keys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
-  async function answerCall(call: Call): Promise<Answer> {
+  async function answerCall(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, signal } = call;
-    if (request.operation.writes) return write(call);
-    if (!request.operation.gated) return meter.send(call);
+    if (request.operation.changesData) return sendWrite(call);
+    if (!request.operation.requiresCredits) return meter.send(call);
     // Run both lookups in parallel, because each one is a network round trip if the store is remote.
-    const [storedAnswer, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
-    if (storedAnswer && !isAccepted) assertIdentity(await whoami(owner, signal));
-    if (storedAnswer) return storedAnswer;
+    const [storedResponse, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
+    if (storedResponse && !isAccepted) assertIdentity(await whoami(owner, signal));
+    if (storedResponse) return storedResponse;
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
-    if (signal.aborted) throw abortedError(signal, false);
+    if (signal.aborted) throw createAbortError(signal, false);
     // If an identical call is in progress, wait for its response instead of sending another call.
     const name = `${owner.tenantId} ${request.fingerprint}`;
     for (;;) {
-      const running = sharedCalls.get(name);
-      if (running === undefined || running.isAborted()) return receive(startSharedCall(name, call, pay), signal);
+      const sharedCall = sharedCalls.get(name);
+      if (sharedCall === undefined || sharedCall.isAborted())
+        return awaitSharedCall(startSharedCall(name, call, sendOnce), signal);
       try {
-        return await receive(running, signal);
+        return await awaitSharedCall(sharedCall, signal);
       } catch (error) {
         if (!isRefusedByOwnLimit(error)) throw error;
-        forgetSharedCall(name, running);
+        forgetSharedCall(name, sharedCall);
       }
     }
   }
 
-  async function findStored({ request, owner, cache: { fresh, seen } }: Call): Promise<Answer | undefined> {
+  async function findStored({
+    request,
+    owner,
+    cache: { fresh, acceptsListedAd: seen },
+  }: ApiCall): Promise<ServiceResponse | undefined> {
     if (fresh) return undefined;
     const listedAd =
       seen && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
     if (listedAd !== undefined || !isCached) return listedAd;
-    const name = await cache.resolveName(owner.tenantId, getAnswerName(request));
-    const cached = name === undefined ? undefined : await cache.get(owner.tenantId, name);
-    return cached && replayCached(cached);
+    const name = await cache.resolveName(owner.tenantId, getResponseName(request));
+    const cachedResponse = name === undefined ? undefined : await cache.get(owner.tenantId, name);
+    return cachedResponse && markAsReplayed(cachedResponse);
   }
 
-  const replayCached = ({ answer, at }: CachedAnswer) => replay(answer, Math.max(0, now() - at));
+  const markAsReplayed = ({ response: answer, arrivedAt: at }: CachedResponse) =>
+    markAsCached(answer, Math.max(0, now() - at));
 
   /**
    * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
    * have disconnected.
    */
-  async function pay(call: Call): Promise<Answer> {
+  async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
-    const name = await cache.resolveName(owner.tenantId, getAnswerName(request));
+    const name = await cache.resolveName(owner.tenantId, getResponseName(request));
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await cache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
-    if (claim.kind === 'cached') return replayCached(claim.cachedAnswer);
+    if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
     // Another process died while it was sending this call, and the service may have charged for it. Send the call again
     // only if the caller repeats it.
     if (claim.kind === 'lost') throw createLostCallError();
@@ -123,35 +129,37 @@ export function openAnswers(
   }
 
   /** Sends a call, caches the response, and adds the response's items to the dataset. */
-  async function sendAndStore(call: Call, claim: GrantedClaim): Promise<Answer> {
+  async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
-    const { text, ...sentAnswer } = await meter.send(call);
+    const { text, ...sentResponse } = await meter.send(call);
     const arrivedAt = now();
-    const report = (error: unknown): undefined => void onError(error);
-    const dataset = await datasets.open(owner, { toAdd: true }).catch(report);
+    const reportError = (error: unknown): undefined => void onError(error);
+    const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
     // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
     // newer data replaces older data.
-    const order = await dataset?.nextSequenceNumber().catch(report);
-    const isCacheable = isCached && !call.cache.uncached;
-    const answer = {
-      ...sentAnswer,
-      ...(order !== undefined && { order }),
+    const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
+    const isCacheable = isCached && !call.cache.skipsCaching;
+    const response = {
+      ...sentResponse,
+      ...(sequenceNumber !== undefined && { order: sequenceNumber }),
       ...(isCacheable && { isCached: true as const }),
     };
-    const items =
+    const parseItems =
       text === undefined
-        ? () => extractItems(request.operation, sentAnswer.raw)
+        ? () => extractItems(request.operation, sentResponse.raw)
         : createItemParser(request.operation, text);
-    const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentAnswer.receipt.requestId };
+    const source = { at: arrivedAt, listedBy: request.operation.name, requestId: sentResponse.receipt.requestId };
     await Promise.all([
-      isCacheable ? claim.put({ answer, at: arrivedAt }) : claim.forget(),
-      order !== undefined &&
-        dataset?.addItems({ type: getItemType(request), items, text, order, ...source }).catch(report),
+      isCacheable ? claim.put({ response, arrivedAt }) : claim.forget(),
+      sequenceNumber !== undefined &&
+        dataset
+          ?.addItems({ type: getItemType(request), items: parseItems, text, order: sequenceNumber, ...source })
+          .catch(reportError),
     ]);
-    return answer;
+    return response;
   }
 
-  function startSharedCall(name: string, call: Call, send: Send): SharedCall {
+  function startSharedCall(name: string, call: ApiCall, send: SendCall): SharedCall {
     const startedCall = { ...inFlight.start(call, send), isChargeShown: false };
     sharedCalls.set(name, startedCall);
     void startedCall.settled.then(() => forgetSharedCall(name, startedCall));
@@ -163,9 +171,9 @@ export function openAnswers(
   }
 
   /** Calls `whoami` with the caller's API key. The request is not part of the tool call's receipt. */
-  function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<Answer> {
+  function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = requestWithoutArguments(operations.whoami);
-    return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { sent: false } });
+    return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { isSent: false } });
   }
 
   /**
@@ -181,50 +189,50 @@ export function openAnswers(
    * ad.
    *
    * The API document uses the same schema for list items and for the response of `getAd`, but only `id` is required. A
-   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option `seen`
+   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option `acceptsListedAd`
    * use the stored ad, and the result mentions its age and source.
    */
-  async function findListedAd(owner: CallOwner, adId = ''): Promise<Answer | undefined> {
+  async function findListedAd(owner: CallOwner, adId = ''): Promise<ServiceResponse | undefined> {
     const dataset = await datasets.open(owner);
     const item = await dataset.findItem('ads', adId);
     if (item === undefined) return undefined;
     const raw = parseItem(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const source = { seenIn: item.listedBy, ...(dataset.isUnconfirmed && { isUnconfirmed: true as const }) };
-    return replayCached({ answer: { raw, value: AdAnswer.parse(raw), receipt, ...source }, at: item.at });
+    return markAsReplayed({ response: { raw, value: ParsedAd.parse(raw), receipt, ...source }, arrivedAt: item.at });
   }
 
   /**
    * Sends a call that changes a collection. Later callers must see the change. They therefore do not share reads of the
    * collection that are already in progress, and cached lists of the collection are deleted.
    */
-  async function write(call: Call): Promise<Answer> {
+  async function sendWrite(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
-    const send: Send = async (sentCall) => {
-      const forget = () => cache.forgetGroup(sentCall.owner.tenantId, getItemsGroup(sentCall.request));
-      const answer = await meter.send(sentCall).catch(async (error) => {
+    const send: SendCall = async (sentCall) => {
+      const forget = () => cache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
+      const response = await meter.send(sentCall).catch(async (error) => {
         // The service may have applied the change before the call failed. Cached lists of the collection may be
         // outdated, so delete them.
         if (!isRejected(error)) await forget();
         throw error;
       });
       await forget();
-      return answer;
+      return response;
     };
     const startedCall = inFlight.start(call, send);
     void startedCall.settled.then(() => forgetReadsOfCollection(call));
     return startedCall.join(call.signal);
   }
 
-  function forgetReadsOfCollection(write: Call): void {
-    const items = getItemsGroup(write.request);
+  function forgetReadsOfCollection(writeCall: ApiCall): void {
+    const items = getCollectionCacheGroup(writeCall.request);
     for (const [name, { call }] of sharedCalls)
-      if (call.owner.tenantId === write.owner.tenantId && getAnswerName(call.request).group === items)
+      if (call.owner.tenantId === writeCall.owner.tenantId && getResponseName(call.request).group === items)
         sharedCalls.delete(name);
   }
 
   /** Returns true if the response to a request is cached, so that repeating the request costs nothing. */
-  async function hasCachedAnswer(tenantId: string, request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean> {
+  async function hasCachedResponse(tenantId: string, request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean> {
     return (await cache.get(tenantId, createFingerprint(request))) !== undefined;
   }
 
@@ -241,19 +249,20 @@ export function openAnswers(
       const body = { ...filters, ...(limit !== undefined && { limit }) };
       return createFingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
     });
-    const cachedAnswers = await Promise.all(names.map((name) => cache.get(tenantId, name)));
-    const totals = cachedAnswers.flatMap((cached) => {
-      const ads = cached && readTotalHits(cached.answer as ApiAnswer<'searchAds'>);
-      return cached && ads !== undefined ? { ads, at: cached.at, order: cached.answer.order ?? 0 } : [];
+    const cachedResponses = await Promise.all(names.map((name) => cache.get(tenantId, name)));
+    const totals = cachedResponses.flatMap((cached) => {
+      const totalAds = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
+      if (cached === undefined || totalAds === undefined) return [];
+      return { totalAds, countedAt: cached.arrivedAt, sequenceNumber: cached.response.order ?? 0 };
     });
-    return totals.sort((left, right) => right.order - left.order)[0];
+    return totals.sort((left, right) => right.sequenceNumber - left.sequenceNumber)[0];
   }
 
   return {
-    send: async (call: Call) => meter.addBalance(call, answerCall(call)),
+    send: async (call: ApiCall) => meter.addBalance(call, answerCall(call)),
     close: inFlight.close,
     confirmKey,
-    hasCachedAnswer,
+    hasCachedAnswer: hasCachedResponse,
     findCachedTotal,
     /** Opens the dataset of an API key after checking that the service accepts the key. */
     async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
@@ -263,11 +272,11 @@ export function openAnswers(
   };
 }
 
-async function receive(shared: SharedCall, signal: AbortSignal): Promise<Answer> {
-  const answer = await shared.join(signal);
-  if (shared.isChargeShown) return replay(answer);
+async function awaitSharedCall(shared: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
+  const response = await shared.join(signal);
+  if (shared.isChargeShown) return markAsCached(response);
   shared.isChargeShown = true;
-  return answer;
+  return response;
 }
 
 /**
@@ -283,8 +292,8 @@ const isRefusedByOwnLimit = (error: unknown) =>
  */
 const isRejected = (error: unknown) =>
   error instanceof AdLibraryError &&
-  !error.failure.repeated &&
-  (error.failure.sent === false || ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind));
+  !error.failure.mayBeRepeated &&
+  (error.failure.wasSent === false || ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind));
 
 const getItemType = ({ operation: { name }, query }: ServiceRequest): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';
@@ -302,5 +311,5 @@ const createLostCallError = () =>
   new AdLibraryError({
     kind: 'network',
     problem: 'Another replica of this server had sent the same call and ended before the response arrived.',
-    paid: true,
+    isPaid: true,
   });
