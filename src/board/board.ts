@@ -10,7 +10,7 @@ import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { readCoverageInput } from '../tools/coverage-input.ts';
 import { loadThumbnails } from '../tools/thumbnails.ts';
-import { defineTool, readOnly, type Tool, type ToolContext } from '../tools/tool.ts';
+import { defineTool, readOnlyAnnotations, type Tool, type ToolContext } from '../tools/tool.ts';
 import { findChanges } from '../views/ad-changes.ts';
 import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
 import { adFields, type SentField } from '../views/fields.ts';
@@ -70,8 +70,8 @@ const boardAds = defineTool({
   name: 'board_ads',
   title: 'Ads for the board',
   description: 'Only the board calls it.',
-  annotations: { ...readOnly, openWorldHint: false },
-  example: ({ adIds: ids }) => ({ ids }),
+  annotations: { ...readOnlyAnnotations, openWorldHint: false },
+  buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
   input: z.strictObject({
@@ -85,10 +85,10 @@ const boardAds = defineTool({
     // This throws if the service rejects the API key, so check the page token only afterwards.
     const dataset = await context.dataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
-    const { now, isOffered, adRows } = context;
+    const { now, isOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
     const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
-    const facts = await adRows().readFacts(contents);
+    const facts = await getAdRowReader().readFacts(contents);
     const gathering = id === undefined ? undefined : findGathering(id, contents);
     const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
     const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxAds);
@@ -309,8 +309,8 @@ const boardPictures = defineTool({
   name: 'board_pictures',
   title: 'Pictures for the board',
   description: 'Only the board calls it.',
-  annotations: readOnly,
-  example: ({ adIds: ids }) => ({ ids }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
   // Each id is an ad id, optionally followed by `#` and a card number.

@@ -137,7 +137,7 @@ function checkTool(name: string, { files, demo }: Config): void {
     ]);
   }
   const tool = describedTools.find((candidate) => candidate.name === name);
-  if (!tool?.keepsRecords || (files !== undefined && !demo)) return;
+  if (!tool?.storesUserData || (files !== undefined && !demo)) return;
   const reason = demo ? 'demo data is not stored' : `${settings.files.variable} (or --files) must name a folder for it`;
   throw new SettingsError([`${name} needs data that is stored between calls, and ${reason}`]);
 }

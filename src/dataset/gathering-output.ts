@@ -131,7 +131,10 @@ export async function buildGatherOutput(
   const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const evictedCount = ids.size - rows.ads.length;
-  const { oneDay } = describeGathering(gathering, { contents, facts: await context.adRows().readFacts(contents) });
+  const { oneDay } = describeGathering(gathering, {
+    contents,
+    facts: await context.getAdRowReader().readFacts(contents),
+  });
   const previousGathering = complete ? findPreviousComplete(gathering, contents) : undefined;
   const changes = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {

@@ -11,7 +11,7 @@ import type { AdRow, Cell, Row } from './tables.ts';
 
 /** Gives access to the object that reads ads as table rows. */
 export interface RowContext {
-  adRows(): AdRowReader;
+  getAdRowReader(): AdRowReader;
 }
 
 /**
@@ -27,10 +27,14 @@ interface GatheredRows {
 }
 
 /** Reads the table rows of the given ads for a summary. */
-export async function readGatheredRows(ids: ReadonlySet<string>, contents: DatasetContents, { adRows }: RowContext) {
+export async function readGatheredRows(
+  ids: ReadonlySet<string>,
+  contents: DatasetContents,
+  { getAdRowReader }: RowContext,
+) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
-  for await (const part of adRows().readRows(contents, { json: false, ids }))
+  for await (const part of getAdRowReader().readRows(contents, { json: false, ids }))
     for (const { ad, countries } of part) {
       ads.push({ ...ad, ...noTexts });
       countryRows.push(...countries);

@@ -230,7 +230,7 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
       run: (estimateInput) => tool.run(estimateInput, context),
       getRequestPrice: (request) => server.getRequestPrice(tenantId, request),
     });
-    const spending = await context.spending().catch(() => undefined);
+    const spending = await context.readSpending().catch(() => undefined);
     const affordablePrice = spending ? limitToBudget(price, spending) : price;
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
@@ -311,7 +311,12 @@ function toolResult(
     return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
   const fullText = joinLines([notice, text, note, line]);
   const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
-  const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, finished), receipt, ...marked };
+  const forBoard = tool.buildBoardData && {
+    tool: tool.name,
+    ...tool.buildBoardData(data, finished),
+    receipt,
+    ...marked,
+  };
   return {
     content: [{ type: 'text', text: shownText }, ...attachments],
     ...withData({ ...data, ...about }),

@@ -59,11 +59,11 @@ export function openCallerContexts(options: CallerContextOptions) {
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
-        adRows: () => adRows.forTenant(tenantId),
-        sql: () => sql.forTenant(tenantId),
+        getAdRowReader: () => adRows.forTenant(tenantId),
+        getDatasetSql: () => sql.forTenant(tenantId),
         version,
-        exports: () => state.exports.forTenant(tenantId, startedAt),
-        spending: () => meter.spending({ tenantId, connection }),
+        getExports: () => state.exports.forTenant(tenantId, startedAt),
+        readSpending: () => meter.spending({ tenantId, connection }),
         getPagePrice: async (list, items) => {
           const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
@@ -72,7 +72,7 @@ export function openCallerContexts(options: CallerContextOptions) {
         isCached: (request) => answers.hasCachedAnswer(tenantId, request),
         callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
-        pictures: async () => (await options.pictures()).forTenant(tenantId),
+        loadPictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
       };
     },

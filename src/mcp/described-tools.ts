@@ -31,7 +31,15 @@ export interface DescribedTool extends ToolDescription {
   outputSchema: ObjectSchema;
 }
 
-export function describeTool({ run: _, render: __, forBoard: ___, example: ____, input, output, ...tool }: Tool) {
+export function describeTool({
+  run: _,
+  render: __,
+  buildBoardData: ___,
+  buildExampleArguments: ____,
+  input,
+  output,
+  ...tool
+}: Tool) {
   return {
     ...tool,
     description: describe(tool),

@@ -11,19 +11,19 @@ import { defineTool, type ToolContext } from './tool.ts';
  * The note for an item whose request was sent twice. After the second request, `added: false` no longer proves that the
  * item was in the collection before the call (API document, *Endpoints*, rule 1).
  */
-const unknownOutcome =
+const unknownOutcomeNote =
   'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
 
-const id = z.string().min(1).refine(isShortId, shortIdRule);
+const itemIdSchema = z.string().min(1).refine(isShortId, shortIdRule);
 
-const SavedView = z
+const SavedItemView = z
   .looseObject({
     itemId: z.string().describe('Id of the item.'),
     added: z.boolean().describe('false if the item was already in the collection, or if there is a problem.'),
     problem: z.string().optional().describe('Why the item was not added, or why this is unknown.'),
   })
   .meta({ title: 'Saved' });
-type SavedView = DataOf<typeof SavedView>;
+type SavedItemView = DataOf<typeof SavedItemView>;
 
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
@@ -31,15 +31,15 @@ export const addCollectionItem = defineTool({
   description:
     'Save (bookmark) ads or pages to a collection, such as a swipe file. Saving an item again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-  example: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
+  buildExampleArguments: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],
-  forBoard: (data) => ({ added: (data as { added?: boolean }).added === true }),
+  buildBoardData: (data) => ({ added: (data as { added?: boolean }).added === true }),
   input: z
     .strictObject({
       collectionId,
       itemType,
-      itemId: id.optional().describe('Ad id for ads, pageId for pages.'),
-      itemIds: z.array(id).max(50).optional().describe('Several item ids, instead of itemId.'),
+      itemId: itemIdSchema.optional().describe('Ad id for ads, pageId for pages.'),
+      itemIds: z.array(itemIdSchema).max(50).optional().describe('Several item ids, instead of itemId.'),
     })
     .refine(({ itemId, itemIds }) => (itemId === undefined) !== ((itemIds ?? []).length === 0), {
       path: ['itemId'],
@@ -54,17 +54,17 @@ export const addCollectionItem = defineTool({
     itemType: z.string().describe('ads or pages.'),
     itemId: z.string().optional().describe('Id of the item.'),
     added: z.boolean().optional().describe('false if the item was already in the collection.'),
-    items: z.array(SavedView).optional().describe('Outcome for each id of itemIds.'),
+    items: z.array(SavedItemView).optional().describe('Outcome for each id of itemIds.'),
     stopped: z.string().optional().describe('Why the remaining items were not tried, as in gather_ads.'),
     note: z.string().optional().describe('Why it is unknown whether this call added the item.'),
   }),
   async run({ collectionId, itemType, itemId, itemIds = [] }, context) {
-    const saved = await addItems(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
-    const [savedItem] = saved.items;
-    if (itemId === undefined || savedItem === undefined) return { data: { itemType, ...saved } };
-    const { collection } = saved;
-    const { problem: note, ...added } = savedItem;
-    return { data: { itemType, ...(collection && { collection }), ...added, ...(note && { note }) } };
+    const outcome = await addItems(collectionId, itemType, itemId === undefined ? itemIds : [itemId], context);
+    const [savedItem] = outcome.items;
+    if (itemId === undefined || savedItem === undefined) return { data: { itemType, ...outcome } };
+    const { collection } = outcome;
+    const { problem: note, ...outcomeFields } = savedItem;
+    return { data: { itemType, ...(collection && { collection }), ...outcomeFields, ...(note && { note }) } };
   },
   render({ note, itemType, itemId, added, items = [], collection }) {
     const collectionText = `the collection${collection ? ` ${formatCollection(collection)}` : ''}`;
@@ -74,7 +74,7 @@ export const addCollectionItem = defineTool({
   },
 });
 
-const notTried = 'not tried';
+const notTriedProblem = 'not tried';
 
 /**
  * Adds items to a collection one after another. An item that the service rejects is skipped. After any other failure,
@@ -82,13 +82,13 @@ const notTried = 'not tried';
  */
 async function addItems(collectionId: string, itemType: ItemType, itemIds: readonly string[], context: ToolContext) {
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
-  const items: SavedView[] = [];
+  const items: SavedItemView[] = [];
   let collection: CollectionView | undefined;
-  let stop: Stop | undefined;
+  let remainingStop: Stop | undefined;
   let firstError: unknown;
   for (const itemId of ids) {
-    if (stop) {
-      items.push({ itemId, added: false, problem: notTried });
+    if (remainingStop) {
+      items.push({ itemId, added: false, problem: notTriedProblem });
       continue;
     }
     try {
@@ -98,32 +98,32 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
       });
       const { added } = value;
       if (value.collection) collection = viewCollection(value.collection);
-      items.push({ itemId, added, ...(repeated && !added && { problem: unknownOutcome }) });
+      items.push({ itemId, added, ...(repeated && !added && { problem: unknownOutcomeNote }) });
     } catch (error) {
       firstError ??= error;
-      const stopped = classifyFailure(error, context);
-      if (!itemErrorKinds.includes(stopped.error?.failure.kind ?? '')) stop = stopped;
+      const failureStop = classifyFailure(error, context);
+      if (!itemErrorKinds.includes(failureStop.error?.failure.kind ?? '')) remainingStop = failureStop;
       items.push({ itemId, added: false, problem: context.explain(error).text });
     }
   }
   if (firstError !== undefined && collection === undefined) throw firstError;
-  return { ...(collection && { collection }), items, ...(stop && { stopped: stop.reason }) };
+  return { ...(collection && { collection }), items, ...(remainingStop && { stopped: remainingStop.reason }) };
 }
 
 const itemErrorKinds: readonly string[] = ['invalid_request', 'not_found'];
 
-function formatSeveralItems(items: readonly SavedView[], collectionText: string): string {
-  const listQuotedIds = (matchesItem: (item: SavedView) => boolean) =>
+function formatSeveralItems(items: readonly SavedItemView[], collectionText: string): string {
+  const listQuotedIds = (matchesItem: (item: SavedItemView) => boolean) =>
     items.filter(matchesItem).map(({ itemId }) => quoteUnlessWord(itemId));
   const [addedIds, existingIds] = [
     listQuotedIds((item) => item.added),
     listQuotedIds((item) => !item.added && !item.problem),
   ];
-  const untriedIds = listQuotedIds(({ problem }) => problem === notTried);
+  const untriedIds = listQuotedIds(({ problem }) => problem === notTriedProblem);
   return joinLines([
     `Into ${collectionText}: ${addedIds.length} added, ${existingIds.length} already there.`,
     ...items.flatMap(({ itemId, problem }) =>
-      problem && problem !== notTried ? `${quoteUnlessWord(itemId)}: ${problem}` : [],
+      problem && problem !== notTriedProblem ? `${quoteUnlessWord(itemId)}: ${problem}` : [],
     ),
     untriedIds.length > 0 && `Not tried: ${joinNames(untriedIds)}. Call again with these.`,
   ]);

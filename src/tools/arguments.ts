@@ -37,18 +37,18 @@ export const seen = z
   .describe('true returns the version that a list showed. It is free and may be incomplete.');
 export const fresh = z.boolean().optional().describe('true ignores the cached answer and pays again.');
 
-const explainUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
+const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
  * Accepts a UUID and converts it to lower case, so that both spellings of an id share one cache entry. `z.uuid()` would
  * add a long pattern to the tool list and reject ids that do not follow RFC 9562.
  */
-const createUuidSchema = (source: string) => z.string().refine(isUuid, explainUuid(source)).toLowerCase();
+const createUuidSchema = (source: string) => z.string().refine(isUuid, formatUuidRule(source)).toLowerCase();
 
 export const isShortId = (id: string): boolean => id.length <= maxIdLength;
 export const shortIdRule = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 
 export const adId = createUuidSchema('a search or a collection').describe('Ad id from a search or a collection.');
-export const adIdRule = explainUuid('a search or a collection');
+export const adIdRule = formatUuidRule('a search or a collection');
 export const collectionId = createUuidSchema('list_collections').describe('Id from list_collections.');
 export const itemType = ItemType.describe('A collection may contain both.');
 
@@ -57,7 +57,7 @@ export const itemType = ItemType.describe('A collection may contain both.');
  * @param exclusiveArguments arguments by name; the caller may pass at most one of them
  * @throws AdLibraryError if a filter object contains `limit` or `cursor`, or if several exclusive arguments are set
  */
-export function checkQuestion(
+export function checkSelectionArguments(
   filters: readonly (object | undefined)[],
   exclusiveArguments: Record<string, unknown>,
 ): void {

@@ -28,9 +28,15 @@ import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } fr
 import { fresh } from './arguments.ts';
 import { estimateRemaining, requireFree } from './gather-ads.ts';
 import { loadThumbnails } from './thumbnails.ts';
-import { defineTool, formatFileLocation, listFileAddresses, readOnly, type ToolContext } from './tool.ts';
+import {
+  buildFileAddressFields,
+  defineTool,
+  formatFileLocation,
+  readOnlyAnnotations,
+  type ToolContext,
+} from './tool.ts';
 
-const CheckView = z
+const WatchCheckView = z
   .looseObject({
     name: z.string().describe('Name of the watch.'),
     new: z.array(z.string()).nullable().describe('Ids of new ads. null at the first check.'),
@@ -58,7 +64,7 @@ const CheckView = z
     note: z.string().optional().describe('What limits this check or its comparison.'),
   })
   .meta({ title: 'Check' });
-type CheckView = DataOf<typeof CheckView>;
+type WatchCheckView = DataOf<typeof WatchCheckView>;
 
 export const checkWatches = defineTool({
   name: 'check_watches',
@@ -66,14 +72,14 @@ export const checkWatches = defineTool({
   description:
     'Check what you monitor: which ads (creatives) of a watch are new, changed or gone since the last complete check. Call it on a schedule, for example once a week, to track how the creatives of competitors shift week over week.',
   guide: 'What is new since the last time: check_watches.',
-  annotations: readOnly,
-  example: () => ({ maxCredits: 20 }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({ maxCredits: 20 }),
   operations: ['searchAds', 'listCollectionItems'],
   makesSeveralCalls: true,
-  keepsRecords: true,
+  storesUserData: true,
   showsBoard: true,
-  forBoard: (data) => {
-    const { watches } = data as { watches: CheckView[] };
+  buildBoardData: (data) => {
+    const { watches } = data as { watches: WatchCheckView[] };
     const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
     return ids.length > 0
       ? { ids: [...new Set(ids)] }
@@ -86,7 +92,7 @@ export const checkWatches = defineTool({
     fresh: fresh.describe('true reads again, even if the question was read minutes ago.'),
   }),
   output: z.looseObject({
-    watches: z.array(CheckView).describe('One entry for each checked watch.'),
+    watches: z.array(WatchCheckView).describe('One entry for each checked watch.'),
     stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
     estimate: z.looseObject({}).optional().describe('Estimate as in gather_ads, with maxCredits 0.'),
     note: z.string().optional().describe('Why the results of the checks were not stored.'),
@@ -101,7 +107,7 @@ export const checkWatches = defineTool({
     const failure = checkedWatches.find(({ stop }) => stop.error)?.stop.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
     const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
-    return viewChecks(checkedWatches, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
+    return buildChecksOutput(checkedWatches, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
   },
 });
 
@@ -132,13 +138,13 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
   const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
-  const storedAds = watchesToRead.map((watch) =>
+  const storedAdCounts = watchesToRead.map((watch) =>
     countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents),
   );
   const text =
     selectedWatches.length === 0
       ? 'There are no watches to check.'
-      : [formatChecksEstimate({ ads, ...estimate }), explainRepeatedReading(storedAds, estimate)]
+      : [formatChecksEstimate({ ads, ...estimate }), explainRepeatedReading(storedAdCounts, estimate)]
           .filter(Boolean)
           .join(' ');
   return { data: { watches: [], estimate, stopped: 'estimate' }, text };
@@ -164,20 +170,20 @@ function countStoredAds(
 /**
  * Explains why a check costs credits even though the dataset already contains the ads. Returns undefined if the check
  * is free.
- * @param storedAds number of stored ads for each watch; an entry is undefined if ads are stored but not counted
+ * @param storedAdCounts number of stored ads for each watch; an entry is undefined if ads are stored but not counted
  */
 function explainRepeatedReading(
-  storedAds: readonly (number | undefined)[],
+  storedAdCounts: readonly (number | undefined)[],
   price: Pick<EstimateView, 'atLeast' | 'atMost'>,
 ): string | undefined {
-  const knownCount = sumOf(storedAds.map((ads) => ads ?? 0));
-  const isUnknown = storedAds.includes(undefined);
-  if (price.atMost === 0 || (knownCount === 0 && !isUnknown)) return undefined;
-  const subject = isUnknown
-    ? knownCount === 0
+  const knownAdCount = sumOf(storedAdCounts.map((ads) => ads ?? 0));
+  const isCountUnknown = storedAdCounts.includes(undefined);
+  if (price.atMost === 0 || (knownAdCount === 0 && !isCountUnknown)) return undefined;
+  const subject = isCountUnknown
+    ? knownAdCount === 0
       ? 'Ads of these watches are'
-      : `At least ${formatNumber(knownCount)} of these ads are`
-    : `${formatNumber(knownCount)} of these ads ${knownCount === 1 ? 'is' : 'are'}`;
+      : `At least ${formatNumber(knownAdCount)} of these ads are`
+    : `${formatNumber(knownAdCount)} of these ads ${knownAdCount === 1 ? 'is' : 'are'}`;
   const priceText = price.atMost === undefined ? '' : ` for ${formatPrice(price)}`;
   return `${subject} in the dataset already. A check reads them again${priceText}, because only a reading of the same question shows what is new.`;
 }
@@ -188,13 +194,13 @@ function formatChecksEstimate({
   ...price
 }: Omit<EstimateView, 'ads' | 'pages'> & { ads?: number | undefined; pages: number | null }) {
   if (pages === 0) return 'Estimate: 0 credits, because everything was read some minutes ago.';
-  const size =
+  const sizeText =
     pages === null || ads === undefined
       ? 'how many ads match is unknown for some watches'
       : `${formatCount(ads, 'ad')} in ${formatCount(pages, 'page')}, as last counted`;
-  const limits =
+  const limitsText =
     price.credits === null && price.atMost !== undefined ? ' The limits of the watches allow no more.' : '';
-  return `Estimate: ${size}; ${formatPrice(price)}.${limits}`;
+  return `Estimate: ${sizeText}; ${formatPrice(price)}.${limitsText}`;
 }
 
 /**
@@ -206,13 +212,15 @@ function formatChecksEstimate({
 async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
   const question = pickQuestion(watch);
   const maxAds = watch.maxAds ?? defaultMaxAds;
-  const size = Math.min(maxAds, getMaxPageSize(question, adFilters));
+  const pageSize = Math.min(maxAds, getMaxPageSize(question, adFilters));
   const budget = await callBudget(0);
   const getMaxPrice = async (items: number) =>
-    (await budget.estimateCost({ operation: getListOperation(question), items, size, isTotalKnown: true }))?.atMost;
+    (await budget.estimateCost({ operation: getListOperation(question), items, size: pageSize, isTotalKnown: true }))
+      ?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
   // If more ads match now than at the last count, the check reads one additional page.
-  const extraPagePrice = ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(size, Math.max(1, ads)));
+  const extraPagePrice =
+    ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(pageSize, Math.max(1, ads)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
   // `maxAds` counts each ad once, but the parts of a split search can list the same ad several times. The number of
   // pages therefore has no upper bound.
@@ -241,7 +249,7 @@ async function storeChecks(checkedWatches: readonly CheckedWatch[], context: Too
 
 const maxIdsInAll = 600;
 
-async function viewChecks(
+async function buildChecksOutput(
   checkedWatches: readonly CheckedWatch[],
   callFields: { note?: string },
   context: ToolContext,
@@ -251,28 +259,30 @@ async function viewChecks(
     return [newIds, updatedIds, goneIds].filter(({ length }) => length > 0);
   });
   const maxListedIds = Math.max(4, Math.floor(maxIdsInAll / Math.max(1, lists.length)));
-  const views: CheckedView[] = [];
-  for (const checkedWatch of checkedWatches) views.push(await viewCheck(checkedWatch, maxListedIds, context));
-  const head = checkedWatches.length === 0 ? 'There are no watches to check.' : callFields.note;
-  const file = context.wantsHtml ? await writeMail(views, context) : undefined;
-  const fixedText = joinLines([head, ...views.flatMap(({ lines }) => lines)]);
-  let remaining = context.resultTokens - estimateTokens(fixedText) - 20 * views.length;
-  let remainingNews = views.filter(({ groups }) => groups.length > 0).length;
-  const parts = views.map(({ data: { name }, lines, groups }) => {
-    const news = groups.length > 0 ? formatNews(groups, Math.max(0, remaining / remainingNews--)) : '';
-    remaining -= estimateTokens(news);
-    return joinLines([`${quote(name)}: ${lines.join('\n')}`, news]);
+  const views: CheckDescription[] = [];
+  for (const checkedWatch of checkedWatches) views.push(await describeCheck(checkedWatch, maxListedIds, context));
+  const introduction = checkedWatches.length === 0 ? 'There are no watches to check.' : callFields.note;
+  const file = context.wantsHtml ? await writeMailFile(views, context) : undefined;
+  const fixedText = joinLines([introduction, ...views.flatMap(({ lines }) => lines)]);
+  let remainingTokens = context.resultTokens - estimateTokens(fixedText) - 20 * views.length;
+  let remainingNewsCount = views.filter(({ groups }) => groups.length > 0).length;
+  const watchTexts = views.map(({ data: { name }, lines, groups }) => {
+    const newsText = groups.length > 0 ? formatNews(groups, Math.max(0, remainingTokens / remainingNewsCount--)) : '';
+    remainingTokens -= estimateTokens(newsText);
+    return joinLines([`${quote(name)}: ${lines.join('\n')}`, newsText]);
   });
   return {
-    data: { watches: views.map(({ data }) => data), ...callFields, ...(file && listFileAddresses(file, context)) },
+    data: { watches: views.map(({ data }) => data), ...callFields, ...(file && buildFileAddressFields(file, context)) },
     text: clampLines(
-      [head, ...parts, file && `As a mail: ${formatFileLocation(file, context)}.`].filter(Boolean).join('\n\n'),
+      [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
+        .filter(Boolean)
+        .join('\n\n'),
       context.resultTokens,
     ),
   };
 }
 
-async function writeMail(views: readonly CheckedView[], context: ToolContext) {
+async function writeMailFile(views: readonly CheckDescription[], context: ToolContext) {
   const ads = views.flatMap(({ groups }) => groups.flatMap(({ ads }) => ads));
   const pictures = await loadThumbnails(
     ads.map(({ card, picture }) => ({ adId: card.id, picture })),
@@ -282,17 +292,17 @@ async function writeMail(views: readonly CheckedView[], context: ToolContext) {
   const { renderMail } = await import('../watches/mail.tsx');
   const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
   const { now: checkedAt, isDemo, version } = context;
-  return context.exports().create({
+  return context.getExports().create({
     name: `check-${formatDay(checkedAt)}.html`,
     mimeType: 'text/html',
     ttlMs: reportTtlMs,
-    write: (take) => take(Buffer.from(renderMail({ at: checkedAt, isDemo, version, watches }))),
+    write: (writeChunk) => writeChunk(Buffer.from(renderMail({ at: checkedAt, isDemo, version, watches }))),
   });
 }
 
-type CheckedView = Awaited<ReturnType<typeof viewCheck>>;
+type CheckDescription = Awaited<ReturnType<typeof describeCheck>>;
 
-async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, context: ToolContext) {
+async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, context: ToolContext) {
   const { watch, stop, gathered, check } = checkedWatch;
   const contents = gathered?.contents;
   const typicalLaunches =
@@ -309,8 +319,8 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     changed: changes?.updatedIds ?? emptyIfComparable,
     gone: complete ? changes?.goneIds : undefined,
   };
-  const counters = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
-  const cutLists = Object.entries(ids).flatMap(([list, listedIds = []]) =>
+  const counterChanges = changes && Object.keys(changes.counters).length > 0 ? changes.counters : undefined;
+  const omittedIdCounts = Object.entries(ids).flatMap(([list, listedIds = []]) =>
     listedIds.length > maxListedIds ? [[list, listedIds.length - maxListedIds]] : [],
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
@@ -322,8 +332,8 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     new: listFirstIds(ids.new),
     changed: listFirstIds(ids.changed),
     gone: listFirstIds(ids.gone),
-    ...(counters && { counters }),
-    ...(cutLists.length > 0 && { more: Object.fromEntries(cutLists) as Partial<Record<'new', number>> }),
+    ...(counterChanges && { counters: counterChanges }),
+    ...(omittedIdCounts.length > 0 && { more: Object.fromEntries(omittedIdCounts) as Partial<Record<'new', number>> }),
     found: totalAds,
     read,
     complete,
@@ -331,22 +341,22 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
     ...(problem && !checkedWatch.isSkipped && { problem }),
     since: comparedCheck ? formatIsoTime(comparedCheck.at) : null,
     ...(typicalLaunches && { usual: typicalLaunches }),
-    ...(checkedWatch.isRecent && gathering && { note: formatReadingTime(gathering) }),
+    ...(checkedWatch.isRecent && gathering && { note: formatReadingTimeNote(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
-  const countTexts = previousCheck && [
+  const changeTexts = previousCheck && [
     `${formatNumber(ids.new?.length ?? 0)} new`,
     `${formatNumber(ids.changed?.length ?? 0)} changed`,
     ...(ids.gone ? [`${formatNumber(ids.gone.length)} no longer listed`] : []),
   ];
-  const news = countTexts ? `${countTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
+  const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
   const sizeText = `${formatCount(read, 'ad')} read${totalAds === null ? '' : ` of ${formatNumber(totalAds)} found`}`;
   const stateText = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
-  const head = [`${news}${sizeText}, ${stateText}.`, ...buildNotes(checkedWatch), data.problem];
+  const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
   const lines = [
-    head.filter(Boolean).join(' '),
+    statusSentences.filter(Boolean).join(' '),
     check && typicalLaunches && formatTypicalLaunches(typicalLaunches, check),
-    counters && formatCounterChanges(counters),
+    counterChanges && formatCounterChanges(counterChanges),
     data.more?.new &&
       context.isOffered('query_ads') &&
       `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${previousCheck?.gathering}'`,
@@ -354,7 +364,7 @@ async function viewCheck(checkedWatch: CheckedWatch, maxListedIds: number, conte
   return { data, lines, groups };
 }
 
-function buildNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
+function listCheckNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
   const complete = gathering?.complete;
   const limitNote =
@@ -367,7 +377,7 @@ function buildNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
     gathered?.hasStartedOver && restartNote,
-    isRecent && gathering && formatReadingTime(gathering),
+    isRecent && gathering && formatReadingTimeNote(gathering),
     !complete &&
       check &&
       (formatDatasetLimit(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
@@ -377,5 +387,5 @@ function buildNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (
   ];
 }
 
-const formatReadingTime = ({ gatheredAt }: Gathering) =>
+const formatReadingTimeNote = ({ gatheredAt }: Gathering) =>
   `Read at ${formatIsoTime(gatheredAt).slice(11, 16)} UTC; nothing was asked. To read the ads again now, set fresh: true.`;

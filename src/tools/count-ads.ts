@@ -19,11 +19,17 @@ import type { DataOf } from '../views/fields.ts';
 import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
-import { adFilters, checkQuestion, fresh, split } from './arguments.ts';
-import { buildPart, buildParts, type Filters, findCountableFilter, requireMissing } from './filter-values.ts';
-import { defineTool, readOnly, type ToolContext } from './tool.ts';
+import { adFilters, checkSelectionArguments, fresh, split } from './arguments.ts';
+import {
+  buildMissingFilter,
+  buildValueFilter,
+  buildValueFilters,
+  type Filters,
+  findCountableFilter,
+} from './filter-values.ts';
+import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
-const Counted = z.looseObject({
+const CountFields = z.looseObject({
   total: z.number().nullable().describe('Number of matching ads. null if unknown.'),
   gatheredAt: z
     .string()
@@ -36,14 +42,14 @@ const Counted = z.looseObject({
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 });
 
-const Count = z
+const PartCountView = z
   .looseObject({
     filters: z.looseObject({}).describe('Filters of this part, combined with the filters of the call.'),
     value: z.string().optional().describe('The counted value. unknown stands for ads whose running state is unknown.'),
-    ...Counted.shape,
+    ...CountFields.shape,
   })
   .meta({ title: 'Count' });
-type Count = DataOf<typeof Count>;
+type PartCountView = DataOf<typeof PartCountView>;
 
 const CountEstimate = z
   .looseObject({
@@ -61,8 +67,8 @@ export const countAds = defineTool({
   description:
     'Count how many ads match, in total and for each value of a filter: active ads of a brand, ads for each keyword, format (image, video, carousel), country or language. Answers which format or country is dominant without reading the ads.',
   guide: 'How many, or which share: count_ads.',
-  annotations: readOnly,
-  example: () => ({
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({
     filters: { countries: ['DE'] },
     split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }],
   }),
@@ -76,9 +82,9 @@ export const countAds = defineTool({
     fresh: fresh.describe('true ignores earlier answers and pays again.'),
   }),
   output: z.looseObject({
-    ...Counted.shape,
+    ...CountFields.shape,
     counts: z
-      .array(Count)
+      .array(PartCountView)
       .describe('One entry for each part, in the order of split. With by, one for each existing value.'),
     none: z.number().optional().describe('With by: number of ads without a value.'),
     rest: z.number().optional().describe('With by: number of ads with other values.'),
@@ -90,16 +96,16 @@ export const countAds = defineTool({
     next: z.string().optional().describe('How to continue.'),
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
-    checkQuestion([filters, ...split], { split: split[0], by });
-    const key = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
+    checkSelectionArguments([filters, ...split], { split: split[0], by });
+    const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.callBudget(maxCredits);
     // If the stored dataset is unavailable, count with a search instead of failing the call.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
-    if (maxCredits === 0) return { data: await estimateCount(key, filters, split, countContext) };
-    const { stop, ...counts } = await (key === undefined
+    if (maxCredits === 0) return { data: await estimateCount(countedFilter, filters, split, countContext) };
+    const { stop, ...counts } = await (countedFilter === undefined
       ? countSplit(filters, split, countContext)
-      : countKey(key, filters, countContext));
+      : countByValue(countedFilter, filters, countContext));
     if (stop === undefined) return { data: counts };
     const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
     const data = {
@@ -118,7 +124,7 @@ export const countAds = defineTool({
     return joinLines([
       total.total === null ? noTotalText : `${formatCount(total.total, 'ad')} in all${formatRemarks(total)}.`,
       ...formatServiceNotes(total),
-      ...(total.total === null ? [] : counts.flatMap((part) => formatPart(part, notesOfTotal))),
+      ...(total.total === null ? [] : counts.flatMap((part) => formatPartCount(part, notesOfTotal))),
       none === undefined ? '' : `none: ${formatNumber(none)}`,
       rest === undefined
         ? ''
@@ -145,12 +151,12 @@ interface CountContext extends Omit<ToolContext, 'callBudget'> {
 interface AdCount {
   total: number | null;
   /** Time at which the service reported the count, in milliseconds since the Unix epoch. */
-  at: number;
+  countedAt: number;
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: SeenDays | undefined;
   /** Number of ads for each value of the `countBy` filter key. Undefined if the service cannot count by value. */
-  values?: ReturnType<typeof parseValueCounts> | undefined;
+  valueCounts?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
 /**
@@ -170,10 +176,10 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
     total: readTotalHits(answer) ?? null,
-    at: getAnswerTime(answer, now),
+    countedAt: getAnswerTime(answer, now),
     ...readServiceNotes(answer.raw),
     lastSeen: findSeenDays(items),
-    values: countBy === undefined ? undefined : parseValueCounts(counts),
+    valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
   };
 }
 
@@ -222,7 +228,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
     // The last page of results may have reported a smaller total. Every ad that was read exists, so never return less
     // than that.
     total: Math.max(found ?? 0, adIds.size),
-    at: gatheredAt,
+    countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
     lastSeen: findSeenDays(ads.map((item) => parseItem(item) as RunDates)),
   };
@@ -237,8 +243,9 @@ const maxTimeDifferenceMs = 60_000;
  * Subtracts the counts of the parts from the total, which gives the number of ads outside the listed parts. Returns
  * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
-function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
-  if (total === null || parts.some((part) => Math.abs((part.at ?? at) - at) > maxTimeDifferenceMs)) return undefined;
+function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
+  if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
+    return undefined;
   const remaining = parts.reduce((difference, part) => difference - (part.total ?? Number.NaN), total);
   return remaining >= 0 ? remaining : undefined;
 }
@@ -248,18 +255,18 @@ function subtractParts({ total, at }: AdCount, parts: readonly Partial<AdCount>[
  * service counts the values of the key itself, one search is always needed, because the dataset cannot replace it.
  */
 async function estimateCount(
-  key: SearchFilter | undefined,
+  countedFilter: SearchFilter | undefined,
   filters: Filters,
   split: readonly Filters[],
   countContext: CountContext,
-): Promise<{ total: null; counts: Count[]; stopped: string; estimate: CountEstimate }> {
+): Promise<{ total: null; counts: PartCountView[]; stopped: string; estimate: CountEstimate }> {
   const { adFilters, isCached, fresh, callBudget } = countContext;
-  const values = key && !key.counted ? listPartsToSearch(key, filters, adFilters) : [];
+  const values = countedFilter && !countedFilter.counted ? listPartsToSearch(countedFilter, filters, adFilters) : [];
   const searches = [filters, ...[...split, ...values].map((part) => ({ ...filters, ...part }))];
   const isFree = await Promise.all(
     searches.map(async (questionFilters) => {
       if (fresh) return false;
-      const countBy = key?.counted && { countBy: key.key };
+      const countBy = countedFilter?.counted && { countBy: countedFilter.key };
       if (!countBy && findGatheredCount(questionFilters, countContext) !== undefined) return true;
       const body = { ...questionFilters, limit: 1, ...countBy };
       return isCached({ operation: operations.searchAds, path: {}, query: {}, body });
@@ -273,40 +280,59 @@ async function estimateCount(
 }
 
 /**
- * Returns the filters of the searches that count by `key`: one search for each known value, and one for ads without a
+ * Returns the filters of the searches that count by `countedFilter`: one search for each known value, and one for ads without a
  * value.
  */
-function listPartsToSearch(key: SearchFilter, filters: Filters, adFilters: readonly SearchFilter[]): Filters[] {
-  const filtersOfMissing = requireMissing(filters, key.key, adFilters);
-  return [...buildParts(key), ...(filtersOfMissing ? [filtersOfMissing] : [])];
+function listPartsToSearch(
+  countedFilter: SearchFilter,
+  filters: Filters,
+  adFilters: readonly SearchFilter[],
+): Filters[] {
+  const missingValueFilters = buildMissingFilter(filters, countedFilter.key, adFilters);
+  return [...buildValueFilters(countedFilter), ...(missingValueFilters ? [missingValueFilters] : [])];
 }
 
 async function countSplit(filters: Filters, split: readonly Filters[], countContext: CountContext) {
-  const total = await countMatchingAds(filters, countContext);
-  const { parts, stop } = await countParts(filters, total, split, countContext);
-  return { ...viewCount(total, filters, countContext), counts: parts.map((part) => part.view), stop };
+  const totalCount = await countMatchingAds(filters, countContext);
+  const { parts, stop } = await countParts(filters, totalCount, split, countContext);
+  return { ...buildCountView(totalCount, filters, countContext), counts: parts.map((part) => part.view), stop };
 }
 
 /**
  * Counts the ads for each value of a filter key. This takes one search if the service can count values, and one search
  * for each value otherwise.
  */
-const countKey = (key: SearchFilter, filters: Filters, countContext: CountContext) =>
-  key.counted ? countByService(key, filters, countContext) : countBySearches(key, filters, countContext);
+const countByValue = (countedFilter: SearchFilter, filters: Filters, countContext: CountContext) =>
+  countedFilter.counted
+    ? countByService(countedFilter, filters, countContext)
+    : countBySearches(countedFilter, filters, countContext);
 
-async function countByService(key: SearchFilter, filters: Filters, countContext: CountContext) {
-  const total = await countBySearch(filters, countContext, key.key);
-  const totalView = { ...viewCount(total, filters, countContext), stop: undefined };
-  if (total.values === undefined) return { ...totalView, counts: [], leftOut: explainUncountedKey(key) };
-  const { values, none, more = 0 } = total.values;
-  const counts: Count[] = values.map(({ value, total }) => ({ filters: buildPart(key, value), total }));
-  if (key.key === 'active') {
-    const unknownState = buildUnknownCount(none, requireMissing(filters, key.key, countContext.adFilters));
-    return { ...totalView, counts: [...counts, unknownState] };
+async function countByService(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
+  const totalCount = await countBySearch(filters, countContext, countedFilter.key);
+  const totalView = { ...buildCountView(totalCount, filters, countContext), stop: undefined };
+  if (totalCount.valueCounts === undefined)
+    return { ...totalView, counts: [], leftOut: explainUncountedKey(countedFilter) };
+  const { values, none, more = 0 } = totalCount.valueCounts;
+  const counts: PartCountView[] = values.map(({ value, total }) => ({
+    filters: buildValueFilter(countedFilter, value),
+    total,
+  }));
+  if (countedFilter.key === 'active') {
+    const unknownStateView = buildUnknownCount(
+      none,
+      buildMissingFilter(filters, countedFilter.key, countContext.adFilters),
+    );
+    return { ...totalView, counts: [...counts, unknownStateView] };
   }
-  const otherAds = key.single ? subtractParts(total, [...values, { total: none }]) : undefined;
-  const leftOut = more > 0 && `${formatRareValues(more)}${otherAds === undefined ? '' : ' Their ads are in rest.'}`;
-  return { ...totalView, counts, none, ...(otherAds !== undefined && { rest: otherAds }), ...(leftOut && { leftOut }) };
+  const otherAdCount = countedFilter.single ? subtractParts(totalCount, [...values, { total: none }]) : undefined;
+  const leftOut = more > 0 && `${formatRareValues(more)}${otherAdCount === undefined ? '' : ' Their ads are in rest.'}`;
+  return {
+    ...totalView,
+    counts,
+    none,
+    ...(otherAdCount !== undefined && { rest: otherAdCount }),
+    ...(leftOut && { leftOut }),
+  };
 }
 
 const explainUncountedKey = ({ key }: SearchFilter) =>
@@ -315,41 +341,45 @@ const explainUncountedKey = ({ key }: SearchFilter) =>
 const formatRareValues = (omittedValues: number) =>
   omittedValues === 1 ? '1 rarer value is not listed.' : `${formatNumber(omittedValues)} rarer values are not listed.`;
 
-async function countBySearches(key: SearchFilter, filters: Filters, countContext: CountContext) {
-  const total = await countMatchingAds(filters, countContext);
-  const totalView = viewCount(total, filters, countContext);
-  const filtersOfMissing = requireMissing(filters, key.key, countContext.adFilters);
+async function countBySearches(countedFilter: SearchFilter, filters: Filters, countContext: CountContext) {
+  const totalCount = await countMatchingAds(filters, countContext);
+  const totalView = buildCountView(totalCount, filters, countContext);
+  const missingValueFilters = buildMissingFilter(filters, countedFilter.key, countContext.adFilters);
   const { parts, stop } = await countParts(
     filters,
-    total,
-    listPartsToSearch(key, filters, countContext.adFilters),
+    totalCount,
+    listPartsToSearch(countedFilter, filters, countContext.adFilters),
     countContext,
   );
-  const partWithoutValue = filtersOfMissing && parts.at(-1);
+  const partWithoutValue = missingValueFilters && parts.at(-1);
   const counts = parts.filter((part) => part !== partWithoutValue).map((part) => part.view);
-  const remainingAds = subtractParts(
-    total,
-    parts.map(({ answer = {} }) => answer),
+  const remainingAdCount = subtractParts(
+    totalCount,
+    parts.map(({ adCount = {} }) => adCount),
   );
-  if (key.key === 'active') {
-    const state = partWithoutValue ? partWithoutValue.view.total : (remainingAds ?? null);
+  if (countedFilter.key === 'active') {
+    const unknownStateCount = partWithoutValue ? partWithoutValue.view.total : (remainingAdCount ?? null);
     return {
       ...totalView,
-      counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(state, filtersOfMissing) }],
+      counts: [...counts, { ...partWithoutValue?.view, ...buildUnknownCount(unknownStateCount, missingValueFilters) }],
       stop,
     };
   }
   // Omit values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
-  const adsWithoutValue = partWithoutValue?.view.total ?? undefined;
-  const otherAds = key.single ? remainingAds : undefined;
-  const isCounted = total.total !== null && stop === undefined;
+  const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
+  const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
+  const isCounted = totalCount.total !== null && stop === undefined;
   return {
     ...totalView,
     counts: nonZeroCounts,
-    ...(adsWithoutValue !== undefined && { none: adsWithoutValue }),
-    ...(otherAds !== undefined && { rest: otherAds, ...(!partWithoutValue && { restHoldsNone: true as const }) }),
-    ...(isCounted && otherAds === undefined && { leftOut: explainLeftOut(key, partWithoutValue !== undefined) }),
+    ...(valuelessAdCount !== undefined && { none: valuelessAdCount }),
+    ...(otherAdCount !== undefined && {
+      rest: otherAdCount,
+      ...(!partWithoutValue && { restHoldsNone: true as const }),
+    }),
+    ...(isCounted &&
+      otherAdCount === undefined && { leftOut: explainLeftOut(countedFilter, partWithoutValue !== undefined) }),
     stop,
   };
 }
@@ -365,15 +395,15 @@ function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean):
   return uncounted === '' ? explanation : `${explanation} Not counted: ${uncounted}.`;
 }
 
-const buildUnknownCount = (total: number | null, filters: Filters | undefined): Count => ({
+const buildUnknownCount = (total: number | null, filters: Filters | undefined): PartCountView => ({
   filters: filters ?? { active: null },
   value: 'unknown',
   total,
 });
 
 interface CountedPart {
-  view: Count;
-  answer: AdCount | undefined;
+  view: PartCountView;
+  adCount: AdCount | undefined;
 }
 
 const maxConcurrentSearches = 4;
@@ -384,38 +414,50 @@ const maxConcurrentSearches = 4;
 const equalToTotalNote = 'equal to the total; not verified';
 
 /** Counts the parts, several at a time. Stops early if a limit is reached or a search fails. */
-async function countParts(filters: Filters, total: AdCount, parts: readonly Filters[], countContext: CountContext) {
+async function countParts(
+  filters: Filters,
+  totalCount: AdCount,
+  parts: readonly Filters[],
+  countContext: CountContext,
+) {
   const countedParts: CountedPart[] = parts.map((part) => ({
     view: { filters: part, total: null },
-    answer: undefined,
+    adCount: undefined,
   }));
-  if (total.total === null) return { parts: countedParts, stop: undefined };
+  if (totalCount.total === null) return { parts: countedParts, stop: undefined };
   let stop: Stop | undefined;
-  let next = 0;
-  const countNext = async () => {
-    while (stop === undefined && next < parts.length) {
-      const index = next++;
+  let nextIndex = 0;
+  const countNextParts = async () => {
+    while (stop === undefined && nextIndex < parts.length) {
+      const index = nextIndex++;
       const part = parts[index] ?? {};
       try {
         const combinedFilters = { ...filters, ...part };
-        const answer = await countMatchingAds(combinedFilters, countContext);
-        countedParts[index] = { view: { filters: part, ...viewCount(answer, combinedFilters, countContext) }, answer };
-        if (answer.total === null) stop ??= { reason: 'error' };
+        const adCount = await countMatchingAds(combinedFilters, countContext);
+        countedParts[index] = {
+          view: { filters: part, ...buildCountView(adCount, combinedFilters, countContext) },
+          adCount,
+        };
+        if (adCount.total === null) stop ??= { reason: 'error' };
       } catch (error) {
-        const reason = classifyFailure(error, countContext);
-        stop ??= reason;
+        const failureStop = classifyFailure(error, countContext);
+        stop ??= failureStop;
       }
     }
   };
-  await Promise.all(Array.from({ length: maxConcurrentSearches }, countNext));
+  await Promise.all(Array.from({ length: maxConcurrentSearches }, countNextParts));
   for (const { view: part } of countedParts)
-    if (part.total === total.total && part.total !== 0 && Object.keys(part.filters).length > 0)
+    if (part.total === totalCount.total && part.total !== 0 && Object.keys(part.filters).length > 0)
       part.note = [equalToTotalNote, part.note].filter(Boolean).join('; ');
   return { parts: countedParts, stop };
 }
 
-function viewCount({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: CountContext) {
-  const usesServiceRule = Object.hasOwn(filters, 'active') && requireMissing({}, 'active', adFilters) === undefined;
+function buildCountView(
+  { total, gatheredAt, notes, lastSeen }: AdCount,
+  filters: Filters,
+  { adFilters }: CountContext,
+) {
+  const usesServiceRule = Object.hasOwn(filters, 'active') && buildMissingFilter({}, 'active', adFilters) === undefined;
   return {
     total,
     ...(gatheredAt && { gatheredAt }),
@@ -434,7 +476,7 @@ function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): 
   return `the service decides what is active; ${ads}: ${seenNote}`;
 }
 
-function formatPart(part: Count, notesOfTotal: readonly string[]): string[] {
+function formatPartCount(part: PartCountView, notesOfTotal: readonly string[]): string[] {
   const name = part.value ?? formatFilters(part.filters);
   const notes = (part.notes ?? []).filter((note) => !notesOfTotal.includes(note));
   return [
@@ -443,7 +485,7 @@ function formatPart(part: Count, notesOfTotal: readonly string[]): string[] {
   ];
 }
 
-function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
+function formatRemarks({ gatheredAt, note }: Pick<PartCountView, 'gatheredAt' | 'note'>): string {
   const gatheredText = gatheredAt && `gathered ${formatMinute(gatheredAt)}`;
   const remarks = [gatheredText, note].filter(Boolean).join('; ');
   return remarks && ` (${remarks})`;
@@ -454,8 +496,8 @@ function formatRemarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>)
  * copied them from an ad.
  */
 function formatFilters(filters: Filters): string {
-  const json = sanitizeLine(JSON.stringify(filters));
-  return json.length > maxFiltersChars ? quote(`${json.slice(0, maxFiltersChars)}…`) : json;
+  const filtersJson = sanitizeLine(JSON.stringify(filters));
+  return filtersJson.length > maxFiltersChars ? quote(`${filtersJson.slice(0, maxFiltersChars)}…`) : filtersJson;
 }
 
 const maxFiltersChars = 300;

@@ -12,11 +12,11 @@ export async function readCoverageInput(
   contents: DatasetContents,
   context: ToolContext,
 ): Promise<Pick<CoverageInput, 'contents' | 'facts' | 'orders' | 'prices'>> {
-  const reader = context.adRows();
-  const incomplete = selectIncompleteGatherings(contents).slice(0, maxPartial);
-  if (incomplete.length === 0) return { contents, facts: await reader.readFacts(contents) };
+  const rowReader = context.getAdRowReader();
+  const incompleteGatherings = selectIncompleteGatherings(contents).slice(0, maxPartial);
+  if (incompleteGatherings.length === 0) return { contents, facts: await rowReader.readFacts(contents) };
   const prices = await Promise.all(
-    incomplete.map(async (gathering) => {
+    incompleteGatherings.map(async (gathering) => {
       const price = gathering.ended
         ? undefined
         : await estimateRemaining(getQuestion(gathering), contents, false, context);
@@ -25,8 +25,8 @@ export async function readCoverageInput(
   );
   return {
     contents,
-    facts: await reader.readFacts(contents),
-    orders: await reader.readListingOrders(contents),
+    facts: await rowReader.readFacts(contents),
+    orders: await rowReader.readListingOrders(contents),
     prices: new Map(prices),
   };
 }

@@ -27,7 +27,7 @@ export interface PagePosition {
 export type SearchParams = Readonly<Record<string, unknown>>;
 
 interface Listing {
-  list: OperationName;
+  operation: OperationName;
   searchParams: SearchParams;
 }
 
@@ -55,11 +55,11 @@ const maxEmbeddedLength = 1000;
  * after 20 items of a page of 50. The service cursor is base64url-encoded so that it cannot contain a sentence or a
  * link, because models read and copy it. If the service cursor is too long, it is stored, and the text `~` replaces it.
  */
-export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
-  const { serviceCursor, limit, shownCount: shown } = position;
-  const signature = sign(toCanonicalJson([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
-  const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
-  return `${cursorPrefix}${page}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
+export function writeCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
+  const { serviceCursor, limit, shownCount } = position;
+  const signature = sign(toCanonicalJson([operation, serviceCursor ?? null, limit ?? null, shownCount, searchParams]));
+  const pageText = `${limit ?? ''}${shownCount === 0 ? '' : `+${shownCount}`}`;
+  return `${cursorPrefix}${pageText}.${signature}${serviceCursor === undefined ? '' : encodeServiceCursor(serviceCursor)}`;
 }
 
 function encodeServiceCursor(serviceCursor: string): string {
@@ -103,21 +103,21 @@ export interface ListRequest extends Listing {
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(
-  { list, cursor, limit, searchParams }: ListRequest,
+  { operation, cursor, limit, searchParams }: ListRequest,
   cursors: Cursors,
 ): Promise<PageListing> {
   if (!cursor?.startsWith(cursorPrefix))
-    return { list, searchParams, position: { serviceCursor: cursor, limit, shownCount: 0 } };
+    return { operation, searchParams, position: { serviceCursor: cursor, limit, shownCount: 0 } };
   const { isLong, ...position } = parseCursor(cursor);
   const hasNoSearchParams = Object.keys(searchParams).length === 0;
-  const candidates = isLong ? [] : [{ list, searchParams, position }];
+  const candidates = isLong ? [] : [{ operation, searchParams, position }];
   const matchesCursor = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
   if (isLong || (hasNoSearchParams && !candidates.some(matchesCursor))) {
     const state = await cursors.recall(cursor);
     if (isLong && state === undefined) throw createExpiredCursorError();
     const { serviceCursor = position.serviceCursor } = state ?? {};
-    for (const params of state && hasNoSearchParams ? [searchParams, state.searchParams] : [searchParams])
-      candidates.push({ list, searchParams: params, position: { ...position, serviceCursor } });
+    for (const candidateParams of state && hasNoSearchParams ? [searchParams, state.searchParams] : [searchParams])
+      candidates.push({ operation, searchParams: candidateParams, position: { ...position, serviceCursor } });
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();

@@ -21,10 +21,10 @@ import { normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
-import { checkQuestion, fileName } from './arguments.ts';
+import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
-import { createResourceLink, defineTool, formatFileLocation, listFileAddresses } from './tool.ts';
+import { buildFileAddressFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
 
 /** Media types as registered with IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -34,7 +34,7 @@ const mimeTypes: Record<ExportFormat, string> = {
   parquet: 'application/vnd.apache.parquet',
 };
 
-const noteFileEnding = '-methods.md';
+const methodNoteEnding = '-methods.md';
 
 const Sheet = z.strictObject({
   name: z.string().describe('Name of the sheet.'),
@@ -57,7 +57,7 @@ export const exportAds = defineTool({
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   createsFile: true,
-  example: () => ({ name: 'ads' }),
+  buildExampleArguments: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({
     sql: z.string().optional().describe('One SELECT. Default: all ads with all columns except json.'),
@@ -82,45 +82,49 @@ export const exportAds = defineTool({
     cut: z.number().optional().describe('Number of cells that were shortened, because Excel limits their length.'),
   }),
   async run({ sql, sheets, format = sheets ? 'xlsx' : 'csv', name: requestedName }, context) {
-    checkQuestion([], { sql, sheets });
+    checkSelectionArguments([], { sql, sheets });
     const { signal, now, version } = context;
-    const selected = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
+    const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
     const contents = await (await context.dataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
-    const describeExport = (exported: readonly ExportCounts[]) => {
-      const adIds = collectAdIds(exported, coverageInput.facts);
+    const describeExport = (exportedSheets: readonly ExportCounts[]) => {
+      const adIds = collectAdIds(exportedSheets, coverageInput.facts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const reads = mergeReadFields(exported.map((one) => one.read));
-      const isAboutAds = exported.some((one) => one.isAboutAds);
+      const reads = mergeReadFields(exportedSheets.map((sheet) => sheet.read));
+      const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
       const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...idRows, reads }) : viewCounts(contents);
-      return { coverage, isAboutAds, note: buildMethodNote({ contents, coverage, exported, adIds, now, version }) };
+      return {
+        coverage,
+        isAboutAds,
+        note: buildMethodNote({ contents, coverage, exported: exportedSheets, adIds, now, version }),
+      };
     };
-    const exports = context.exports();
+    const exports = context.getExports();
     let counts: ExportCounts[] = [];
     const file = await exports.create({
       name: `${requestedName ?? `ads-${formatDay(now)}`}.${format}`,
-      companionEnding: noteFileEnding,
+      companionEnding: methodNoteEnding,
       mimeType: mimeTypes[format],
-      write: async (take, maxBytes) => {
-        const statements = selected.map(
+      write: async (writeChunk, maxBytes) => {
+        const statements = sheetsToExport.map(
           (statement): Statement => ({
             ...statement,
-            run: (read) => context.sql().export(contents, { sql: statement.sql, signal }, read),
+            run: (readRows) => context.getDatasetSql().export(contents, { sql: statement.sql, signal }, readRows),
           }),
         );
         const method = (exportedStatements: readonly ExportCounts[]) =>
           buildNoteRows(describeExport(exportedStatements).note);
-        counts = await writeExport(statements, { format, method, write: take, maxBytes });
+        counts = await writeExport(statements, { format, method, write: writeChunk, maxBytes });
       },
     });
-    const { coverage, isAboutAds, note: parts } = describeExport(counts);
-    const firstLines =
+    const { coverage, isAboutAds, note: methodNote } = describeExport(counts);
+    const emptyResultNotes =
       sumOf(counts.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
-    const note = await exports
+    const noteFile = await exports
       .create({
-        name: `${file.name.slice(0, -`.${format}`.length)}${noteFileEnding}`,
+        name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteEnding}`,
         mimeType: 'text/markdown',
-        write: (take) => take(Buffer.from(renderNoteMarkdown(parts))),
+        write: (writeChunk) => writeChunk(Buffer.from(renderNoteMarkdown(methodNote))),
       })
       .catch(async (error) => {
         await file.discard?.();
@@ -129,7 +133,7 @@ export const exportAds = defineTool({
     const rows = sumOf(counts.map((statement) => statement.rowCount));
     const truncatedCells = sumOf(counts.map((statement) => statement.truncatedCells));
     const firstRowsBySheet = counts.map((statement) =>
-      selectFirstRows({ columns: statement.columns, first: statement.firstRows }, firstTokens / counts.length),
+      selectFirstRows({ columns: statement.columns, firstRows: statement.firstRows }, firstRowsTokens / counts.length),
     );
     const sheetViews = counts.map((statement, index) => ({
       name: statement.name,
@@ -139,41 +143,44 @@ export const exportAds = defineTool({
     const cutText = `${formatCount(truncatedCells, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.`;
     return {
       data: {
-        ...listFileAddresses(file, context),
+        ...buildFileAddressFields(file, context),
         rows,
         bytes: file.bytes,
         ...(sheets ? { sheets: sheetViews } : firstRowsBySheet[0]),
         coverage,
-        methods: note.uri,
+        methods: noteFile.uri,
         ...(truncatedCells > 0 && { cut: truncatedCells }),
       },
       text: joinLines([
-        ...firstLines,
-        `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, note)}, and how the ads were gathered as ${note.uri}.`,
+        ...emptyResultNotes,
+        `${quoteUnlessWord(file.name)}: ${formatCount(rows, 'row')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context, noteFile)}, and how the ads were gathered as ${noteFile.uri}.`,
         ...sheetViews.map((sheetView) =>
           formatFirstRows(sheetView, sheets && `${quote(sheetView.name)}, ${formatCount(sheetView.rows, 'row')}`),
         ),
         truncatedCells > 0 && cutText,
-        isAboutAds && formatCoverage(coverage, firstLines),
+        isAboutAds && formatCoverage(coverage, emptyResultNotes),
       ]),
-      attachments: [createResourceLink(file), createResourceLink(note)],
+      attachments: [createResourceLink(file), createResourceLink(noteFile)],
     };
   },
 });
 
-const firstTokens = 600;
+const firstRowsTokens = 600;
 
 /**
  * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if the rows of a statement
  * cannot be traced to ads. A column named `id` can also contain other ids, such as ids of watches, so ids that belong
  * to no ad in the dataset are ignored.
  */
-function collectAdIds(exported: readonly ExportCounts[], facts: ReadonlyMap<string, unknown>): Set<string> | undefined {
+function collectAdIds(
+  exportedSheets: readonly ExportCounts[],
+  facts: ReadonlyMap<string, unknown>,
+): Set<string> | undefined {
   const adIds = new Set<string>();
-  for (const { ids, rowCount: rows } of exported) {
+  for (const { ids, rowCount } of exportedSheets) {
     if (ids === undefined) return undefined;
     const statementAdIds = [...ids].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
-    if (statementAdIds.length === 0 && rows > 0) return undefined;
+    if (statementAdIds.length === 0 && rowCount > 0) return undefined;
     for (const id of statementAdIds) adIds.add(id);
   }
   return adIds;

@@ -28,9 +28,9 @@ export function findCountableFilter(
   filters: Filters,
 ): SearchFilter {
   const countableFilters = listCountableFilters(describedFilters);
-  const filter = countableFilters.find((countable) => countable.key === key);
+  const filter = countableFilters.find((candidate) => candidate.key === key);
   if (filter === undefined) {
-    const keys = countableFilters.map((countable) => countable.key).join(', ');
+    const keys = countableFilters.map((candidate) => candidate.key).join(', ');
     throw invalidRequest(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'
@@ -42,19 +42,19 @@ export function findCountableFilter(
   return filter;
 }
 
-export const buildPart = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
+export const buildValueFilter = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
   [key]: type === 'strings' ? [value] : value,
 });
 
 /** Returns one filter object for each known value of the key. */
-export const buildParts = (filter: SearchFilter): Filters[] =>
-  (listKnownValues(filter) ?? []).map((value) => buildPart(filter, value));
+export const buildValueFilters = (filter: SearchFilter): Filters[] =>
+  (listKnownValues(filter) ?? []).map((value) => buildValueFilter(filter, value));
 
 /**
  * Returns `filters` with a condition that matches only ads without a value for `key`. Returns undefined if the service
  * offers no such condition.
  */
-export function requireMissing(
+export function buildMissingFilter(
   filters: Filters,
   key: string,
   describedFilters: readonly SearchFilter[],

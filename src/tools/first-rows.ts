@@ -17,21 +17,24 @@ const maxRows = 3;
 const maxColumns = 12;
 const maxCellChars = 60;
 
-interface Rows {
+interface TableRows {
   columns: readonly string[];
-  first: readonly (readonly Cell[])[];
+  firstRows: readonly (readonly Cell[])[];
 }
 
 /** Returns as many of the first rows as fit in the token budget. Returns no rows if the table has too many columns. */
-export function selectFirstRows({ columns, first }: Rows, tokens: number): Partial<z.output<typeof FirstRows>> {
+export function selectFirstRows(
+  { columns, firstRows }: TableRows,
+  maxTokens: number,
+): Partial<z.output<typeof FirstRows>> {
   if (columns.length > maxColumns) return {};
-  const names = columns.map((name) => cleanCell(name, maxCellChars));
-  const rows = first
+  const columnNames = columns.map((name) => cleanCell(name, maxCellChars));
+  const rows = firstRows
     .slice(0, maxRows)
     .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)));
   return {
-    columns: names,
-    first: rows.slice(0, countFittingItems({ items: rows, budget: tokens, render: JSON.stringify })),
+    columns: columnNames,
+    first: rows.slice(0, countFittingItems({ items: rows, budget: maxTokens, render: JSON.stringify })),
   };
 }
 
@@ -42,9 +45,9 @@ export function formatFirstRows(
   const lines = first.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? quoteUnlessWord(cell) : String(cell))).join(' | '),
   );
-  const names =
+  const columnsText =
     columns && first.length > 0
       ? `first rows of ${columns.map((name) => quoteUnlessWord(name)).join(' | ')}:`
       : undefined;
-  return [[heading, names].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
+  return [[heading, columnsText].filter(Boolean).join('; '), ...lines].filter(Boolean).join('\n');
 }

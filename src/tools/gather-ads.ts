@@ -32,8 +32,8 @@ import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount } from '../views/numbers.ts';
-import { adFilters, checkQuestion, collectionId, fresh, split } from './arguments.ts';
-import { defineTool, readOnly, type ToolContext } from './tool.ts';
+import { adFilters, checkSelectionArguments, collectionId, fresh, split } from './arguments.ts';
+import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',
@@ -42,12 +42,12 @@ export const gatherAds = defineTool({
     "Gather all ads of a question or a collection into the dataset and summarize them. Use it to analyze many ads: compare the messaging and campaigns of competitors, tear down or audit an advertiser's ad strategy, find hooks, offers and creative angles, or cover a whole ad landscape before a launch. First call it with maxCredits: 0 for an estimate of the price. Call it again to continue; it never pays twice.",
   guide:
     'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
-  annotations: readOnly,
-  example: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   makesSeveralCalls: true,
   showsBoard: true,
-  forBoard: (data) => {
+  buildBoardData: (data) => {
     const { gathering, estimate, read } = data as { gathering: string | null; estimate?: object; read: number };
     return { gathering, ...(estimate && { estimate: { ...estimate, read } }) };
   },
@@ -66,8 +66,8 @@ export const gatherAds = defineTool({
   }),
   output: GatherOutput,
   async run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
-    checkQuestion([filters, ...(split ?? [])], { collectionId, split });
-    checkQuestion([], { collectionId, filters });
+    checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
+    checkSelectionArguments([], { collectionId, filters });
     const question = { filters, split, collectionId };
     return { data: await gather({ question, maxAds, maxCredits, fresh }, context) };
   },
@@ -76,30 +76,35 @@ export const gatherAds = defineTool({
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const { question, maxCredits } = request;
-  const before = await (await context.dataset()).readContents();
-  return withOpenedGathering(request, before, context, async (openedGathering, read) => {
+  const contentsBefore = await (await context.dataset()).readContents();
+  return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasEnded = openedGathering.parts.every(({ state }) => state.ended);
     if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
-    const gathered = await read();
-    const { gathering, stop, idsReadByCall: readByCall, contents } = gathered;
-    if (gathering === undefined || (stop.error && gathered.readCount === 0))
+    const gatherResult = await readPages();
+    const { gathering, stop, idsReadByCall: readByCall, contents } = gatherResult;
+    if (gathering === undefined || (stop.error && gatherResult.readCount === 0))
       throw stop.error ?? createNothingReadError();
-    const result = await buildGatherOutput(
+    const output = await buildGatherOutput(
       gathering,
       { contents, before: openedGathering.contents, idsReadByCall: readByCall },
       context,
     );
-    const next = formatDatasetLimit(stop, request) ?? (hasEnded && !result.complete ? readAgainHint : undefined);
-    if (!context.isEstimate) await gathered.markReturned();
+    const next = formatDatasetLimit(stop, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
+    if (!context.isEstimate) await gatherResult.markReturned();
     const remainingPrice = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
-    const incomplete = await describeRest(gathering, contents, stop.deadEnd ? undefined : remainingPrice, context);
+    const missingAdsText = await describeMissingAds(
+      gathering,
+      contents,
+      stop.deadEnd ? undefined : remainingPrice,
+      context,
+    );
     return {
-      ...result,
-      ...(incomplete && { incomplete }),
+      ...output,
+      ...(missingAdsText && { incomplete: missingAdsText }),
       ...buildStopFields(stop, context),
       ...(next && { next }),
-      ...(gathered.hasStartedOver && { note: restartNote }),
+      ...(gatherResult.hasStartedOver && { note: restartNote }),
       ...(remainingPrice &&
         (maxCredits === 0 || remainingPrice.pages !== 0) &&
         !stop.deadEnd && { estimate: remainingPrice }),
@@ -111,15 +116,15 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
  * Describes which ads of a gathering (the stored ads of one search) are missing, and what it costs to read them.
  * Returns undefined if the gathering is complete.
  */
-async function describeRest(
+async function describeMissingAds(
   gathering: Gathering,
   contents: DatasetContents,
   remainingPrice: RestPrice | undefined,
-  { adRows }: ToolContext,
+  { getAdRowReader }: ToolContext,
 ): Promise<string | undefined> {
   if (gathering.complete) return undefined;
-  const reader = adRows();
-  const [facts, orders] = [await reader.readFacts(contents), await reader.readListingOrders(contents)];
+  const rowReader = getAdRowReader();
+  const [facts, orders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
   return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, remainingPrice]]) })
     .missing;
 }
@@ -141,7 +146,7 @@ const createNothingReadError = () =>
 /** If a total is older than this (one day), the estimate mentions its date. */
 const minStatedAgeMs = dayMs;
 
-type Part = Awaited<ReturnType<typeof readParts>>[number];
+type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
 
 /**
  * Estimates the cost of reading the ads that are not in the dataset yet. Parts of the search without a known total are
@@ -152,7 +157,7 @@ async function estimateGathering(
   openedGathering: OpenedGathering,
   context: ToolContext,
 ) {
-  const parts = await readParts(openedGathering, context);
+  const parts = await readSearchParts(openedGathering, context);
   const partsWithoutTotal = parts.filter(({ total }) => total === undefined);
   for (const part of partsWithoutTotal) {
     const ads = await countMatchingAds(part.question, context);
@@ -171,23 +176,23 @@ async function estimateGathering(
   // A confirmation form needs the price of this call. Other callers plan with the price of all ads.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
-  const oldest = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
-  const read = sumOf(parts.map((part) => part.read));
+  const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
+  const readCount = sumOf(parts.map((part) => part.readCount));
   const summary = [
-    price ? `Estimate: ${formatEstimate(price, read)}` : 'The service does not say how many ads there are.',
+    price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
     isLimited && formatLimit(maxAds, limitedPrice),
-    context.now - oldest > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldest)}.`,
+    context.now - oldestTotalAt > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
     partsWithoutTotal.length > 0 &&
       question.collectionId === undefined &&
       `This estimate took ${formatCount(partsWithoutTotal.length, 'search', 'searches')}.`,
     price?.atMost !== 0 && (price?.pages ?? 2) > 1 && (await suggestCounting(question, context)),
-    price?.atMost !== 0 && suggestDataset(question, openedGathering.contents),
+    price?.atMost !== 0 && suggestQueryAds(question, openedGathering.contents),
   ];
   return {
     gathering: null,
     found: estimate.ads,
-    read,
+    read: readCount,
     added: 0,
     updated: 0,
     gone: null,
@@ -206,15 +211,16 @@ function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number 
 }
 
 /** Suggests reading one page to learn the exact price, because the service reveals a price only when it charges it. */
-async function suggestFirstPage(question: GatheringQuestion, parts: readonly Part[], context: ToolContext) {
-  const unfinishedPart = parts.find(({ ended }) => !ended);
-  const items = Math.min(
+async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
+  const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
+  const itemCount = Math.min(
     getMaxPageSize(question, context.adFilters),
-    Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listed ?? 0)),
+    Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listedCount ?? 0)),
   );
   const operation = getListOperation(question);
   const budget = await context.callBudget(0);
-  const atMost = (await budget.estimateCost({ operation, items, size: items, isTotalKnown: true }))?.atMost;
+  const atMost = (await budget.estimateCost({ operation, items: itemCount, size: itemCount, isTotalKnown: true }))
+    ?.atMost;
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
@@ -233,10 +239,10 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget
  * Returns a note if these ads are already in the dataset, because a complete gathering of a broader search includes
  * them.
  */
-function suggestDataset(question: GatheringQuestion, contents: DatasetContents): string | undefined {
-  const broader = findBroaderGathering(contents, question);
-  if (broader === undefined) return undefined;
-  return `The dataset should have these ads already: gathering ${broader.id} of a broader question was complete on ${formatMinute(broader.gatheredAt)}. query_ads reads them for free.`;
+function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents): string | undefined {
+  const broaderGathering = findBroaderGathering(contents, question);
+  if (broaderGathering === undefined) return undefined;
+  return `The dataset should have these ads already: gathering ${broaderGathering.id} of a broader question was complete on ${formatMinute(broaderGathering.gatheredAt)}. query_ads reads them for free.`;
 }
 
 /**
@@ -250,7 +256,7 @@ export async function estimateRemaining(
   context: ToolContext,
 ) {
   const { parts } = openGathering(question, contents, fresh, context.now);
-  return estimateParts(question, await readParts({ parts, contents }, context), context);
+  return estimateParts(question, await readSearchParts({ parts, contents }, context), context);
 }
 
 /**
@@ -259,54 +265,56 @@ export async function estimateRemaining(
  */
 async function estimateParts(
   question: GatheringQuestion,
-  parts: readonly Part[],
+  parts: readonly SearchPart[],
   context: ToolContext,
   maxAds = Infinity,
 ) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
-  const size = getMaxPageSize(question, context.adFilters);
+  const pageSize = getMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
   // Create the budget after the searches above, because their charges may have revealed a price.
   const callBudget = await context.callBudget(0);
   // If all ads of the total were read but the last page announced more, one more page must be read to see whether more
   // ads exist.
   let allowedCount = maxAds;
-  const remainingCounts = parts.map(({ total, listed, ended }) => {
-    const count = ended ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listed));
+  const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
+    const count = hasEnded ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listedCount));
     allowedCount -= count;
     return count;
   });
   const prices = await Promise.all(
     parts.map(({ isTotalKnown }, index) => {
-      const items = remainingCounts[index] ?? 0;
-      return items === 0 ? freePrice : callBudget.estimateCost({ operation, items, size, isTotalKnown });
+      const itemCount = remainingCounts[index] ?? 0;
+      return itemCount === 0
+        ? freePrice
+        : callBudget.estimateCost({ operation, items: itemCount, size: pageSize, isTotalKnown });
     }),
   );
   const knownPrices = prices.filter((price) => price !== undefined);
   const atLeast = sumOf(knownPrices.map((price) => price.atLeast));
   const atMost = knownPrices.length < prices.length ? undefined : sumOf(knownPrices.map((price) => price.atMost));
   return {
-    ads: sumOf(parts.map(({ total, read }) => Math.max(total?.totalAds ?? 0, read))),
-    pages: sumOf(remainingCounts.map((items) => Math.ceil(items / size))),
+    ads: sumOf(parts.map(({ total, readCount }) => Math.max(total?.totalAds ?? 0, readCount))),
+    pages: sumOf(remainingCounts.map((items) => Math.ceil(items / pageSize))),
     ...buildCreditRange(atLeast, atMost),
   };
 }
 
-const readParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
+const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
     parts.map(async ({ question, state, stored }) => {
       const ids: ReadonlySet<string> = stored?.adIds ?? new Set();
-      const read = ids.size;
-      const knownTotal = stored?.found ?? (state.ended ? read : null);
+      const readCount = ids.size;
+      const knownTotal = stored?.found ?? (state.ended ? readCount : null);
       const total =
         knownTotal === null
           ? await findKnownTotal(question, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /** Number of ads listed so far. Includes ads that were later evicted from the dataset to free space. */
-      const listed = Math.max(read, state.listed);
+      const listedCount = Math.max(readCount, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */
       const isTotalKnown = total !== undefined;
-      return { question, ids, read, listed, ended: state.ended, total, isTotalKnown };
+      return { question, ids, readCount, listedCount, hasEnded: state.ended, total, isTotalKnown };
     }),
   );
 

@@ -1,13 +1,13 @@
 import { AccountView, formatAccount, viewAccount } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getAccount = defineTool({
   name: 'get_account',
   title: 'Account',
   description: 'Show the plan and subscription status of the account.',
-  annotations: readOnly,
-  example: () => ({}),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({}),
   operations: ['getAccount'],
   input: noArguments,
   output: AccountView,

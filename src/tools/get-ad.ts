@@ -3,15 +3,15 @@ import { AdView, formatAd, viewAd } from '../views/ad.ts';
 import type { Detail } from '../views/full-view.ts';
 import { adId, detail, fresh, seen } from './arguments.ts';
 import { getItemTokens } from './pager.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
   title: 'Details of one ad',
   description:
     'Get the full details of one ad (creative) by its ad id: the complete ad text, carousel cards, landing page, countries it targets, dates, and addresses of images and videos.',
-  annotations: readOnly,
-  example: ({ adIds: [adId] }) => ({ adId }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({

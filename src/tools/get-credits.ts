@@ -2,15 +2,15 @@ import { ignoreUnavailableStorage } from '../api/errors.ts';
 import { formatSpending, Spending } from '../credits/credit-text.ts';
 import { CreditsView, formatCredits, viewCredits } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',
   title: 'Credit balance and usage limits',
   description:
     'Check the credit balance and the rate limits: credits left, billing period, hourly and daily usage limits and when they end, the spending of this server, and what each kind of call has cost.',
-  annotations: readOnly,
-  example: () => ({}),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({}),
   operations: ['getCredits'],
   input: noArguments,
   output: CreditsView.extend({
@@ -18,9 +18,9 @@ export const getCredits = defineTool({
       'Spending and prices that this server has seen for the key. Missing while its shared state cannot be reached.',
     ),
   }),
-  async run(_, { api, spending, getToolName }) {
+  async run(_, { api, readSpending, getToolName }) {
     const { raw } = await api.getCredits();
-    const spendingOfKey = await spending().catch(ignoreUnavailableStorage);
+    const spendingOfKey = await readSpending().catch(ignoreUnavailableStorage);
     if (spendingOfKey === undefined) return { data: viewCredits(raw) };
     const renameToTools = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [getToolName(operation), value]));

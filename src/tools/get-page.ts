@@ -3,15 +3,15 @@ import type { Detail } from '../views/full-view.ts';
 import { formatPage, PageView, viewPage } from '../views/page.ts';
 import { detail, fresh } from './arguments.ts';
 import { getItemTokens } from './pager.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
   description:
     'Get the profile of one advertiser page (brand): number of ads, likes, followers, reach, countries and languages.',
-  annotations: readOnly,
-  example: ({ pageId }) => ({ pageId }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad.'), detail, fresh }),
   output: z.looseObject({ page: PageView.describe('The advertiser page.') }),

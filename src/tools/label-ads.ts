@@ -18,28 +18,28 @@ import { defineTool, type ToolContext } from './tool.ts';
 /**
  * Creates a schema that normalizes a text first and then checks its length, because normalizing can shorten the text.
  */
-const createCleanTextSchema = (max: number, min: number) =>
+const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
     .string()
     .overwrite(normalizeLabel)
-    .refine((text) => text.length >= min, 'must have a character that can be seen')
-    .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
+    .refine((text) => text.length >= minChars, 'must have a character that can be seen')
+    .refine((text) => [...text].length <= maxChars, `must be at most ${maxChars} characters`);
 
-const adId = z.string().refine(isShortId, shortIdRule);
-const label = createCleanTextSchema(maxLabelChars, 1);
-const value = createCleanTextSchema(maxLabelValueChars, 0);
+const adIdSchema = z.string().refine(isShortId, shortIdRule);
+const labelSchema = createCleanTextSchema(maxLabelChars, 1);
+const valueSchema = createCleanTextSchema(maxLabelValueChars, 0);
 
-const maxUnknown = 100;
+const maxUnknownIds = 100;
 
 const LabelInput = z.strictObject({
-  adId: adId.optional().describe('Id of a gathered ad.'),
+  adId: adIdSchema.optional().describe('Id of a gathered ad.'),
   adIds: z
-    .array(adId)
+    .array(adIdSchema)
     .refine(({ length }) => length <= 1000, 'must be at most 1,000 ids')
     .optional()
     .describe('Several ad ids, instead of adId.'),
-  label: label.describe('Name of the label, such as hook or format.'),
-  value: value.optional().describe('Value of the label, such as question.'),
+  label: labelSchema.describe('Name of the label, such as hook or format.'),
+  value: valueSchema.optional().describe('Value of the label, such as question.'),
 });
 
 export const labelAds = defineTool({
@@ -49,14 +49,14 @@ export const labelAds = defineTool({
     'Label, tag or classify ads with your own notes, such as format, hook or angle, one by one or with a rule in SQL. Tag the patterns of a hundred creatives in one call. Labels are never sent to the service. Setting a label again replaces its value. Labels last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
   guide: 'label_ads keeps what you see in them, so that it can be counted.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  example: ({ adIds }) => ({
+  buildExampleArguments: ({ adIds }) => ({
     labels: adIds.slice(0, 2).flatMap((adId) => [
       { adId, label: 'hook', value: 'question' },
       { adId, label: 'worth a look' },
     ]),
   }),
   operations: [],
-  keepsRecords: true,
+  storesUserData: true,
   isHeavy: true,
   input: z.strictObject({
     labels: z.array(LabelInput).min(1).max(200).optional().describe('One entry for each label.'),
@@ -75,33 +75,36 @@ export const labelAds = defineTool({
     const dataset = await context.dataset();
     const { userRecords } = dataset;
     const contents = await dataset.readContents();
-    const notes = sql === undefined ? listNotes(labels ?? []) : await selectNotes(sql, contents, context);
-    const notesById = new Map(notes.map((note) => [buildLabelId(note.adId, note.label), note]));
-    const ids = new Map(notes.map(({ adId }) => [normalizeAdId(adId), adId]));
-    const adsInDataset = pickAdsById(contents, new Set(ids.keys()));
-    const { labelled, changed } = await userRecords.update('label', (storedLabels) => {
-      const notesToChange = [...notesById].filter(([id, { adId }]) =>
+    const assignments =
+      sql === undefined ? listLabelAssignments(labels ?? []) : await selectLabelAssignments(sql, contents, context);
+    const assignmentsById = new Map(assignments.map((note) => [buildLabelId(note.adId, note.label), note]));
+    const idsByKey = new Map(assignments.map(({ adId }) => [normalizeAdId(adId), adId]));
+    const adsInDataset = pickAdsById(contents, new Set(idsByKey.keys()));
+    const { labelled, changedAdIds } = await userRecords.update('label', (storedLabels) => {
+      const assignmentsToChange = [...assignmentsById].filter(([id, { adId }]) =>
         remove ? storedLabels.has(id) : adsInDataset.has(normalizeAdId(adId)),
       );
       return {
         put: remove
           ? []
-          : notesToChange.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
-        remove: remove ? notesToChange.map(([id]) => id) : [],
+          : assignmentsToChange.map(([id, { value }]) => [id, buildStoredLabel(value || null, context.now)] as const),
+        remove: remove ? assignmentsToChange.map(([id]) => id) : [],
         result: {
-          labelled: notesToChange.length,
-          changed: new Set(notesToChange.map(([, { adId }]) => normalizeAdId(adId))),
+          labelled: assignmentsToChange.length,
+          changedAdIds: new Set(assignmentsToChange.map(([, { adId }]) => normalizeAdId(adId))),
         },
       };
     });
     // Labels of evicted ads can still be removed. An id whose label changed is therefore not reported as unknown.
-    const unknownIds = [...ids].flatMap(([key, id]) => (adsInDataset.has(key) || changed.has(key) ? [] : [id]));
+    const unknownIds = [...idsByKey].flatMap(([key, id]) =>
+      adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
+    );
     const data = {
       labelled,
-      ads: changed.size,
-      unknown: unknownIds.slice(0, maxUnknown).map(sanitizeId),
-      ...(unknownIds.length > maxUnknown && { moreUnknown: unknownIds.length - maxUnknown }),
-      ...(!userRecords.isLasting && !remove && { note: endsWithProcess }),
+      ads: changedAdIds.size,
+      unknown: unknownIds.slice(0, maxUnknownIds).map(sanitizeId),
+      ...(unknownIds.length > maxUnknownIds && { moreUnknown: unknownIds.length - maxUnknownIds }),
+      ...(!userRecords.isLasting && !remove && { note: inMemoryNote }),
     };
     return { data };
   },
@@ -117,40 +120,44 @@ export const labelAds = defineTool({
   },
 });
 
-const endsWithProcess = 'Labels are in memory: they end with the process of this server.';
+const inMemoryNote = 'Labels are in memory: they end with the process of this server.';
 
-interface Note {
+interface LabelAssignment {
   adId: string;
   label: string;
   value?: string | null | undefined;
 }
 
-const listNotes = (labels: readonly z.output<typeof LabelInput>[]): Note[] =>
+const listLabelAssignments = (labels: readonly z.output<typeof LabelInput>[]): LabelAssignment[] =>
   labels.flatMap(({ adId, adIds, label, value }, index) => {
     if ((adId === undefined) === (adIds === undefined))
       throw invalidRequest(`labels.${index}: pass either adId or adIds.`);
     return (adIds ?? [adId ?? '']).map((adId) => ({ adId, label, value }));
   });
 
-const SelectedNote = z.object({ id: adId, label, value: value.nullable() });
+const LabelRow = z.object({ id: adIdSchema, label: labelSchema, value: valueSchema.nullable() });
 
-function selectNotes(sql: string, contents: DatasetContents, { sql: engine, signal }: ToolContext): Promise<Note[]> {
-  return engine().export(contents, { sql, signal }, async ({ columns, rows }) => {
+function selectLabelAssignments(
+  sql: string,
+  contents: DatasetContents,
+  { getDatasetSql, signal }: ToolContext,
+): Promise<LabelAssignment[]> {
+  return getDatasetSql().export(contents, { sql, signal }, async ({ columns, rows }) => {
     const columnIndexes = ['id', 'label', 'value'].map((name) => columns.indexOf(name));
     if (columnIndexes.some((index) => index < 0))
       throw invalidRequest('sql must select the columns id, label and value.');
-    const notes: Note[] = [];
+    const assignments: LabelAssignment[] = [];
     for await (const batch of rows) {
       for (const row of batch) {
         const [id, label, value] = columnIndexes.map((index) => row[index]?.toString() ?? null);
-        const { data, error } = SelectedNote.safeParse({ id, label, value });
+        const { data, error } = LabelRow.safeParse({ id, label, value });
         const [issue] = error?.issues ?? [];
-        if (issue) throw invalidRequest(`Row ${notes.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);
-        if (data) notes.push({ ...data, adId: data.id });
+        if (issue) throw invalidRequest(`Row ${assignments.length + 1} of sql: ${issue.path.join()} ${issue.message}.`);
+        if (data) assignments.push({ ...data, adId: data.id });
       }
-      if (notes.length > maxRecords.label)
+      if (assignments.length > maxRecords.label)
         throw invalidRequest(`sql gives more than ${maxRecords.label.toLocaleString('en-US')} rows. Select fewer.`);
     }
-    return notes;
+    return assignments;
   });
 }

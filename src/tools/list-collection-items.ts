@@ -4,8 +4,8 @@ import { type AdView, ListedAd } from '../views/ad.ts';
 import { separateMismatches } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
-import { createAdViews, createPageViews, type ItemViews, listForBoard, paginate, paging } from './pager.ts';
-import { defineTool, readOnly, type ToolContext } from './tool.ts';
+import { buildListBoardData, createAdViews, createPageViews, type ItemViews, paginate, pagingFields } from './pager.ts';
+import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 /**
  * An ad or an advertiser page, with the fields of both. If both have a field with the same name, the ad's description
@@ -26,35 +26,40 @@ export const listCollectionItems = defineTool({
   name: 'list_collection_items',
   title: 'Items of a collection',
   description: 'List the ads or pages saved in a collection (board, swipe file).',
-  annotations: readOnly,
-  example: ({ collectionId }) => ({ collectionId, itemType: 'ads', limit: 2 }),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: ({ collectionId }) => ({ collectionId, itemType: 'ads', limit: 2 }),
   operations: ['listCollectionItems'],
   showsBoard: true,
-  forBoard: listForBoard,
+  buildBoardData: buildListBoardData,
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string().describe('ads or pages.'),
     items: z.array(AdOrPage).describe('Items as in search_ads or search_pages, depending on itemType.'),
-    ...paging,
+    ...pagingFields,
   }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>
     paginate<AdView | PageView, { itemType: string; collection?: CollectionView }>(
       {
-        list: 'listCollectionItems',
+        operation: 'listCollectionItems',
         searchParams: { collectionId, itemType },
         limit,
         cursor,
         views: getItemViews(itemType, detail, context),
-        fetch: async ({ limit, cursor }, size) => {
+        fetchPage: async ({ limit, cursor }, sizeOptions) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-          const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
+          const response = await context.api.listCollectionItems({
+            path: { collectionId },
+            query,
+            fresh,
+            ...sizeOptions,
+          });
           // Import the API client on the first call instead of at startup, so that the process starts faster.
-          const { parseAds: readAds, parsePages: readPages } = await import('../api/client.ts');
-          (itemType === 'ads' ? readAds : readPages)(answer);
-          const collection = answer.value.collection && viewCollection(answer.value.collection);
+          const { parseAds, parsePages } = await import('../api/client.ts');
+          (itemType === 'ads' ? parseAds : parsePages)(response);
+          const collection = response.value.collection && viewCollection(response.value.collection);
           const text = collection && `Collection ${formatCollection(collection)}`;
-          return { ...answer, heading: { data: { ...(collection && { collection }), itemType }, text } };
+          return { ...response, heading: { data: { ...(collection && { collection }), itemType }, text } };
         },
       },
       context,

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { createCursorMismatchError } from './cursors.ts';
-import { type ItemViews, paginate, paging } from './pager.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { type ItemViews, paginate, pagingFields } from './pager.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
@@ -22,24 +22,24 @@ export const listCollections = defineTool({
   name: 'list_collections',
   title: 'Collections',
   description: 'List the collections (boards, swipe files) of saved ads and pages, with ids and counts.',
-  annotations: readOnly,
-  example: () => ({}),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({}),
   operations: ['listCollections'],
-  forBoard: (data) => ({
+  buildBoardData: (data) => ({
     collections: (data as { items: CollectionView[] }).items
       .filter(canHoldAds)
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
-  output: z.looseObject({ items: z.array(CollectionView).describe('The collections.'), ...paging }),
+  output: z.looseObject({ items: z.array(CollectionView).describe('The collections.'), ...pagingFields }),
   run: ({ cursor }, context) =>
     paginate(
       {
-        list: 'listCollections',
+        operation: 'listCollections',
         searchParams: {},
         cursor,
         views,
-        fetch: async ({ cursor }) => {
+        fetchPage: async ({ cursor }) => {
           if (cursor !== undefined) throw createCursorMismatchError();
           const { raw } = await context.api.listCollections();
           return { value: { cursor: null, hasMore: false }, raw };

@@ -10,7 +10,7 @@ import { joinLines, quote } from '../views/safe-text.ts';
 import { estimateTokens, quoteUntrusted, truncateLine } from '../views/tokens.ts';
 import { parseWatches, type Watch } from '../watches/stored-watches.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const WatchView = z
   .looseObject({
@@ -53,8 +53,8 @@ export const listWatches = defineTool({
   title: 'What is monitored',
   description:
     'List the watches: which competitors and topics you monitor or track, with their questions and the time of the last check, and the stored reports.',
-  annotations: { ...readOnly, openWorldHint: false },
-  example: () => ({}),
+  annotations: { ...readOnlyAnnotations, openWorldHint: false },
+  buildExampleArguments: () => ({}),
   operations: [],
   input: noArguments,
   output: z.looseObject({
@@ -71,7 +71,7 @@ export const listWatches = defineTool({
       sections: sections.length,
       writtenAt: formatIsoTime(runs[0]?.at ?? 0),
     }));
-    const views = viewWatches(watches, dataTokensPerTextToken * resultTokens);
+    const views = buildWatchViews(watches, dataTokensPerTextToken * resultTokens);
     return { data: { watches: views, reports, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
   },
   render: ({ watches, reports, note }) =>
@@ -84,18 +84,18 @@ export const listWatches = defineTool({
 });
 
 /**
- * Returns the watches as they appear in results. If the filters of all watches exceed `tokens`, the filters of the last
+ * Returns the watches as they appear in results. If the filters of all watches exceed `maxTokens`, the filters of the last
  * watches are omitted.
  */
-export function viewWatches(watches: readonly Watch[], tokens: number): WatchView[] {
-  let remaining = tokens;
+export function buildWatchViews(watches: readonly Watch[], maxTokens: number): WatchView[] {
+  let remainingTokens = maxTokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
     const question = { ...(filters && { filters }), ...(split && { split }) };
-    remaining -= estimateTokens(JSON.stringify(question)) + 80;
+    remainingTokens -= estimateTokens(JSON.stringify(question)) + 80;
     return {
       name,
-      ...(remaining > 0 && question),
-      ...(remaining <= 0 && { shortened: true }),
+      ...(remainingTokens > 0 && question),
+      ...(remainingTokens <= 0 && { shortened: true }),
       ...(collectionId && { collectionId }),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,

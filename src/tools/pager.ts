@@ -24,7 +24,7 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
   /** Requests one page from the service, or takes it from the cache. */
-  fetch(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListAnswer<Heading>>;
+  fetchPage(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
 }
 
 /**
@@ -48,12 +48,12 @@ export async function paginate<View, Heading = object>(
   // The cursor contains a page size only if a caller requested one. Without a requested size, the service uses its
   // default.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
-  const answer = await request.fetch(params, { hasDefaultSize });
+  const response = await request.fetchPage(params, { hasDefaultSize });
   // Assume that the next page has the same size as this page.
-  const price = await context.getPagePrice(request.list, limit ?? getSentItems(answer).length);
-  const page = fitPage({ answer, listing, views, price }, context);
+  const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
+  const page = fitPage({ response, listing, views, price }, context);
   const { cursor } = page.data;
-  if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
+  if (cursor !== null && page.nextListing) await rememberCursor(cursor, page.nextListing, cursors);
   return { price, ...page };
 }
 
@@ -61,7 +61,7 @@ export async function paginate<View, Heading = object>(
  * Returns the data of a page for the board (the interactive view in MCP hosts), including the price of the next page.
  * The price assumes no cached response, because the cache entry may expire before the board requests the page.
  */
-export function listForBoard(data: object, { price }: Pick<ToolOutput, 'price'>): object {
+export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
     items: { id?: string }[];
     itemType?: string;
@@ -83,16 +83,16 @@ const PriceView = z
   })
   .meta({ title: 'Price' });
 
-const viewPrice = (price: PriceBounds): z.infer<typeof PriceView> =>
+const buildPriceView = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
  * The day on which the service responded. Present in every list of ads, because ages such as "3 days ago" are relative
  * to it.
  */
-export const dayOfAnswer = z.string().describe('Day of this answer. Days ago are counted from this day.');
+export const responseDay = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
-export const paging = {
+export const pagingFields = {
   cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
   hasMore: z.boolean().describe('true if there is a next page.'),
   totalHits: z.number().optional().describe('Number of all matching items.'),
@@ -106,20 +106,20 @@ export const paging = {
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
   nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
-  asOf: dayOfAnswer.optional(),
+  asOf: responseDay.optional(),
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 };
-type Paging = z.infer<z.ZodObject<typeof paging>>;
+type Paging = z.infer<z.ZodObject<typeof pagingFields>>;
 
 interface ListPage<View, Heading> {
   data: Paging & { items: View[] } & Heading;
   text: string;
-  next: PageListing | undefined;
+  nextListing: PageListing | undefined;
 }
 
-interface FitOptions<View, Heading> {
-  answer: ListAnswer<Heading>;
+interface FitPageOptions<View, Heading> {
+  response: ListResponse<Heading>;
   listing: PageListing;
   price: PriceBounds | undefined;
   views: ItemViews<View>;
@@ -130,53 +130,57 @@ interface FitOptions<View, Heading> {
  * text is returned too.
  */
 function fitPage<View, Heading>(
-  { answer, listing, price, views }: FitOptions<View, Heading>,
+  { response, listing, price, views }: FitPageOptions<View, Heading>,
   { cursors, resultTokens, resultBytes }: Pick<ToolContext, 'cursors' | 'resultTokens' | 'resultBytes'>,
 ): ListPage<View, Heading> {
-  const { cursor, hasMore, totalHits } = answer.value;
+  const { cursor, hasMore, totalHits } = response.value;
   const { position } = listing;
-  const sentItems = getSentItems(answer);
+  const sentItems = getSentItems(response);
   const remainingItems = sentItems.slice(position.shownCount);
   const sharedFacts = views.findSharedFacts?.(sentItems);
-  const notes = position.shownCount === 0 ? readServiceNotes(answer.raw) : {};
+  const notes = position.shownCount === 0 ? readServiceNotes(response.raw) : {};
 
   const buildPage = (items: View[]): ListPage<View, Heading> => {
-    const total = sentItems.length;
-    const to = position.shownCount + items.length;
+    const sentCount = sentItems.length;
+    const lastNumber = position.shownCount + items.length;
     const nextPagePosition = hasMore && cursor ? { serviceCursor: cursor, shownCount: 0 } : undefined;
-    const nextPosition: Partial<PagePosition> | undefined = to < total ? { shownCount: to } : nextPagePosition;
-    const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
+    const nextPosition: Partial<PagePosition> | undefined =
+      lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
+    const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
     // Showing more items of a cached service page costs nothing.
-    const nextPrice = next && (to < total && answer.isCached ? freePrice : price);
-    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: to < total || hasMore };
-    const shownItems = items.length < total ? { firstNumber: position.shownCount + 1, sentCount: total } : undefined;
+    const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePrice : price);
+    const cursorFields = {
+      cursor: nextListing ? writeCursor(nextListing, cursors) : null,
+      hasMore: lastNumber < sentCount || hasMore,
+    };
+    const shownRange = items.length < sentCount ? { firstNumber: position.shownCount + 1, sentCount } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
-    const list = views.formatList({
+    const listText = views.formatList({
       total: totalHits,
       price: priceText,
       items,
-      ...page,
-      ...shownItems,
+      ...cursorFields,
+      ...shownRange,
       ...sharedFacts,
     });
     return {
-      next,
-      text: [answer.heading?.text, ...formatServiceNotes(notes), list].filter(Boolean).join('\n'),
+      nextListing,
+      text: [response.heading?.text, ...formatServiceNotes(notes), listText].filter(Boolean).join('\n'),
       data: {
-        ...(answer.heading?.data as Heading),
+        ...(response.heading?.data as Heading),
         items,
-        ...page,
+        ...cursorFields,
         ...(totalHits !== undefined && { totalHits }),
-        ...(nextPrice && { nextPage: viewPrice(nextPrice) }),
-        ...(shownItems && { shown: { from: shownItems.firstNumber, to, of: total } }),
+        ...(nextPrice && { nextPage: buildPriceView(nextPrice) }),
+        ...(shownRange && { shown: { from: shownRange.firstNumber, to: lastNumber, of: sentCount } }),
         ...sharedFacts,
         ...notes,
       },
     };
   };
   let lastPage: ListPage<View, Heading> | undefined;
-  const buildPageOnce = (leading: readonly View[]) => {
-    const page = lastPage?.data.items.length === leading.length ? lastPage : buildPage([...leading]);
+  const buildPageOnce = (firstItems: readonly View[]) => {
+    const page = lastPage?.data.items.length === firstItems.length ? lastPage : buildPage([...firstItems]);
     lastPage = page;
     return page;
   };
@@ -186,28 +190,28 @@ function fitPage<View, Heading>(
   let fittingCount = 0;
   // Shorten a few items at a time, because usually only the first few items of a full page fit.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
-    const moreItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
-    items.push(...moreItems.map((item) => views.viewItem(item)));
+    const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
+    items.push(...nextItems.map((item) => views.viewItem(item)));
     const readableItems = items.slice(
       0,
       countFittingItems({
         items,
         budget: resultTokens,
         maxBytes: resultBytes,
-        render: (leading) => buildPageOnce(leading).text,
+        render: (firstItems) => buildPageOnce(firstItems).text,
       }),
     );
     fittingCount = countFittingItems({
       items: readableItems,
       budget: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
-      render: (leading) => JSON.stringify(leading),
+      render: (firstItems) => JSON.stringify(firstItems),
     });
   }
   return buildPageOnce(items.slice(0, fittingCount));
 }
 
-interface ListAnswer<Heading> {
+interface ListResponse<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   /** The response body as received. It is needed to show items whose fields are unknown or have an unexpected type. */
   raw: unknown;
@@ -240,11 +244,11 @@ type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): ItemViews<AdView> {
   const budget = getItemTokens(limits);
   const asOf = formatDay(now);
-  const dayOfAnswer: SharedFacts = asOf === undefined ? {} : { asOf };
+  const responseDay: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
     viewItem: (ad) => viewAd(ad, { detail, now, budget }),
-    findSharedFacts: (ads) => (detail === 'full' ? dayOfAnswer : { ...dayOfAnswer, ...findLinkPattern(ads, 'id') }),
+    findSharedFacts: (ads) => (detail === 'full' ? responseDay : { ...responseDay, ...findLinkPattern(ads, 'id') }),
     formatList: (list) => formatAdList({ detail, budget, textCache, ...list }),
     batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
   };

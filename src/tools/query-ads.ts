@@ -19,7 +19,7 @@ import { isWord, joinLines, quote, quoteUnlessWord } from '../views/safe-text.ts
 import { countFittingItems } from '../views/tokens.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
-import { createJpegContent, defineTool, getRemainingDrawingMs, readOnly } from './tool.ts';
+import { createJpegContent, defineTool, getRemainingDrawingMs, readOnlyAnnotations } from './tool.ts';
 
 const derivedColumns = describeColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -33,8 +33,8 @@ export const queryAds = defineTool({
   description:
     'Analyze gathered ads with one SQL SELECT. It answers questions about many ads: messaging patterns that keep appearing, the most common hooks, creative angles and calls to action, the distribution of formats, video lengths and countries, top 10 ads by impressions, reach or spend, longest-running ads as a proxy for winners, how long each advertiser keeps a creative, and a timeline or calendar of launches. It aggregates by advertiser, brand, campaign or day, and draws charts.',
   guide: 'Then query_ads answers for free, as often as you like; say what it covers.',
-  annotations: { ...readOnly, openWorldHint: false },
-  example: () => ({
+  annotations: { ...readOnlyAnnotations, openWorldHint: false },
+  buildExampleArguments: () => ({
     sql: 'SELECT ctaType, count(*) AS ads, median(daysRunning) AS medianDays FROM ads GROUP BY 1 ORDER BY 2 DESC',
   }),
   operations: [],
@@ -55,7 +55,7 @@ export const queryAds = defineTool({
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { resultTokens, resultBytes, signal, isDemo } = context;
     const contents = await (await context.dataset()).readContents();
-    const { columns, rows, rowCount, truncated, read, isAboutAds } = await context.sql().query(contents, {
+    const { columns, rows, rowCount, truncated, read, isAboutAds } = await context.getDatasetSql().query(contents, {
       sql,
       limit,
       maxCellChars: cell,
@@ -69,10 +69,10 @@ export const queryAds = defineTool({
       reads: mergeReadFields([read]),
     };
     const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
-    const firstLines = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
-    const coverageText = isAboutAds ? formatCoverage(coverage, firstLines) : undefined;
+    const emptyResultNotes = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
+    const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const render = (shownRows: readonly Cell[][]) =>
-      joinLines([...firstLines, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
+      joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
     const readableRows = rows.slice(
       0,
       countFittingItems({ items: rows, budget: resultTokens, maxBytes: resultBytes, render }),
@@ -88,27 +88,27 @@ export const queryAds = defineTool({
     const isCut = truncated || shownRows.length < rows.length;
     const data = { columns, rows: shownRows, rowCount, truncated: isCut, coverage };
     if (chart === undefined) return { data, text: render(shownRows) };
-    const withNote = (note: string) => `${render(shownRows)}\n${note}`;
-    const withoutChart = (reason: string) => {
+    const addNote = (note: string) => `${render(shownRows)}\n${note}`;
+    const buildOutputWithoutChart = (reason: string) => {
       const note = `No chart: ${reason}.`;
-      return { data: { ...data, chart: note }, text: withNote(note) };
+      return { data: { ...data, chart: note }, text: addNote(note) };
     };
     const readAt = getLaunchesKnownUntil(contents)?.complete;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });
-    if ('problem' in drawing) return withoutChart(drawing.problem);
-    const picture = await (await context.pictures()).chart(drawing, {
+    if ('problem' in drawing) return buildOutputWithoutChart(drawing.problem);
+    const chartPicture = await (await context.loadPictures()).chart(drawing, {
       signal,
       drawingMs: () => getRemainingDrawingMs(context),
     });
-    if ('reason' in picture) return withoutChart(picture.reason);
+    if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
     // Some hosts drop the picture of a result that also has structured data, so mention the picture only in the text.
-    const note = `The chart shows these rows${picture.isNumbered ? numberedNote : ''}.`;
-    return { data, text: withNote(note), attachments: [createJpegContent(picture.jpeg)] };
+    const note = `The chart shows these rows${chartPicture.isNumbered ? numberedRowsNote : ''}.`;
+    return { data, text: addNote(note), attachments: [createJpegContent(chartPicture.jpeg)] };
   },
 });
 
-const numberedNote = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
+const numberedRowsNote = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 
 interface ResultRows {
   columns: readonly string[];
@@ -119,13 +119,13 @@ interface ResultRows {
 }
 
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
-  const head = columns.map(quoteUnlessWord).join(' | ');
+  const headerRow = columns.map(quoteUnlessWord).join(' | ');
   // If one cell of a column needs quotes, quote every text in that column so that the column looks uniform.
   const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) =>
     row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),
   );
-  return [formatRowCount(rows.length, rowCount, limit), head, ...lines].join('\n');
+  return [formatRowCount(rows.length, rowCount, limit), headerRow, ...lines].join('\n');
 }
 
 function formatRowCount(shownCount: number, rowCount: number | null, limit: number): string {
@@ -137,8 +137,8 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
   return `The first ${formatNumber(shownCount)} of ${total} rows${next}:`;
 }
 
-const formatCell = (cell: Cell, quoted: boolean): string =>
-  quoted && typeof cell === 'string' ? quote(cell) : String(cell);
+const formatCell = (cell: Cell, isQuoted: boolean): string =>
+  isQuoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
 /** Returns true for texts that need quotes. The text `null` is quoted to distinguish it from a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

@@ -8,14 +8,14 @@ import type { ToolContext } from './tool.ts';
  * stops after half of the remaining time, so that one slow picture does not use up the time of the call.
  */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
-  const adsWithoutPicture = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
-  if (adsWithoutPicture.length === ads.length) return adsWithoutPicture;
+  const missingPictures = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
+  if (missingPictures.length === ads.length) return missingPictures;
   // Size of a picture on a card in pixels, chosen for high-density screens. Reports with many pictures use a smaller
   // size, so that all pictures fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
-  const pictures = await context.pictures();
-  const thumbnails = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUp) =>
+  const pictures = await context.loadPictures();
+  const thumbnails = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUpSignal) =>
     Promise.all(
       ads.map(async ({ adId, picture }) => ({
         adId,
@@ -23,7 +23,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetched:
           'reason' in picture
             ? picture
-            : await pictures.thumbnail(picture.address, { side: sideLengthPx, signal, timeUpSignal: timeUp }),
+            : await pictures.thumbnail(picture.address, { side: sideLengthPx, signal, timeUpSignal }),
       })),
     ),
   );

@@ -14,7 +14,7 @@ import type { Cursors } from './cursors.ts';
 
 type Annotations = Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>;
 
-export const readOnly: Annotations = {
+export const readOnlyAnnotations: Annotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
@@ -40,7 +40,7 @@ export interface ToolDescription {
    * True if the tool stores user data, such as labels or watches. If this data is lost, it cannot be downloaded again
    * from the service, unlike ads.
    */
-  keepsRecords?: true;
+  storesUserData?: true;
   canReportProgress?: true;
   /** True if a successful call creates a file. The server then announces that its list of resources changed. */
   createsFile?: true;
@@ -66,12 +66,12 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
    * Returns arguments for an example call on demo data. The docs and tests use them, and run the examples in catalog
    * order.
    */
-  example(ids: ExampleIds): Record<string, unknown>;
+  buildExampleArguments(ids: ExampleIds): Record<string, unknown>;
   /**
    * Returns the data for the board, our interactive view. It is sent separately from the result, because some hosts
    * drop structured data.
    */
-  forBoard?(data: object, result: ToolOutput): object;
+  buildBoardData?(data: object, result: ToolOutput): object;
   input: Input;
   /**
    * Schema of the result. Every object in it is loose, so that clients still accept a result when the service adds a
@@ -142,22 +142,23 @@ export const createResourceLink = ({ uri, name, mimeType, bytes }: ExportedFile)
   size: bytes,
 });
 
-export const listFileAddresses = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
+export const buildFileAddressFields = ({ uri, path, linkPath }: ExportedFile, { linkOrigin }: ToolContext) => ({
   uri,
   ...(path !== undefined && { file: path }),
   ...(linkOrigin && linkPath && { link: `${linkOrigin}${linkPath}` }),
 });
 
-export function formatFileLocation(file: ExportedFile, context: ToolContext, companion?: ExportedFile) {
+export function formatFileLocation(file: ExportedFile, context: ToolContext, companionFile?: ExportedFile) {
   const { path, lifetimeText, problem, ttlMs } = file;
-  const { uri, link } = listFileAddresses(file, context);
+  const { uri, link } = buildFileAddressFields(file, context);
   const readableText = `can be read for ${ttlMs > exportTtlMs ? 'a day' : 'an hour'} as ${uri}`;
   if (link) return `Open it at ${link}: it ${readableText}, too${lifetimeText ? `, ${lifetimeText}` : ''}`;
   if (path === undefined) {
     const problemText = problem ? `. ${problem}. To get a file, set AD_LIBRARY_FILES to a folder` : '';
     return `It ${readableText}${lifetimeText ? `, ${lifetimeText}` : ''}${problemText}`;
   }
-  const companionText = companion?.path === undefined ? '' : `, with ${quoteUnlessWord(companion.name)} beside it`;
+  const companionText =
+    companionFile?.path === undefined ? '' : `, with ${quoteUnlessWord(companionFile.name)} beside it`;
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
@@ -166,18 +167,18 @@ export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject
 
 export interface CallerContext
   extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'acquireLock'> {
-  adRows(): AdRowReader;
-  sql(): DatasetSql;
-  exports(): Exports;
+  getAdRowReader(): AdRowReader;
+  getDatasetSql(): DatasetSql;
+  getExports(): Exports;
   /** Version of this server. Notes on how data was gathered mention it. */
   version: string;
-  spending(): Promise<Spending>;
+  readSpending(): Promise<Spending>;
   /**
    * Returns the price of a list page with this number of items. Undefined until the service has charged for a page of
    * this list.
    */
   getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
-  pictures(): Promise<Pictures>;
+  loadPictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 

@@ -11,7 +11,7 @@ export const unwatchAds = defineTool({
   title: 'Stop monitoring',
   description: 'Stop monitoring: remove a watch or a stored report. Ads and files stay.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  example: () => ({ name: 'Videos in Germany' }),
+  buildExampleArguments: () => ({ name: 'Videos in Germany' }),
   operations: [],
   input: z.strictObject({
     name: z.string().optional().describe('Name of the watch.'),
@@ -22,11 +22,11 @@ export const unwatchAds = defineTool({
     if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
     const { userRecords } = await dataset();
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
-      const names =
+      const recordsToRemove =
         report === undefined
           ? findRecordsByName('watch', parseWatches(records), [name ?? ''])
           : findRecordsByName('kept report', parseReports(records), [report]);
-      return { remove: names.map((watch) => watch.name), result: undefined };
+      return { remove: recordsToRemove.map((record) => record.name), result: undefined };
     });
     return { data: { removed: true } };
   },

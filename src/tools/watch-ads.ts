@@ -5,8 +5,8 @@ import { normalizeLabel } from '../dataset/labels.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { parseWatches, pickQuestion, storeWatch } from '../watches/stored-watches.ts';
-import { adFilters, checkQuestion, collectionId, split } from './arguments.ts';
-import { formatWatch, inMemoryNote, MemoryNoteView, viewWatches, WatchView } from './list-watches.ts';
+import { adFilters, checkSelectionArguments, collectionId, split } from './arguments.ts';
+import { buildWatchViews, formatWatch, inMemoryNote, MemoryNoteView, WatchView } from './list-watches.ts';
 import { defineTool } from './tool.ts';
 
 const maxNameChars = 80;
@@ -18,13 +18,13 @@ export const watchAds = defineTool({
   description:
     'Monitor a competitor or track a topic: store a question under a name for check_watches. Nothing is sent to the service. The same name replaces the watch. Watches last until the server ends, unless AD_LIBRARY_FILES or a shared state stores them.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  example: () => ({
+  buildExampleArguments: () => ({
     name: 'Videos in Germany',
     filters: { countries: ['DE'], displayFormat: ['VIDEO'] },
     maxCredits: 10,
   }),
   operations: [],
-  keepsRecords: true,
+  storesUserData: true,
   input: z.strictObject({
     name: z.string().describe('Name of the watch.'),
     filters: adFilters,
@@ -34,20 +34,20 @@ export const watchAds = defineTool({
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
   output: z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
-  async run({ name: givenName, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
+  async run({ name: requestedName, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
     const { filters, split, collectionId } = question;
     const { userRecords } = await dataset();
-    checkQuestion([filters, ...(split ?? [])], { collectionId, split });
-    checkQuestion([], { collectionId, filters });
+    checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
+    checkSelectionArguments([], { collectionId, filters });
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');
     if (JSON.stringify(question).length > maxQuestionChars)
       throw invalidRequest(`filters and split may have at most ${maxQuestionChars} characters together.`);
-    const name = normalizeLabel(givenName);
+    const name = normalizeLabel(requestedName);
     if (name === '' || name.length > maxNameChars)
       throw invalidRequest(`name must have 1 to ${maxNameChars} characters that can be seen.`);
     await storeWatch(userRecords, { ...pickQuestion(removeDuplicateParts(question)), name, maxAds, maxCredits });
     const storedWatches = parseWatches(await userRecords.read('watch')).filter((watch) => watch.name === name);
-    const [watch] = viewWatches(storedWatches, dataTokensPerTextToken * resultTokens);
+    const [watch] = buildWatchViews(storedWatches, dataTokensPerTextToken * resultTokens);
     if (watch === undefined) throw invalidRequest('The watch was removed while it was stored. Store it again.');
     return { data: { watch, ...(!userRecords.isLasting && { note: inMemoryNote }) } };
   },

@@ -1,13 +1,13 @@
 import { formatIdentity, IdentityView, viewIdentity } from '../views/account.ts';
 import { noArguments } from './arguments.ts';
-import { defineTool, readOnly } from './tool.ts';
+import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
   description: 'Show which account and person the API key belongs to.',
-  annotations: readOnly,
-  example: () => ({}),
+  annotations: readOnlyAnnotations,
+  buildExampleArguments: () => ({}),
   operations: ['whoami'],
   input: noArguments,
   output: IdentityView,

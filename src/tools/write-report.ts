@@ -42,22 +42,28 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, joinNames, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { Fields } from '../views/view.ts';
-import { checkQuestion, fileName } from './arguments.ts';
+import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
-import { formatReasons } from './picture-reasons.ts';
+import { formatMissingPictureReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
-import { createResourceLink, defineTool, formatFileLocation, listFileAddresses, type ToolContext } from './tool.ts';
+import {
+  buildFileAddressFields,
+  createResourceLink,
+  defineTool,
+  formatFileLocation,
+  type ToolContext,
+} from './tool.ts';
 
 /**
  * Creates a text schema whose length limit does not appear in the tool list, because every conversation pays for the
  * tokens of that list.
  */
-const createTextSchema = (max: number) =>
-  z.string().refine(({ length }) => length <= max, `must be at most ${max} characters`);
+const createTextSchema = (maxChars: number) =>
+  z.string().refine(({ length }) => length <= maxChars, `must be at most ${maxChars} characters`);
 
-const Section = z.strictObject({
+const SectionInput = z.strictObject({
   heading: createTextSchema(200).describe('Heading of the section.'),
   text: createTextSchema(10_000).optional().describe('Text with **bold** words and lists in Markdown, without links.'),
   sql: z.string().optional().describe('One SELECT, shown as a table.'),
@@ -65,7 +71,7 @@ const Section = z.strictObject({
   adIds: z.array(z.string()).max(12).optional().describe('Ads shown as cards with pictures.'),
 });
 
-const SectionView = z
+const ReportSectionView = z
   .looseObject({
     heading: z.string().describe('Heading of the section.'),
     rows: z.number().nullable().optional().describe('Number of rows of its table. null above 100,000.'),
@@ -79,9 +85,9 @@ const SectionView = z
   })
   .meta({ title: 'Section' });
 
-const Input = z.strictObject({
+const ReportInput = z.strictObject({
   title: createTextSchema(200).optional().describe('Title of the report.'),
-  sections: z.array(Section).min(1).max(20).optional().describe('Sections in order.'),
+  sections: z.array(SectionInput).min(1).max(20).optional().describe('Sections in order.'),
   name: fileName.describe(
     'Name of the file. It also stores the report under this name, in memory until the server ends.',
   ),
@@ -100,7 +106,7 @@ export const writeReport = defineTool({
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   createsFile: true,
-  example: ({ adIds }) => ({
+  buildExampleArguments: ({ adIds }) => ({
     title: 'What advertisers say',
     sections: [
       {
@@ -113,20 +119,25 @@ export const writeReport = defineTool({
   }),
   operations: [],
   isHeavy: true,
-  input: Input,
+  input: ReportInput,
   output: z.looseObject({
     uri: z.string().describe('URI of the file as an MCP resource, for a day.'),
     file: z.string().optional().describe('Path of the file.'),
     link: z.string().optional().describe('URL of the file, for a day.'),
     bytes: z.number().describe('Size of the file in bytes.'),
-    sections: z.array(SectionView).describe('One entry for each section.'),
+    sections: z.array(ReportSectionView).describe('One entry for each section.'),
     coverage: FileCoverageView,
     note: z.string().optional().describe('Note on how long the report is stored.'),
   }),
   async run(input, context) {
     const { now, version, isDemo } = context;
     const dataset = await context.dataset();
-    const { title, sections: savedSections, name, last } = await readReportInput(input, dataset.userRecords, now);
+    const {
+      title,
+      sections: savedSections,
+      name,
+      previousRun,
+    } = await readReportInput(input, dataset.userRecords, now);
     if (name !== undefined) await checkReportFits(dataset.userRecords, { name, title, sections: savedSections });
     const contents = await dataset.readContents();
     const ads = pickAdsOfSections(contents, savedSections);
@@ -136,11 +147,11 @@ export const writeReport = defineTool({
     const results: SectionResult[] = [];
     async function* sections() {
       for (const [index, section] of savedSections.entries()) {
-        const { shown, ...sectionResult } = await makeSection(section, ads, coverageInput, context);
-        const figures = selectComparableFigures(last?.rows[index], sectionResult.row);
-        if (last && figures) shown.last = { at: last.at, row: figures };
-        results.push({ ...sectionResult, earlier: shown.last });
-        yield shown;
+        const { shownSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
+        const figures = selectComparableFigures(previousRun?.rows[index], sectionResult.row);
+        if (previousRun && figures) shownSection.last = { at: previousRun.at, row: figures };
+        results.push({ ...sectionResult, previousFigures: shownSection.last });
+        yield shownSection;
       }
     }
     /**
@@ -148,9 +159,9 @@ export const writeReport = defineTool({
      * section, because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
-      viewCoverage({ ...coverageInput, reads: mergeReadFields(results.map(({ read }) => read)) });
+      viewCoverage({ ...coverageInput, reads: mergeReadFields(results.map(({ readFields }) => readFields)) });
     const { writeReportPage } = await import('../reports/report.tsx');
-    const head = {
+    const reportHeader = {
       title,
       at: now,
       isDemo,
@@ -159,7 +170,7 @@ export const writeReport = defineTool({
       missing: listNotesOfEmptyResult(viewReportCoverage()),
       method: { ...method, writeCoverage: () => formatCoverage(viewReportCoverage()) },
     };
-    const { html, missingPictures } = await writeReportPage(head, sections(), () =>
+    const { html, missingPictures } = await writeReportPage(reportHeader, sections(), () =>
       loadThumbnails(
         results.flatMap(({ pictures }) => pictures),
         context,
@@ -167,39 +178,39 @@ export const writeReport = defineTool({
     );
     // Store the report before writing the file, so that no file is left behind if storing fails.
     if (name !== undefined) {
-      const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(last ? [last] : [])];
+      const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
     }
     const bytes = Buffer.from(html);
-    const file = await context.exports().create({
+    const file = await context.getExports().create({
       name: `${name ?? `report-${formatDay(now)}`}.html`,
       mimeType: 'text/html',
       ttlMs: reportTtlMs,
-      write: (take) => take(bytes),
+      write: (writeChunk) => writeChunk(bytes),
     });
     const coverage = viewReportCoverage();
-    const shownSections = results.map(({ heading, rows, first, earlier, pictures, problem }) => ({
+    const sectionViews = results.map(({ heading, rowCount, tableStart, previousFigures, pictures, problem }) => ({
       heading,
-      ...(rows !== undefined && { rows }),
-      ...(first && selectFirstRows(first, firstTokens / results.length)),
-      ...(earlier && { last: { ...earlier.row, at: formatDay(earlier.at) } }),
+      ...(rowCount !== undefined && { rows: rowCount }),
+      ...(tableStart && selectFirstRows(tableStart, firstRowsTokens / results.length)),
+      ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.at) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
     const note = name !== undefined && !dataset.userRecords.isLasting ? inMemoryNote : undefined;
     return {
       data: {
-        ...listFileAddresses(file, context),
+        ...buildFileAddressFields(file, context),
         bytes: file.bytes,
-        sections: shownSections,
+        sections: sectionViews,
         coverage,
         ...(note && { note }),
       },
       text: joinLines([
-        `${quoteUnlessWord(file.name)}: ${formatCount(shownSections.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
-        ...shownSections.map(formatSection),
+        `${quoteUnlessWord(file.name)}: ${formatCount(sectionViews.length, 'section')}, ${formatNumber(file.bytes)} bytes. ${formatFileLocation(file, context)}.`,
+        ...sectionViews.map(formatSection),
         missingPictures.length > 0 &&
-          `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatReasons(missingPictures)}.`,
+          `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatMissingPictureReasons(missingPictures)}.`,
         formatCoverage(
           coverage,
           results.flatMap(({ statedNotes = [] }) => statedNotes),
@@ -213,34 +224,34 @@ export const writeReport = defineTool({
 
 const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
 
-const firstTokens = 1500;
+const firstRowsTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];
 
-async function readReportInput(input: z.output<typeof Input>, userRecords: UserRecords, now: number) {
+async function readReportInput(input: z.output<typeof ReportInput>, userRecords: UserRecords, now: number) {
   const { title, sections, name, again, texts } = input;
   if (again === undefined) {
     if (title === undefined || sections === undefined || texts !== undefined)
       throw invalidRequest('Pass title and sections, or again with the name of a kept report, alone or with texts.');
-    const dated = sections.map((section) => ({ ...section, textAt: now }));
-    return { title, name: name?.trim(), sections: dated, last: undefined };
+    const datedSections = sections.map((section) => ({ ...section, textAt: now }));
+    return { title, name: name?.trim(), sections: datedSections, previousRun: undefined };
   }
-  checkQuestion([], { again, title, sections, name });
+  checkSelectionArguments([], { again, title, sections, name });
   const [storedReport] = findRecordsByName('kept report', parseReports(await userRecords.read('report')), [again]);
   if (storedReport === undefined) throw invalidRequest('again must be a name.');
   if (texts && texts.length !== storedReport.sections.length)
     throw invalidRequest(
       `texts must have one text for each of the ${storedReport.sections.length} sections (empty: the kept one): ${joinNames(storedReport.sections.map(({ heading }) => quote(heading)))}.`,
     );
-  const renewed = storedReport.sections.map((section, index): SavedSection => {
+  const updatedSections = storedReport.sections.map((section, index): SavedSection => {
     const text = texts?.[index]?.trim();
     return text ? { ...section, text, textAt: now } : section;
   });
-  return { ...storedReport, sections: renewed, last: findPreviousRun(storedReport, now) };
+  return { ...storedReport, sections: updatedSections, previousRun: findPreviousRun(storedReport, now) };
 }
 
 /** Formats a section as text, e.g. `"Calls to action", 14 rows; first rows of …`. */
-function formatSection(section: DataOf<typeof SectionView>): string {
+function formatSection(section: DataOf<typeof ReportSectionView>): string {
   const { heading, rows, ads, problem, last } = section;
   const facts = [
     quote(heading),
@@ -256,31 +267,31 @@ function formatSection(section: DataOf<typeof SectionView>): string {
 }
 
 const maxTableRows = 200;
-const cell = 300;
+const maxCellChars = 300;
 const maxChartRows = 1000;
-const maxGatherings = 60;
+const maxListedGatherings = 60;
 
 interface SectionResult {
   heading: string;
   /** Number of rows in the whole result. null if there are too many rows to count. */
-  rows?: number | null;
-  first?: { columns: readonly string[]; first: readonly (readonly Cell[])[] };
+  rowCount?: number | null;
+  tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
   /** Fields of ads that the section's SQL statement reads. Needed to find out which fields are incomplete. */
-  read?: ReadFields | undefined;
+  readFields?: ReadFields | undefined;
   /** Sentences about incomplete searches that are already part of `problem`. Set only if the section has no rows. */
   statedNotes?: readonly string[];
   /** The row of the table if it has exactly one row. Later reports compare their figures with it. */
   row: ReturnType<typeof buildStoredRow>;
   /** Figures from an earlier report that measure the same things as this section. */
-  earlier?: ReportSection['last'];
+  previousFigures?: ReportSection['last'];
   pictures: { adId: string; picture: AdPicture }[];
   /** Problem to report to the caller. It may mention columns or SQL, so it does not appear in the report itself. */
   problem?: string | undefined;
 }
 
-async function makeSection(
+async function buildSection(
   section: SavedSection,
-  ads: NamedAds,
+  ads: ReportAds,
   coverageInput: Awaited<ReturnType<typeof readCoverageInput>>,
   context: ToolContext,
 ) {
@@ -296,27 +307,28 @@ async function makeSection(
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
       const { columns, rows, rowCount, read, isAboutAds } = await context
-        .sql()
-        .query(contents, { sql, limit, maxCellChars: cell, signal });
-      result.rows = rowCount;
-      result.read = read;
+        .getDatasetSql()
+        .query(contents, { sql, limit, maxCellChars, signal });
+      result.rowCount = rowCount;
+      result.readFields = read;
       if (isAboutAds && isEmptyResult(rows, rowCount)) {
         result.statedNotes = listNotesOfEmptyResult(viewCoverage(coverageInput));
         problems.push(...result.statedNotes);
       }
-      result.first = { columns, first: rows.slice(0, 3) };
+      result.tableStart = { columns, firstRows: rows.slice(0, 3) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       shownSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
-      const charted = { columns, rows, sql, isTruncated: rowCount !== rows.length };
+      const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
       const readAt = getLaunchesKnownUntil(contents)?.complete;
       const notes =
         chart && isAboutAds
-          ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars: cell, reads: mergeReadFields([read]) })
+          ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars, reads: mergeReadFields([read]) })
           : [];
-      const wide = chart && buildChart(chart, charted, { readAt, isDemo, notes });
-      const narrow = chart && buildChart(chart, charted, { readAt, isDemo, notes, isNarrow: true });
-      if (wide && 'problem' in wide) problems.push(`There is no chart: ${wide.problem}.`);
-      else if (wide && narrow && 'shapes' in narrow) shownSection.charts = { wide, narrow };
+      const wideChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes });
+      const narrowChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes, isNarrow: true });
+      if (wideChart && 'problem' in wideChart) problems.push(`There is no chart: ${wideChart.problem}.`);
+      else if (wideChart && narrowChart && 'shapes' in narrowChart)
+        shownSection.charts = { wide: wideChart, narrow: narrowChart };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof AdLibraryError)) throw error;
@@ -324,10 +336,10 @@ async function makeSection(
       shownSection.problem = 'The rows of this section could not be read.';
     }
   }
-  const unknown = adIds.filter((id) => !ads.items.has(normalizeAdId(id)));
-  if (unknown.length > 0) {
+  const unknownIds = adIds.filter((id) => !ads.items.has(normalizeAdId(id)));
+  if (unknownIds.length > 0) {
     problems.push(
-      `${joinNames(unknown.map(quoteUnlessWord))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`,
+      `${joinNames(unknownIds.map(quoteUnlessWord))} ${unknownIds.length === 1 ? 'is' : 'are'} not in the dataset.`,
     );
   }
   const items = [...new Set(adIds.map(normalizeAdId))].flatMap((key) => ads.items.get(key) ?? []);
@@ -339,19 +351,19 @@ async function makeSection(
   result.pictures = cards.map(({ card, picture }) => ({ adId: card.id, picture }));
   result.problem = problems.join(' ') || undefined;
   shownSection.problem ??= result.problem;
-  return { ...result, shown: shownSection };
+  return { ...result, shownSection };
 }
 
-type NamedAds = ReturnType<typeof pickAdsOfSections>;
+type ReportAds = ReturnType<typeof pickAdsOfSections>;
 
 function pickAdsOfSections(contents: DatasetContents, sections: readonly SavedSection[]) {
-  const keys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(normalizeAdId)));
-  return { items: pickAdsById(contents, keys), labels: groupLabelsByAd(contents, keys) };
+  const adKeys = new Set(sections.flatMap(({ adIds = [] }) => adIds.map(normalizeAdId)));
+  return { items: pickAdsById(contents, adKeys), labels: groupLabelsByAd(contents, adKeys) };
 }
 
 function buildMethod(sections: readonly SavedSection[], contents: DatasetContents) {
   const statements = sections.flatMap(({ heading, sql }) => (sql === undefined ? [] : [{ heading, sql }]));
-  const gatherings = selectPaidGatherings(contents).slice(0, maxGatherings);
+  const gatherings = selectPaidGatherings(contents).slice(0, maxListedGatherings);
   const coveredIds = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
     ads: contents.ads.length,

@@ -45,7 +45,7 @@ export async function computeTypicalLaunches(
   question: GatheringQuestion,
   { previousCheck, changes, gathering }: Check,
   contents: DatasetContents,
-  { adRows, adFilters }: { adRows(): AdRowReader; adFilters: readonly SearchFilter[] },
+  { getAdRowReader, adFilters }: { getAdRowReader(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
   if (!gathering.complete || !previousCheck || !changes) return;
   if (question.collectionId !== undefined || selectsByTime(question, adFilters)) return;
@@ -58,7 +58,7 @@ export async function computeTypicalLaunches(
   /** The number of launches in each interval before the last check. Index 0 is the most recent interval. */
   const launches: number[] = [];
   let [started, earliest] = [0, lastDay];
-  for await (const part of adRows().readRows(contents, { json: false, ids: listedIds }))
+  for await (const part of getAdRowReader().readRows(contents, { json: false, ids: listedIds }))
     for (const { ad } of part) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = getDayNumber(Date.parse(ad.startedAt));

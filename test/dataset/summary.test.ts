@@ -195,7 +195,7 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
     const contents = await dataset.readContents();
-    const context = { adRows: () => createAdRowReaders(() => gatheredAt).forTenant('t') };
+    const context = { getAdRowReader: () => createAdRowReaders(() => gatheredAt).forTenant('t') };
     const rows = await readGatheredRows(new Set(['a', 'b']), contents, context);
     expect(findLine('Groups', rows)).toBe('Groups of near-identical copy: 1; ads without copy: 1');
   },

@@ -204,9 +204,9 @@ async function timeTools(): Promise<void> {
   const upstream = await startUpstream();
   const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_CANARY01', cacheSeconds: 0 };
   const server = await startServer({ config });
-  for (const { name, example, input } of tools) {
+  for (const { name, buildExampleArguments, input } of tools) {
     const detail = 'detail' in input.shape && { detail: 'full' };
-    const args = { ...example({ adIds: [id], pageId, collectionId: id }), ...detail };
+    const args = { ...buildExampleArguments({ adIds: [id], pageId, collectionId: id }), ...detail };
     const run = async (text: string) => {
       const media = [{ type: 'THUMB', nr: 0, url: `https://${text}` }];
       const record = { ...filled(model, text), [text]: text, media, ...required };

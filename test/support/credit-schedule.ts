@@ -248,8 +248,12 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     service.pending.shift()?.();
     await nextTurn();
   }
-  const { spending } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
-  const { charged, uncertain = 0 } = await spending();
+  const { readSpending } = contextOf({
+    apiKey: 'svc_live_schedule',
+    tenantId: 't',
+    signal: new AbortController().signal,
+  });
+  const { charged, uncertain = 0 } = await readSpending();
   return { service, refused, countedCredits: charged + uncertain };
 }
 

@@ -14,8 +14,8 @@ type CallTool = (name: string, args?: Record<string, unknown>) => Promise<Result
 export async function makeDemoCalls(call: CallTool): Promise<DemoCall[]> {
   const demoCalls: DemoCall[] = [];
   const exampleIds = { adIds: [''], pageId: '', collectionId: '' };
-  for (const { name, example } of tools) {
-    const args = example(exampleIds);
+  for (const { name, buildExampleArguments } of tools) {
+    const args = buildExampleArguments(exampleIds);
     const result = await call(name, args);
     demoCalls.push({ name, args, result });
     const { ad, items = [] } = result.data;

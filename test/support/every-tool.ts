@@ -7,7 +7,11 @@ const exampleIds = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0
 /** Example calls of all tools that make exactly one API call. Their ids match those in `documentedResponse`. */
 export const singleCallTools = tools
   .filter(({ operations, makesSeveralCalls }) => operations.length === 1 && !makesSeveralCalls)
-  .map((tool) => ({ tool: tool.name, args: tool.example(exampleIds), isGatedTool: canCostCredits(tool) }));
+  .map((tool) => ({
+    tool: tool.name,
+    args: tool.buildExampleArguments(exampleIds),
+    isGatedTool: canCostCredits(tool),
+  }));
 
 /** Returns the example arguments of a tool. */
 export const argsOf = (name: string) => singleCallTools.find(({ tool }) => tool === name)?.args ?? {};
