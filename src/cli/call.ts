@@ -8,17 +8,17 @@ import { type Config, settings } from '../config/settings.ts';
 import { escapeControlCharacters, type Log, type PrintStatus } from '../logging/log.ts';
 import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
-import type { Job } from './parse.ts';
+import type { ParsedCommand } from './parse.ts';
 
 /** The command `call`, with the flags, arguments and options from the command line. */
-export type CallJob = Extract<Job, { name: 'call' }>;
+export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {
   config: Config;
   log: Log;
   stdin: AsyncIterable<Uint8Array>;
   /** The folder for exports and reports if the settings do not define one. */
-  folder: string;
+  exportFolder: string;
   /** Writes to standard output. The promise resolves when the text has been written. */
   writeToStdout(text: string): Promise<void>;
   printStatus: PrintStatus;
@@ -42,17 +42,19 @@ interface CallFlags {
 const newResultExitCode = 3;
 
 /** Calls one tool and prints the result as a model would see it. Returns the exit code. */
-export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
+export async function callTool({ words, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = call;
-  const [tool = '', args = '{}'] = words;
+  const [toolName = '', argumentsText = '{}'] = words;
   const { json, out, force, html, exitCode }: CallFlags = options;
-  checkTool(tool, config);
+  checkTool(toolName, config);
   const watchFlag = html ? '--html' : exitCode && '--exit-code';
-  if (watchFlag && tool !== 'check_watches') throw new SettingsError([`${watchFlag} works only with check_watches`]);
-  if (out !== undefined) await checkOutputFile(out, { tool, force, html });
-  const input = args === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : args;
-  if (typeof input !== 'string') return 1;
-  const toolArguments = parseArguments(input);
+  if (watchFlag && toolName !== 'check_watches')
+    throw new SettingsError([`${watchFlag} works only with check_watches`]);
+  if (out !== undefined) await checkOutputFile(out, { tool: toolName, force, html });
+  const argumentsInput =
+    argumentsText === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : argumentsText;
+  if (typeof argumentsInput !== 'string') return 1;
+  const toolArguments = parseArguments(argumentsInput);
   // The text is the same in every output mode, but only `both` also returns the structured data.
   const app = await openApp({
     config: { ...config, output: 'both' },
@@ -61,21 +63,21 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
     elapsed,
     random: Math.random,
     countsDays: true,
-    exportTarget: out === undefined ? { folder: call.folder } : undefined,
+    exportTarget: out === undefined ? { folder: call.exportFolder } : undefined,
   });
-  const cancel = new AbortController();
+  const abortController = new AbortController();
   void call.stopRequested.then(() => {
     app.drain();
-    setTimeout(() => cancel.abort(), call.drainMs).unref();
+    setTimeout(() => abortController.abort(), call.drainMs).unref();
   });
   const { onProgress } = call;
   try {
-    if (!app.catalog.hasTool(tool)) throw new SettingsError([`${tool} is not available with these settings`]);
+    if (!app.catalog.hasTool(toolName)) throw new SettingsError([`${toolName} is not available with these settings`]);
     const result = await app.catalog.callTool({
       ...app.credentials,
-      name: tool,
+      name: toolName,
       arguments: toolArguments,
-      signal: cancel.signal,
+      signal: abortController.signal,
       wantsHtml: html === true,
       ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
     });
@@ -86,7 +88,7 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
       if (json) printStatus('error', text);
       return 1;
     }
-    const code = exitCode && hasNewAds(result) ? newResultExitCode : 0;
+    const successExitCode = exitCode && hasNewAds(result) ? newResultExitCode : 0;
     const readFileContent = findFileContent(result, app);
     if (out === undefined) {
       if (readFileContent && result.structuredContent?.file === undefined)
@@ -94,17 +96,17 @@ export async function callOnce({ words, options }: CallJob, call: CallOptions): 
           'warn',
           'the result contains a picture or a file that will be discarded; use --out FILE to save it',
         );
-      return code;
+      return successExitCode;
     }
     if (readFileContent === undefined) {
       printStatus('error', `the result contains no picture and no file, so nothing was written to ${out}`);
       return 2;
     }
-    const writing = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
-    await writing.catch((error) => {
+    const write = readFileContent().then((content) => writeFile(out, content, { flag: force ? 'w' : 'wx' }));
+    await write.catch((error) => {
       throw new Error(`${out} could not be written: ${error.message}`);
     });
-    return code;
+    return successExitCode;
   } finally {
     await app.close(call.drainMs);
   }
@@ -118,8 +120,9 @@ const hasNewAds = ({ structuredContent: { watches } = {} }: ToolResult): boolean
  * Escapes control characters so that text from ads cannot control the terminal. The zero-width joiner is kept, because
  * emoji need it and terminals do not interpret it.
  */
-const makePrintable = (text: string): string => text.split(joiner).map(escapeControlCharacters).join(joiner);
-const joiner = '\u200d';
+const makePrintable = (text: string): string =>
+  text.split(zeroWidthJoiner).map(escapeControlCharacters).join(zeroWidthJoiner);
+const zeroWidthJoiner = '\u200d';
 
 /**
  * Checks that a tool can be called from the command line.
@@ -128,10 +131,12 @@ const joiner = '\u200d';
  */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
-    const [nearest = ''] = sortBySimilarity(name, toolNames);
+    const [nearestName = ''] = sortBySimilarity(name, toolNames);
     const isBoardTool = describedTools.some((tool) => tool.name === name);
     if (isBoardTool) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
-    const hint = isSimilar(name, nearest) ? `did you mean ${nearest}?` : `the tools are ${toolNames.join(', ')}`;
+    const hint = isSimilar(name, nearestName)
+      ? `did you mean ${nearestName}?`
+      : `the tools are ${toolNames.join(', ')}`;
     throw new SettingsError([
       `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
     ]);
@@ -174,11 +179,12 @@ const maxStdinBytes = 4 * 1024 * 1024;
  */
 async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let byteCount = 0;
   for await (const chunk of stdin) {
     chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > maxStdinBytes) throw new SettingsError([`standard input contains more than ${maxStdinBytes} bytes`]);
+    byteCount += chunk.length;
+    if (byteCount > maxStdinBytes)
+      throw new SettingsError([`standard input contains more than ${maxStdinBytes} bytes`]);
   }
   return Buffer.concat(chunks).toString();
 }

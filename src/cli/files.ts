@@ -13,9 +13,9 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   const folder = resolve(files);
   const { accounts, keys } = await listStoredFiles(folder);
   const storedFiles = [...accounts, ...keys];
-  const parts = [formatCount(accounts.length, 'dataset')];
-  if (keys.length > 0) parts.push(`answers and spending of ${formatCount(keys.length, 'key')}`);
-  print(`${folder} stores ${parts.join(', and ')}${storedFiles.length > 0 ? ':' : '.'}\n`);
+  const descriptions = [formatCount(accounts.length, 'dataset')];
+  if (keys.length > 0) descriptions.push(`answers and spending of ${formatCount(keys.length, 'key')}`);
+  print(`${folder} stores ${descriptions.join(', and ')}${storedFiles.length > 0 ? ':' : '.'}\n`);
   for (const account of accounts)
     print(`  ${formatService(account)}: ${formatContents(account)}, ${formatSize(account)}\n`);
   for (const key of keys)
@@ -24,10 +24,10 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
     await deleteStoreFile(path);
     print(`Deleted ${path}\n`);
   }
-  const exports = getExportsFolder(folder);
-  const exportedFiles = (await readdir(exports).catch(ignoreErrorCodes('ENOENT'))) ?? [];
+  const exportsFolder = getExportsFolder(folder);
+  const exportedFiles = (await readdir(exportsFolder).catch(ignoreErrorCodes('ENOENT'))) ?? [];
   if (exportedFiles.length > 0)
-    print(`${exports} contains ${formatCount(exportedFiles.length, 'exported file')}. Delete them yourself.\n`);
+    print(`${exportsFolder} contains ${formatCount(exportedFiles.length, 'exported file')}. Delete them yourself.\n`);
   return 0;
 }
 
@@ -37,11 +37,11 @@ const formatService = ({ baseUrl = '' }: StoredFile): string =>
 function formatContents({ contents }: StoredFile): string {
   if (contents === undefined) return 'a dataset that cannot be read';
   const { ads, pages, gatherings, labels, watches, reports } = contents;
-  const parts = [formatCount(ads, 'ad'), formatCount(pages, 'page'), formatCount(gatherings, 'gathering')];
-  if (labels > 0) parts.push(formatCount(labels, 'label'));
-  if (watches > 0) parts.push(formatCount(watches, 'watch', 'watches'));
-  if (reports > 0) parts.push(formatCount(reports, 'report'));
-  return parts.join(', ');
+  const descriptions = [formatCount(ads, 'ad'), formatCount(pages, 'page'), formatCount(gatherings, 'gathering')];
+  if (labels > 0) descriptions.push(formatCount(labels, 'label'));
+  if (watches > 0) descriptions.push(formatCount(watches, 'watch', 'watches'));
+  if (reports > 0) descriptions.push(formatCount(reports, 'report'));
+  return descriptions.join(', ');
 }
 
 const formatCount = (count: number, singular: string, plural = `${singular}s`): string =>

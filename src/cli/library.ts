@@ -30,7 +30,7 @@ import { createPrivateFolder } from '../storage/drivers/file.ts';
 import { restrictToHosts } from '../transports/http/hosts-and-origins.ts';
 import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
-import type { Job } from './parse.ts';
+import type { ParsedCommand } from './parse.ts';
 
 /** Everything that the `library` commands need from the process: settings, log, clock, streams and stop signals. */
 export interface LibraryCommandOptions {
@@ -50,21 +50,21 @@ export interface LibraryCommandOptions {
 }
 
 /** A command of the group `library`, with the flags and arguments from the command line. */
-export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
+export type ParsedLibraryCommand = Extract<ParsedCommand, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
 
 /** Runs a `library` command. Returns the exit code. */
-export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
+export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: LibraryCommandOptions): Promise<number> {
   const { config, now, writeToStdout } = options;
   const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
-  switch (job.name) {
+  switch (parsedCommand.name) {
     case 'library serve':
-      return serve(options, target, job.options.open === true);
+      return serveUntilStopped(options, target, parsedCommand.options.open === true);
     case 'library import':
-      return importAndReport(job, target, options);
+      return importAndReport(parsedCommand, target, options);
     case 'library pictures':
-      return fetchAndReport({ ...job.options, shouldRetryFailed: true }, target, options);
+      return fetchAndReport({ ...parsedCommand.options, shouldRetryFailed: true }, target, options);
     case 'library formats':
       writeToStdout(`${formatFormatList()}\n`);
       return 0;
@@ -72,19 +72,19 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       writeToStdout(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
-      writeToStdout(`${(await createKey(target, checkKeyOptions(job.options as KeyOptions))).key}\n`);
+      writeToStdout(`${(await createKey(target, checkKeyOptions(parsedCommand.options as KeyOptions))).key}\n`);
       return 0;
     case 'library key list':
       writeToStdout(`${formatKeys(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
-      writeToStdout(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
+      writeToStdout(`revoked ${(await revokeKey(target, parsedCommand.words[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
 }
 
 async function importAndReport(
-  { words: files, options: flags }: Extract<LibraryJob, { name: 'library import' }>,
+  { words: files, options: flags }: Extract<ParsedLibraryCommand, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
@@ -93,21 +93,21 @@ async function importAndReport(
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestion(flags);
-  const meter = isTerminal ? createProgressMeter(writeToStderr) : undefined;
-  const imported = await importFiles(target, files, {
-    ...{ stdin, format, question, isComplete, onProgress: meter?.show },
+  const progressMeter = isTerminal ? createProgressMeter(writeToStderr) : undefined;
+  const importResult = await importFiles(target, files, {
+    ...{ stdin, format, question, isComplete, onProgress: progressMeter?.show },
   })
     .catch((error) => {
       throw toReadableError(error);
     })
-    .finally(() => meter?.clear());
-  for (const report of imported.files) writeToStderr(`${formatImportReport(report)}\n`);
-  if (imported.files.length === 0)
+    .finally(() => progressMeter?.clear());
+  for (const report of importResult.files) writeToStderr(`${formatImportReport(report)}\n`);
+  if (importResult.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
-  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', imported)}\n`);
+  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', importResult)}\n`);
   // Count each skipped record, and each file without any ad or page, as a failure.
-  const hasFailed = imported.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
-  const exitCode = hasFailed || imported.files.length === 0 ? 1 : 0;
+  const hasFailed = importResult.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
+  const exitCode = hasFailed || importResult.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }
@@ -129,10 +129,10 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
  * Formats the report line for `--complete`. It counts the ads that are still in the files of this search, and the ads
  * that are gone.
  */
-function formatQuestion(name: string, { question: result, gap }: ImportedFiles): string {
-  if (!result)
-    return `question ${name}: no ad was marked as gone, because ${gap}; import all files of the download again`;
-  return `question ${name}: ${formatCount(result.listed, 'ad')} listed, ${result.gone.toLocaleString('en-US')} gone`;
+function formatQuestion(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
+  if (!questionResult)
+    return `question ${name}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
+  return `question ${name}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
 }
 
 /** Minimum time between two updates of the progress line, in milliseconds. */
@@ -144,21 +144,21 @@ const storingTimeFactor = 2;
 function createProgressMeter(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
-  let shownAt = -Infinity;
-  let shownLength = 0;
+  let lastShownAt = -Infinity;
+  let lastLineLength = 0;
   return {
     show(progress: ImportProgress): void {
       const now = performance.now();
       storingStartedAt = progress.isStoring ? (storingStartedAt ?? now) : undefined;
-      if (now - shownAt < progressIntervalMs) return;
-      shownAt = now;
+      if (now - lastShownAt < progressIntervalMs) return;
+      lastShownAt = now;
       const line = formatProgress(progress, now - (storingStartedAt ?? startedAt));
-      writeToStderr(`\r${line.padEnd(shownLength)}`);
-      shownLength = line.length;
+      writeToStderr(`\r${line.padEnd(lastLineLength)}`);
+      lastLineLength = line.length;
     },
     /** Clears the progress line so that the report starts on an empty line. */
     clear(): void {
-      if (shownLength > 0) writeToStderr(`\r${' '.repeat(shownLength)}\r`);
+      if (lastLineLength > 0) writeToStderr(`\r${' '.repeat(lastLineLength)}\r`);
     },
   };
 }
@@ -168,16 +168,18 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
  * @param elapsedMs time since the current step (reading or storing) began, in milliseconds
  */
 export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
-  const { bytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
-  const fraction = isStoring ? storedRecords / readRecords : bytes / (totalBytes ?? Number.POSITIVE_INFINITY);
-  const stepMs = elapsedMs / fraction;
-  const remainingMs = stepMs - elapsedMs + (isStoring ? 0 : stepMs * storingTimeFactor);
-  const remaining =
+  const { readBytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
+  const completedFraction = isStoring
+    ? storedRecords / readRecords
+    : readBytes / (totalBytes ?? Number.POSITIVE_INFINITY);
+  const totalStepMs = elapsedMs / completedFraction;
+  const remainingMs = totalStepMs - elapsedMs + (isStoring ? 0 : totalStepMs * storingTimeFactor);
+  const remainingText =
     Number.isFinite(remainingMs) && elapsedMs > 1000 ? `, about ${formatDuration(remainingMs)} left` : '';
   if (isStoring)
-    return `import  ${storedRecords.toLocaleString('en-US')} of ${formatCount(readRecords, 'record')} stored${remaining}`;
-  const total = totalBytes === undefined ? '' : ` of ${formatMegabytes(totalBytes)}`;
-  return `import  ${formatMegabytes(bytes)}${total} read, ${formatCount(readRecords, 'record')}${remaining}`;
+    return `import  ${storedRecords.toLocaleString('en-US')} of ${formatCount(readRecords, 'record')} stored${remainingText}`;
+  const totalText = totalBytes === undefined ? '' : ` of ${formatMegabytes(totalBytes)}`;
+  return `import  ${formatMegabytes(readBytes)}${totalText} read, ${formatCount(readRecords, 'record')}${remainingText}`;
 }
 
 const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
@@ -237,13 +239,13 @@ function toReadableError(error: NodeJS.ErrnoException): Error {
 }
 
 /** Serves the library until a stop signal arrives. Returns the exit code. */
-async function serve(
+async function serveUntilStopped(
   { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
   target: DatabaseOptions,
   shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
-  const stopped = stopRequested();
+  const stopSignal = stopRequested();
   let boundUrl = '';
   // Requests have no time limit, because an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
@@ -252,9 +254,9 @@ async function serve(
       port,
       requestTimeoutMs: 0,
     });
-    const { url: address, close } = listener;
+    const { url, close } = listener;
     boundUrl = listener.boundUrl;
-    return { address, close: () => close(drainMs) };
+    return { url, close: () => close(drainMs) };
   };
   // The HTML pages have a random path that is shown only on the terminal. Checking the caller's IP address would not be
   // safe, because a request from loopback may come through a proxy that does not identify itself.
@@ -265,11 +267,11 @@ async function serve(
     : serveLibrary({ ...target, listen, pagesPath, onError }));
   // Write the key directly, because a status message would mask it.
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
-  else printStatus('info', formatDatabaseContents(servedLibrary.stored));
+  else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
   writeToStderr(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);
-  await stopped;
+  await stopSignal;
   await servedLibrary.close();
   return 0;
 }
@@ -317,8 +319,10 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
     ...(repeated > 0 ? [`${formatCount(repeated, 'record')} with the id of another record of this import`] : []),
     ...(skipped > 0 ? [`${skipped.toLocaleString('en-US')} skipped`] : []),
   ];
-  const imported = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
-  const summary = [ads + pages + repeated === 0 ? `nothing was read, ${imported}` : imported, ...counts].join(', ');
+  const storedCounts = `${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
+  const summary = [ads + pages + repeated === 0 ? `nothing was read, ${storedCounts}` : storedCounts, ...counts].join(
+    ', ',
+  );
   const unlistedCount = Object.values(reasons).reduce((sum, count) => sum + count, 0);
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,

@@ -12,9 +12,9 @@ interface CommandDescription {
   /** Help text for a flag that means something different for this command. */
   flagHelp?: Partial<Flags>;
   /** The arguments of the command, each with its syntax, e.g. `<tool>`, and its help text. */
-  args?: readonly (readonly [form: string, help: string])[];
+  args?: readonly (readonly [syntax: string, help: string])[];
   /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
-  options?: readonly (readonly [form: string, help: string, parse?: (text: string) => unknown])[];
+  options?: readonly (readonly [syntax: string, help: string, parse?: (text: string) => unknown])[];
   /** More text for the output of `--help`, shown after the options. */
   details?: string;
   /** Examples for the help text. Tests parse all of them and run the first example of each command. */
@@ -22,7 +22,7 @@ interface CommandDescription {
 }
 
 /** The parsed flags, arguments and options of a command line. */
-interface ParsedLine {
+interface ParsedCommandLine {
   flags: Flags;
   words: readonly string[];
   options: OptionValues;
@@ -34,7 +34,7 @@ type RunnableName = {
 }[keyof Commands];
 
 /** A command to run, with the flags, arguments and options from the command line. */
-export type Job = { [Name in RunnableName]: ParsedLine & { name: Name } }[RunnableName];
+export type ParsedCommand = { [Name in RunnableName]: ParsedCommandLine & { name: Name } }[RunnableName];
 
 /** Returns the names of the settings that apply to a transport. */
 const listSettings = (transport: 'stdio' | 'http') =>
@@ -248,8 +248,8 @@ export function readCommand(
   argv: readonly string[],
   version: string,
   printProblem: (problem: string, help: string) => void,
-): Job | { exit: number } {
-  let job: Job | undefined;
+): ParsedCommand | { exitCode: number } {
+  let parsedCommand: ParsedCommand | undefined;
   let errorText = '';
   const program = new Command('ad-library-mcp')
     .configureOutput({
@@ -261,32 +261,36 @@ export function readCommand(
     .helpOption('-h, --help', 'Print this help')
     .helpCommand('help [command]', 'Print the help of a command')
     .exitOverride();
-  const setJob = (name: string, command: Command) => {
-    const values = Object.entries(command.optsWithGlobals());
-    const options = Object.fromEntries(values.filter(([option]) => !(option in settings)));
+  const setParsedCommand = (name: string, command: Command) => {
+    const optionEntries = Object.entries(command.optsWithGlobals());
+    const options = Object.fromEntries(optionEntries.filter(([option]) => !(option in settings)));
     const flags = Object.fromEntries(
-      values.flatMap(([option, value]) => (option in settings ? [[option, String(value)]] : [])),
+      optionEntries.flatMap(([option, value]) => (option in settings ? [[option, String(value)]] : [])),
     );
-    job = { name: name || 'stdio', flags, words: command.args, options } as Job;
+    parsedCommand = { name: name || 'stdio', flags, words: command.args, options } as ParsedCommand;
   };
-  for (const [name, line] of Object.entries(commandsByName)) {
-    const command = addCommand(program, name, line).version(version, '-V, --version', 'Print the version');
-    if (name !== '' && line.settings) command.action(() => setJob(name, command));
+  for (const [name, commandDescription] of Object.entries(commandsByName)) {
+    const command = addCommand(program, name, commandDescription).version(
+      version,
+      '-V, --version',
+      'Print the version',
+    );
+    if (name !== '' && commandDescription.settings) command.action(() => setParsedCommand(name, command));
   }
   const words = moveHelpToEnd(argv);
   try {
     // Add the default action only if the command line contains no words. Otherwise commander would report an unknown
     // command as an unexpected argument and would not suggest a similar command.
-    if (program.parseOptions([...words]).operands.length === 0) program.action(() => setJob('', program));
+    if (program.parseOptions([...words]).operands.length === 0) program.action(() => setParsedCommand('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return { exit: 0 };
+    if (error.exitCode === 0) return { exitCode: 0 };
     const [problem = '', ...helpLines] = errorText.trim().split('\n');
     printProblem(problem, helpLines.join('\n'));
-    return { exit: 2 };
+    return { exitCode: 2 };
   }
-  return job ?? { exit: 2 };
+  return parsedCommand ?? { exitCode: 2 };
 }
 
 /**
@@ -303,7 +307,7 @@ function moveHelpToEnd(argv: readonly string[]): readonly string[] {
 }
 
 /** Adds a command to the program, including its flags, arguments, options and help texts. */
-function addCommand(program: Command, name: string, line: CommandDescription): Command {
+function addCommand(program: Command, name: string, commandDescription: CommandDescription): Command {
   const groupNames = name.split(' ');
   const commandName = groupNames.pop();
   const parent = groupNames.reduce(
@@ -312,23 +316,24 @@ function addCommand(program: Command, name: string, line: CommandDescription): C
   );
   const command = commandName ? parent.command(commandName) : program;
   command
-    .description(line.description)
+    .description(commandDescription.description)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);
-  for (const setting of line.settings ?? []) {
+  for (const setting of commandDescription.settings ?? []) {
     const { flag, valueName, help, parse } = settings[setting] as Setting;
     const defaultValue = valueName && parse(undefined);
-    const text = line.flagHelp?.[setting] ?? help;
+    const settingHelp = commandDescription.flagHelp?.[setting] ?? help;
     const hasDefault = ['string', 'number'].includes(typeof defaultValue);
-    const helpText = hasDefault ? `${text} (default: ${defaultValue})` : text;
+    const helpText = hasDefault ? `${settingHelp} (default: ${defaultValue})` : settingHelp;
     if (flag) command.option(valueName ? `${flag} <${valueName}>` : flag, helpText);
   }
-  for (const [form, help, parse = (text: string): unknown => text] of line.options ?? [])
-    command.option(form, help, parse);
-  for (const [form, help] of line.args ?? []) command.argument(form, help);
-  if (line.settings === undefined)
+  for (const [syntax, help, parse = (text: string): unknown => text] of commandDescription.options ?? [])
+    command.option(syntax, help, parse);
+  for (const [syntax, help] of commandDescription.args ?? []) command.argument(syntax, help);
+  if (commandDescription.settings === undefined)
     command.addHelpText('before', ({ error }) => (error ? `${name} needs a command\n` : ''));
-  if (line.details) command.addHelpText('after', command.createHelp().boxWrap(line.details, 80));
-  const examples = line.examples.map((example) => `  ${example}`);
+  if (commandDescription.details)
+    command.addHelpText('after', command.createHelp().boxWrap(commandDescription.details, 80));
+  const examples = commandDescription.examples.map((example) => `  ${example}`);
   command.addHelpText('after', formatSection('Examples', examples));
   if (name !== '') return command;
   return command

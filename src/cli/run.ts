@@ -11,8 +11,8 @@ import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
 import { createLog, escapeControlCharacters, logCalls, type PrintStatus } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
-import type { CallJob } from './call.ts';
-import type { Job } from './parse.ts';
+import type { ParsedCallCommand } from './call.ts';
+import type { ParsedCommand } from './parse.ts';
 
 /** After a stop request, how long to wait for calls in progress, in milliseconds. */
 const drainMs = 10_000;
@@ -54,28 +54,29 @@ function printUsageProblem(problem: string, help: string): void {
   else writeToStderr(`ad-library-mcp: ${problem}\n${help}\n`);
 }
 
-process.exitCode = await readJob(process.argv.slice(2))
-  .then((job) => ('exit' in job ? job.exit : run(job)))
+process.exitCode = await readParsedCommand(process.argv.slice(2))
+  .then((command) => ('exitCode' in command ? command.exitCode : runCommand(command)))
   .catch(reportError);
 
 /** Parses the command line. The parser is loaded only if there are arguments, because most hosts pass none. */
-async function readJob(argv: string[]): Promise<Job | { exit: number }> {
+async function readParsedCommand(argv: string[]): Promise<ParsedCommand | { exitCode: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
   const { readCommand } = await import('./parse.ts');
   return readCommand(argv, version, printUsageProblem);
 }
 
-async function run(job: Job): Promise<number> {
+async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
   for (const problem of findUnknownVariables(process.env)) printStatus('warn', problem);
-  const readSettings = () => readConfig(process.env, job.flags, { tools: toolNames, command: job.name });
-  if (job.name === 'stdio') return serveOverStdio(readSettings);
+  const readSettings = () =>
+    readConfig(process.env, parsedCommand.flags, { tools: toolNames, command: parsedCommand.name });
+  if (parsedCommand.name === 'stdio') return serveOverStdio(readSettings);
   const config = readSettings();
-  if (job.name === 'call') return runCallCommand(job, config);
-  if (job.name === 'http') return serveOverHttp(config);
+  if (parsedCommand.name === 'call') return runCallCommand(parsedCommand, config);
+  if (parsedCommand.name === 'http') return serveOverHttp(config);
   const writeToStdout = (text: string) => process.stdout.write(escapeControlCharacters(text));
-  if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, writeToStdout);
+  if (parsedCommand.name === 'files clear') return (await import('./files.ts')).clearFiles(config, writeToStdout);
   const { runLibrary } = await import('./library.ts');
-  return runLibrary(job, {
+  return runLibrary(parsedCommand, {
     config,
     log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     now: Date.now,
@@ -153,17 +154,17 @@ function findHomeFolder(): string | undefined {
   }
 }
 
-async function runCallCommand(job: CallJob, config: Config): Promise<number> {
-  const { callOnce } = await import('./call.ts');
+async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config): Promise<number> {
+  const { callTool } = await import('./call.ts');
   const { stdin, stdout, stderr } = process;
-  let progress = '';
-  const code = await callOnce(job, {
+  let lastProgressMessage = '';
+  const exitCode = await callTool(parsedCommand, {
     config,
     log: createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now }),
     stdin,
-    folder: process.cwd(),
+    exportFolder: process.cwd(),
     writeToStdout: (text) => {
-      if (progress !== '') writeToStderr('\n');
+      if (lastProgressMessage !== '') writeToStderr('\n');
       return new Promise((resolve) => stdout.write(text, () => resolve()));
     },
     printStatus,
@@ -172,24 +173,24 @@ async function runCallCommand(job: CallJob, config: Config): Promise<number> {
     ...(stderr.isTTY && {
       onProgress: (message) => {
         // Overwrite the previous message. The padding clears the end of a longer message.
-        writeToStderr(`\r${message.padEnd(progress.length)}`);
-        progress = message;
+        writeToStderr(`\r${message.padEnd(lastProgressMessage.length)}`);
+        lastProgressMessage = message;
       },
     }),
   }).catch(reportError);
   await new Promise<void>((resolve) => stderr.write('', () => resolve()));
   // Exit explicitly, because standard input may still be open and would keep the process alive.
-  process.exit(code);
+  process.exit(exitCode);
 }
 
 async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
   // Handle signals before printing that the server is listening, because a program that waits for this line may stop
   // the server immediately.
-  const stopped = waitForStopSignal();
+  const stopSignal = waitForStopSignal();
   const server = await serveHttp(config, writeToStderr);
   writeToStderr(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);
-  await stopped;
+  await stopSignal;
   await server.close(drainMs);
   return 0;
 }

@@ -29,20 +29,20 @@ import { openReplicaState } from './replica-state.ts';
  */
 export async function serveHttp(
   config: Config,
-  write: (line: string) => void,
+  writeLogLine: (line: string) => void,
   dependencies: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
 ): Promise<Listener> {
   const { openAgent, elapsed = machineElapsed } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
-  const log = createLog(config.logLevel, write, { format: config.logFormat ?? 'json', now: Date.now });
+  const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics(toolNames) : undefined;
-  const shared = await openReplicaState(config, log, Date.now);
-  const now = shared?.now ?? Date.now;
-  const acceptedKeys = shared?.keys ?? createMemoryKeys(elapsed);
-  const isKnown = shared?.isKnownKey ?? acceptedKeys.has;
-  const keyAttempts = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown });
-  const getTenantId = createGetTenantId(shared?.tenantSecret);
+  const sharedState = await openReplicaState(config, log, Date.now);
+  const now = sharedState?.now ?? Date.now;
+  const acceptedKeys = sharedState?.keys ?? createMemoryKeys(elapsed);
+  const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
+  const keyAttempts = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown: isKnownKey });
+  const getTenantId = createGetTenantId(sharedState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
   if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined)
@@ -53,7 +53,7 @@ export async function serveHttp(
   let signIn: SignIn | undefined;
   const listeners = [
     // Hash the tenant ids (one per API key) only if calls are logged, because hashing takes time.
-    isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(shared?.tenantSecret)) : undefined,
+    isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
     serviceTracker.onCall,
     metrics?.onCall,
@@ -71,7 +71,7 @@ export async function serveHttp(
     now,
     elapsed,
     random: Math.random,
-    shared,
+    shared: sharedState,
     mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
@@ -88,15 +88,15 @@ export async function serveHttp(
       onCall,
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
-      connections: shared?.connections,
+      connections: sharedState?.connections,
       // Without shared state, use a monotonic clock, so that tokens expire on time even if the system clock changes.
-      now: shared ? now : () => startedAt + elapsed(),
+      now: sharedState ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       onRenewed: app.keepSpending,
     });
   }
-  const http = createHttpApp({
+  const httpApp = createHttpApp({
     catalog: app.catalog,
     log,
     now: elapsed,
@@ -110,7 +110,7 @@ export async function serveHttp(
     }),
     limits: { maxRunning: callsAtOnce, maxRunningPerKey: demo ? callsAtOnce : callsPerKey, maxWaiting: callsWaiting },
     metrics,
-    replicas: shared,
+    replicas: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
   // Close an idle connection only after longer than a call may take, because it may be waiting for a slow call.
@@ -120,7 +120,7 @@ export async function serveHttp(
     elapsed,
     'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',
   );
-  const listener = await listen(http.fetch, {
+  const listener = await listen(httpApp.fetch, {
     host,
     port,
     idleTimeoutMs,
@@ -133,16 +133,16 @@ export async function serveHttp(
     close: async (deadlineMs: number) => {
       const deadline = performance.now() + deadlineMs;
       const remainingMs = () => Math.max(0, deadline - performance.now());
-      if (shared) {
-        http.announceStop();
+      if (sharedState) {
+        httpApp.announceStop();
         await sleep(Math.min(failingProbeMs, deadlineMs / 3), undefined, { ref: false });
       }
       app.drain();
-      await Promise.race([http.drain(), sleep(deadlineMs, undefined, { ref: false })]);
+      await Promise.race([httpApp.drain(), sleep(deadlineMs, undefined, { ref: false })]);
       await listener.close(remainingMs());
       await app.close(remainingMs());
       await signIn?.close();
-      shared?.close();
+      sharedState?.close();
     },
   };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { type CallJob, callOnce } from '../../src/cli/call.ts';
+import { callTool, type ParsedCallCommand } from '../../src/cli/call.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig, SettingsError } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
@@ -26,14 +26,14 @@ async function call(args: string[], env: Environment = {}) {
   const writeStderr = (text: string) => {
     printed.stderr += text;
   };
-  const job = readCommand(['call', ...args], '1', writeStderr) as CallJob;
+  const job = readCommand(['call', ...args], '1', writeStderr) as ParsedCallCommand;
   const runCall = async () => {
     const config = readConfig(env, job.flags, { tools: toolNames, command: 'call' });
-    return callOnce(job, {
+    return callTool(job, {
       config,
       log: createLog('silent', writeStderr),
       stdin: Readable.from([]),
-      folder,
+      exportFolder: folder,
       writeToStdout: async (text) => {
         printed.stdout += text;
       },

@@ -69,7 +69,7 @@ describe('The command line', () => {
     ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['help library kez', "unknown command 'kez' (Did you mean key?)"],
   ])('the command line "%s" is rejected with exit code 2 and an explanation', (line, problem) => {
-    expect(parseLine(line)).toEqual({ exit: 2 });
+    expect(parseLine(line)).toEqual({ exitCode: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
     expect(written.stderr).toMatch(/\nSee ad-library-mcp.* --help\.\n$|\nUsage: /);
     expect(written.stdout).toBe('');
@@ -83,7 +83,7 @@ describe('The command line', () => {
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
   ])('an unknown option with control characters (case %#) is printed on one line without them', (word) => {
-    expect(readWords([word])).toEqual({ exit: 2 });
+    expect(readWords([word])).toEqual({ exitCode: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
     expect(problem).toMatch(/^ad-library-mcp: unknown (command|option) [ -~]{1,600}$/);
@@ -94,13 +94,13 @@ const commands = Object.keys(commandsByName);
 
 test.each(commands)('the help of the command "%s" fits in 80 columns and has valid examples', (line) => {
   for (const word of ['--help', '-h', 'help']) {
-    expect(parseLine(`${line} ${word}`)).toEqual({ exit: 0 });
+    expect(parseLine(`${line} ${word}`)).toEqual({ exitCode: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
     expect(written.stdout).toContain(`\nExamples:\n  ${commandsByName[line]?.examples[0]}\n`);
     expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
   }
   for (const word of ['--version', '-V']) {
-    expect(parseLine(`${line} ${word}`)).toEqual({ exit: 0 });
+    expect(parseLine(`${line} ${word}`)).toEqual({ exitCode: 0 });
     expect(written).toEqual({ stdout: '1.2.3\n', stderr: '' });
   }
   for (const example of commandsByName[line]?.examples ?? []) {
@@ -116,7 +116,7 @@ test.each([
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
 ])('the help for "%s" contains: %s', (line, text) => {
-  expect(parseLine(line)).toEqual({ exit: 0 });
+  expect(parseLine(line)).toEqual({ exitCode: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 

@@ -122,10 +122,10 @@ test('importing a ZIP archive that lost its last entries does not mark ads as go
   await writeFile(complete, archive);
   await writeFile(cutOff, archive.subarray(0, secondEntry));
   const options = { question: 'tea', isComplete: true };
-  expect(await importPaths(database, [complete], options)).toMatchObject({ question: { listed: 2, gone: 0 } });
-  const { files, question } = await importPaths(database, [cutOff], options);
+  expect(await importPaths(database, [complete], options)).toMatchObject({ questionResult: { listed: 2, gone: 0 } });
+  const { files, questionResult } = await importPaths(database, [cutOff], options);
   expect(files).toMatchObject([{ skipped: 0 }, { skipped: 1, ads: 0 }]);
-  expect(question).toBeUndefined();
+  expect(questionResult).toBeUndefined();
 });
 
 test('library import reads the first sheet of an Excel workbook and rejects rounded ids', async ({
@@ -223,7 +223,7 @@ test('the import progress shows bytes first, then records and the remaining time
   await importPaths(database, [file], { onProgress: (progress: object) => steps.push({ ...progress }) });
   expect(steps.at(0)).toMatchObject({ isStoring: false, storedRecords: 0 });
   expect(steps.at(-1)).toMatchObject({ isStoring: true, readRecords: 3000 });
-  const progress = { bytes: 1e6, totalBytes: 4e6, readRecords: 100, storedRecords: 0, isStoring: false };
+  const progress = { readBytes: 1e6, totalBytes: 4e6, readRecords: 100, storedRecords: 0, isStoring: false };
   expect(formatProgress(progress, 2000)).toBe('import  1.0 MB of 4.0 MB read, 100 records, about 22 s left');
   expect(formatProgress({ ...progress, totalBytes: undefined }, 2000)).toBe('import  1.0 MB read, 100 records');
   expect(formatProgress({ ...progress, isStoring: true, storedRecords: 50 }, 120_000)).toBe(

@@ -234,7 +234,7 @@ test('the web page of every imported ad opens without an error', async () => {
     ...{ database: ':memory:', now: () => testStartTime, pagesPath: '/p/word' },
     onError: (error) => errors.push(error),
   });
-  const { address, close } = await serveOnLoopback(anyAdsLibrary.fetch);
+  const { url: baseUrl, close } = await serveOnLoopback(anyAdsLibrary.fetch);
   let nextId = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(ad, { minLength: 1, maxLength: 5 }), async (importedAds) => {
@@ -245,7 +245,7 @@ test('the web page of every imported ad opens without an error', async () => {
         ...(pageId ? [`/pages/${encodeURIComponent(pageId.toWellFormed())}`] : []),
       ]);
       for (const path of ['/', '/?type=pages', ...paths]) {
-        const { status } = await fetch(`${address}/p/word${path}`);
+        const { status } = await fetch(`${baseUrl}/p/word${path}`);
         // 404 is correct for an ad that the import rejected and for a page id that cannot be part of a path.
         expect([path, [200, 404].includes(status)]).toEqual([path, true]);
       }

@@ -24,12 +24,12 @@ type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath
 
 type ServeOptions = OpenOptions & {
   /**
-   * Serves the library's HTTP API until `close` is called. `address` is the URL under which this machine reaches the
+   * Serves the library's HTTP API until `close` is called. `url` is the URL under which this machine reaches the
    * API. `close` waits for responses in progress.
    *
    * @throws Error if the port cannot be opened
    */
-  listen(fetch: Library['fetch']): Promise<{ address: string; close(): Promise<void> }>;
+  listen(fetch: Library['fetch']): Promise<{ url: string; close(): Promise<void> }>;
 };
 
 /**
@@ -41,16 +41,16 @@ type ServeOptions = OpenOptions & {
  */
 export async function serveLibrary({ listen, ...options }: ServeOptions) {
   const { library, lock, close } = await openLockedLibrary(options);
-  const token = createToken();
-  const { address, close: stopListening } = await listen(addCommandRoutes(library, token)).catch((error) => {
+  const token = createCommandToken();
+  const { url, close: stopListening } = await listen(addCommandRoutes(library, token)).catch((error) => {
     close();
     throw error;
   });
-  lock.announce({ url: address, token });
+  lock.announce({ url, token });
   return {
-    url: address,
+    url,
     /** The path of the database, and the number of its records when the server started. */
-    stored: { database: lock.databasePath, ...library.countRecords() },
+    databaseContents: { database: lock.databasePath, ...library.countRecords() },
     /** Waits for responses in progress, then closes the database. */
     async close() {
       // Remove the URL from the lock first, so that other commands wait for the file instead of calling a closing
@@ -65,8 +65,8 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
 /** Serves generated demo data from memory. Returns the server's URL and the demo's API key. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
   const { apiKey, fetch, close } = createDemoLibrary(options);
-  const { address, close: stopListening } = await listen(fetch);
-  return { url: address, apiKey, close: () => stopListening().then(close) };
+  const { url, close: stopListening } = await listen(fetch);
+  return { url, apiKey, close: () => stopListening().then(close) };
 }
 
 /** The import report of one file, with the name of the file. */
@@ -78,15 +78,15 @@ export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgr
   /**
    * True if the files contain all current results of the search that `question` names. Ads that an earlier import of
    * this search listed and the files do not are then marked as gone, unless a part of the files is missing (see
-   * `findGap`).
+   * `findMissingPart`).
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/** The progress of an import. `bytes` and `totalBytes` are sizes on disk, before decompression. */
+/** The progress of an import. `readBytes` and `totalBytes` are sizes on disk, before decompression. */
 export interface ImportProgress extends ImportCounts {
-  bytes: number;
+  readBytes: number;
   /** Undefined if the size of an input is unknown. */
   totalBytes: number | undefined;
 }
@@ -98,9 +98,9 @@ export interface ImportedFiles {
    * How many ads the imported search listed, and how many of its earlier ads are gone. Undefined if no ads were checked
    * for being gone.
    */
-  question?: { listed: number; gone: number } | undefined;
+  questionResult?: { listed: number; gone: number } | undefined;
   /** The reason why no ads were marked as gone although `isComplete` was set. */
-  gap?: string | undefined;
+  incompleteReason?: string | undefined;
 }
 
 /**
@@ -115,10 +115,10 @@ export async function importFiles(
   paths: readonly string[],
   { stdin, isComplete = false, onProgress, ...options }: ImportFilesOptions,
 ): Promise<ImportedFiles> {
-  const inputs = await listFiles(paths);
-  const byteCounts = inputs.map(({ byteCount }) => byteCount);
+  const inputFiles = await listFiles(paths);
+  const byteCounts = inputFiles.map(({ byteCount }) => byteCount);
   const progress: ImportProgress = {
-    bytes: 0,
+    readBytes: 0,
     totalBytes: byteCounts.includes(undefined)
       ? undefined
       : byteCounts.reduce<number>((sum, byteCount) => sum + (byteCount ?? 0), 0),
@@ -126,27 +126,27 @@ export async function importFiles(
   };
   async function* countBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of bytes) {
-      progress.bytes += chunk.length;
+      progress.readBytes += chunk.length;
       onProgress?.({ ...progress });
       yield chunk;
     }
   }
   return withLibrary(target, async (library) => {
-    const run = await library.startImportRun();
+    const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
-    for (const { path } of inputs) {
+    for (const { path } of inputFiles) {
       const [name, bytes] = path === '-' ? ['standard input', stdin] : [path, readFileLazily(path)];
       for await (const file of openFile({ name, bytes: countBytes(bytes) })) {
-        const onCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
-        const report = await library.import(file.bytes, { ...options, run, onProgress: onCounts });
+        const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
+        const report = await library.import(file.bytes, { ...options, run: runNumber, onProgress: updateCounts });
         files.push({ name: file.name, ...report });
       }
     }
-    const { question: name } = options;
-    if (!isComplete || name === undefined) return { files };
-    const gap = findGap(files);
-    if (gap !== undefined) return { files, gap };
-    return { files, question: await library.completeQuestion({ run, question: name }) };
+    const { question: questionName } = options;
+    if (!isComplete || questionName === undefined) return { files };
+    const incompleteReason = findMissingPart(files);
+    if (incompleteReason !== undefined) return { files, incompleteReason };
+    return { files, questionResult: await library.completeQuestion({ run: runNumber, question: questionName }) };
   });
 }
 
@@ -157,10 +157,10 @@ export async function importFiles(
  * Something is missing if a file could not be read completely, or if the last result page names a next page. An
  * exception is an empty last page, because some APIs name a next page although no results follow.
  */
-function findGap(files: readonly ImportedFile[]): string | undefined {
-  const sumPages = (kind: keyof ImportReport['resultPages']) =>
+function findMissingPart(files: readonly ImportedFile[]): string | undefined {
+  const sumResultPages = (kind: keyof ImportReport['resultPages']) =>
     files.reduce((sum, { resultPages }) => sum + resultPages[kind], 0);
-  const hasNextPages = sumPages('withNext') > 0;
+  const hasNextPages = sumResultPages('withNext') > 0;
   const isEmptyLastPage = ({ ads, pages, repeated, problems, resultPages }: ImportedFile) =>
     ads + pages + repeated === 0 && problems.length === 1 && resultPages.last > 0;
   const incompleteFile = files.find(
@@ -168,7 +168,7 @@ function findGap(files: readonly ImportedFile[]): string | undefined {
   );
   if (incompleteFile) return `${incompleteFile.name} was not read completely`;
   if (files.every(({ ads }) => ads === 0)) return 'no ad was read';
-  if (hasNextPages && sumPages('last') === 0)
+  if (hasNextPages && sumResultPages('last') === 0)
     return 'each page of results says that more results follow, so the last page is missing';
   return undefined;
 }
@@ -219,22 +219,22 @@ const createLocalCommands = ({
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
- * Opens the library in a database file and passes it to `work`. If another process serves the file, the operations are
+ * Opens the library in a database file and passes it to `useLibrary`. If another process serves the file, the operations are
  * sent to that process over HTTP.
  */
 async function withLibrary<Result>(
   target: DatabaseOptions,
-  work: (library: LibraryCommands) => Promise<Result>,
+  useLibrary: (library: LibraryCommands) => Promise<Result>,
 ): Promise<Result> {
-  const opened = await openLockedLibrary(target).catch(async (error) => {
+  const libraryOrEndpoint = await openLockedLibrary(target).catch(async (error) => {
     if (error instanceof LockHeldError && error.endpoint && (await isReachable(error.endpoint))) return error.endpoint;
     throw error;
   });
-  if ('url' in opened) return work(createRemoteCommands(opened));
+  if ('url' in libraryOrEndpoint) return useLibrary(createRemoteCommands(libraryOrEndpoint));
   try {
-    return await work(createLocalCommands(opened.library));
+    return await useLibrary(createLocalCommands(libraryOrEndpoint.library));
   } finally {
-    opened.close();
+    libraryOrEndpoint.close();
   }
 }
 
@@ -256,7 +256,7 @@ async function openLockedLibrary(options: OpenOptions) {
   return { library, lock, close };
 }
 
-const createToken = () => randomBytes(24).toString('hex');
+const createCommandToken = () => randomBytes(24).toString('hex');
 
 /**
  * Adds the routes for commands under `/-/` to the API of a library. Callers must send the token from the lock file,
@@ -309,8 +309,8 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
 const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
   new Request(`${url}/-/${name}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
-const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
-  fetch(createCommandRequest(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
+const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
+  fetch(createCommandRequest(lockHolder, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
   );
@@ -318,23 +318,23 @@ const isReachable = (owner: HolderEndpoint): Promise<boolean> =>
 /**
  * Creates the operations of the `library` commands for a library that another process serves. They are sent over HTTP.
  */
-function createRemoteCommands(owner: HolderEndpoint): LibraryCommands {
-  async function send<Answer>(name: string, body: string | ReadableStream): Promise<Answer> {
-    const response = await fetch(createCommandRequest(owner, name, { body, duplex: 'half' })).catch((error) => {
+function createRemoteCommands(lockHolder: HolderEndpoint): LibraryCommands {
+  async function sendCommand<CommandResult>(name: string, body: string | ReadableStream): Promise<CommandResult> {
+    const response = await fetch(createCommandRequest(lockHolder, name, { body, duplex: 'half' })).catch((error) => {
       throw new Error(
-        `The connection to the process that serves the database at ${owner.url} failed: ${error.cause ?? error}.`,
+        `The connection to the process that serves the database at ${lockHolder.url} failed: ${error.cause ?? error}.`,
       );
     });
-    const answer = (await response.json()) as Answer & { message?: string };
-    if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
-    return answer;
+    const result = (await response.json()) as CommandResult & { message?: string };
+    if (!response.ok) throw new Error(result.message ?? `HTTP ${response.status}`);
+    return result;
   }
   const createCommand =
     <Name extends Exclude<keyof LibraryCommands, 'import'>>(name: Name) =>
     (...args: Parameters<LibraryCommands[Name]>) =>
-      send<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
+      sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
   return {
-    import: (source, options) => send(`import?${formatImportQuery(options)}`, ReadableStream.from(source)),
+    import: (source, options) => sendCommand(`import?${formatImportQuery(options)}`, ReadableStream.from(source)),
     startImportRun: createCommand('startImportRun'),
     completeQuestion: createCommand('completeQuestion'),
     create: createCommand('create'),

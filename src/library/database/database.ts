@@ -5,14 +5,14 @@ import { acquireLock } from '../../lock.ts';
 import { listMeasureColumns, recordTypes, textColumns } from '../search/searchable-records.ts';
 import { ApiError } from '../service/request.ts';
 
-type Engine = typeof import('node-sqlite3-wasm');
-type Connection = InstanceType<Engine['Database']>;
+type SqliteModule = typeof import('node-sqlite3-wasm');
+type Connection = InstanceType<SqliteModule['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
 /**
  * A parameter of a SQL statement. Pass long texts as UTF-8 bytes, which SQLite binds several times faster than strings.
  */
-type Value = string | number | null | Uint8Array;
+type SqlParameter = string | number | null | Uint8Array;
 
 /** An open database file. All methods are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
@@ -73,7 +73,7 @@ function readFileIdentity(path: string): string | undefined {
 /**
  * Replaces NUL characters in text. SQLite cuts text off at a NUL, so a search for such a text would match too much.
  */
-const toBindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+const toBindableValue = (value: SqlParameter) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
   /** Throws if this process has lost its lock, so that another process may be using the file. */
@@ -102,8 +102,8 @@ export async function openDatabase(
   { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
 ) {
   // Load SQLite on demand, because most processes never open a library.
-  const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
-  const connection = new engine.Database(path);
+  const { default: sqlite } = (await import('node-sqlite3-wasm')) as unknown as { default: SqliteModule };
+  const connection = new sqlite.Database(path);
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
@@ -116,8 +116,8 @@ export async function openDatabase(
     throw error;
   }
   // Ignore errors, because finalizing a failed statement throws the error of the statement a second time.
-  const dispose = (statement: Statement) => void catchError(() => statement.finalize());
-  const statements = new LRUCache<string, Statement>({ max: 200, dispose });
+  const finalizeStatement = (statement: Statement) => void catchError(() => statement.finalize());
+  const statements = new LRUCache<string, Statement>({ max: 200, dispose: finalizeStatement });
 
   function prepare(sql: string): Statement {
     const statement = statements.get(sql) ?? connection.prepare(sql);
@@ -125,25 +125,25 @@ export async function openDatabase(
     return statement;
   }
 
-  const all = <Row>(sql: string, values: Value[] = []) => prepare(sql).all(values.map(toBindable)) as Row[];
+  const all = <Row>(sql: string, values: SqlParameter[] = []) => prepare(sql).all(values.map(toBindableValue)) as Row[];
 
   const rollbackListeners: (() => void)[] = [];
 
   /**
-   * Runs `work` in a transaction. When it returns, the changes are on disk. If `work` throws, nothing is changed. A
+   * Runs `makeChanges` in a transaction. When it returns, the changes are on disk. If `makeChanges` throws, nothing is changed. A
    * nested call joins the outer transaction.
    */
-  function transaction<Result>(work: () => Result): Result {
-    if (connection.inTransaction) return work();
+  function transaction<Result>(makeChanges: () => Result): Result {
+    if (connection.inTransaction) return makeChanges();
     checkLock();
     connection.exec('BEGIN IMMEDIATE');
     try {
-      const result = work();
+      const result = makeChanges();
       connection.exec('COMMIT');
       return result;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
-      for (const notify of rollbackListeners) notify();
+      for (const onRollback of rollbackListeners) onRollback();
       throw error;
     }
   }
@@ -154,11 +154,11 @@ export async function openDatabase(
      * Returns the first row of a query. All rows are read, because an unfinished statement would keep its transaction
      * open.
      */
-    get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
+    get: <Row>(sql: string, values?: SqlParameter[]) => all<Row>(sql, values)[0],
     /** Runs a statement that changes data. `rowid` is the row number of the last inserted row. */
-    run: (sql: string, values: Value[] = []) =>
+    run: (sql: string, values: SqlParameter[] = []) =>
       transaction(() => {
-        const { changes, lastInsertRowid } = prepare(sql).run(values.map(toBindable));
+        const { changes, lastInsertRowid } = prepare(sql).run(values.map(toBindableValue));
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
@@ -183,9 +183,9 @@ export async function openDatabase(
 }
 
 /** Calls a function and returns the error that it throws, or undefined if it succeeds. */
-function catchError(work: () => void): unknown {
+function catchError(callback: () => void): unknown {
   try {
-    work();
+    callback();
     return undefined;
   } catch (error) {
     return error;
@@ -201,7 +201,7 @@ const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
  */
 const applicationId = 0x41644c69;
 
-const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
+const recordTablesSql = Object.values(recordTypes).map(({ name, measures }) => {
   const columns = listMeasureColumns(measures).map((key) => `"${key}"`);
   const indexes = measures.map(({ key }) => `CREATE INDEX "${name}_${key}" ON ${name} ("${key}");`);
   return `
@@ -229,8 +229,8 @@ const recordTables = Object.values(recordTypes).map(({ name, measures }) => {
  * - `ads_tag_values` has the values of tags, e.g. countries and domains (see `search/tags.ts`).
  * - `ads_tags` links ads to their tag values.
  */
-const tables = `
-  ${recordTables.join('')}
+const tablesSql = `
+  ${recordTablesSql.join('')}
   CREATE TABLE import_runs (number INTEGER PRIMARY KEY AUTOINCREMENT, startedAt INTEGER NOT NULL);
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
   CREATE TABLE pictures (address TEXT PRIMARY KEY, file TEXT, bytes INTEGER NOT NULL);
@@ -269,7 +269,7 @@ const indexVersion = 7;
  * The version of the database file, stored in `PRAGMA user_version`. It changes with the tables, the tag keys and
  * `indexVersion`.
  */
-const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tables, tagKeys])).slice(0, 7), 16);
+const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 
 /**
  * Creates the tables in a new file, or checks the version of an existing file.
@@ -278,15 +278,15 @@ const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion,
  */
 function createTables(connection: Connection, path: string): void {
   const readPragma = (name: string) => Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
-  const isNew = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
-  if (!isNew && readPragma('application_id') !== applicationId)
+  const isNewFile = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
+  if (!isNewFile && readPragma('application_id') !== applicationId)
     throw new Error(`${path} is a database of another program.`);
-  if (!isNew && readPragma('user_version') !== fileVersion)
+  if (!isNewFile && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
     // Write even if nothing changes, so that a read-only database fails here and not at the first call.
     connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
-    if (isNew) connection.exec(tables);
+    if (isNewFile) connection.exec(tablesSql);
     connection.exec('COMMIT');
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -33,7 +33,7 @@ export interface ExternalRecords {
  * @param externalRecords records whose JSON is not stored in the database
  */
 export function createRecordStore(database: Database, externalRecords?: ExternalRecords) {
-  const write = {
+  const recordWriters = {
     ads: createRecordWriter(database, recordTypes.ads),
     pages: createRecordWriter(database, recordTypes.pages),
   };
@@ -63,7 +63,7 @@ export function createRecordStore(database: Database, externalRecords?: External
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns its row number. */
   function putPage(page: Page, json = JSON.stringify(page), run: number | null = null): number {
-    return write.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, run);
+    return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, run);
   }
 
   /**
@@ -71,7 +71,7 @@ export function createRecordStore(database: Database, externalRecords?: External
    * advertiser, creates one from the ad.
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), run: number | null = null): number {
-    const rowNumber = write.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
+    const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
     if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined)
       putPage(createPageFromAd(ad, ad.pageId), undefined, run && -run);
     return rowNumber;
@@ -85,26 +85,35 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
   // Do not use an upsert: SQLite runs it in a savepoint, and FTS5 flushes its buffer at each savepoint, which makes an
   // import twice as slow.
-  const insert = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
-  const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
-  const update = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
+  const insertSql = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
+  const insertTextSql = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
+  const updateSql = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
   const writeTags = createTagWriter(database, name);
 
-  return (id: string, existingRow: number | undefined, item: unknown, json: string, run: number | null): number => {
+  return (
+    id: string,
+    existingRowNumber: number | undefined,
+    record: unknown,
+    json: string,
+    run: number | null,
+  ): number => {
     const values = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
-      const value = getValue(item) ?? null;
-      if (getLowerBound) return [value, getLowerBound(item) ?? null];
+      const value = getValue(record) ?? null;
+      if (getLowerBound) return [value, getLowerBound(record) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
     // Reuse the row number of a replaced record. Otherwise, the record could appear twice while a user pages through a
     // search.
-    const rowNumber = existingRow ?? database.run(insert, [id, run, ...values]).rowid;
-    if (existingRow !== undefined) database.run(update, [run, ...values, existingRow]);
-    database.run(insertText, [rowNumber, ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](item))))]);
-    const tagList = writeTags(rowNumber, existingRow !== undefined, collectTagValues({ tags }, item));
-    const insertJson = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
-    database.run(insertJson, [rowNumber, toUtf8(json), tagList]);
+    const rowNumber = existingRowNumber ?? database.run(insertSql, [id, run, ...values]).rowid;
+    if (existingRowNumber !== undefined) database.run(updateSql, [run, ...values, existingRowNumber]);
+    database.run(insertTextSql, [
+      rowNumber,
+      ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](record)))),
+    ]);
+    const tagListJson = writeTags(rowNumber, existingRowNumber !== undefined, collectTagValues({ tags }, record));
+    const insertJsonSql = `INSERT OR REPLACE INTO ${name}_json (number, json, tags) VALUES (?, ?, ?)`;
+    database.run(insertJsonSql, [rowNumber, toUtf8(json), tagListJson]);
     return rowNumber;
   };
 }
@@ -114,45 +123,45 @@ function createTagWriter(database: Database, itemType: ItemType) {
   /**
    * Created by the first write, because the cache allocates memory for all its entries and most processes only read.
    */
-  let cachedNumbers: LRUCache<string, number> | undefined;
-  database.afterRollback(() => cachedNumbers?.clear());
+  let cachedTagNumbers: LRUCache<string, number> | undefined;
+  database.afterRollback(() => cachedTagNumbers?.clear());
 
   /** Returns the row number of a tag value. Stores the value if it is new. */
   function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
-    const selectNumber = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
-    const insertValue = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
-    cachedNumbers ??= new LRUCache({ max: 20_000 });
-    const number =
-      cachedNumbers.get(cacheKey) ??
-      database.get<{ number: number }>(selectNumber, [key, value])?.number ??
-      database.run(insertValue, [key, value, spelling]).rowid;
-    cachedNumbers.set(cacheKey, number);
-    return number;
+    const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
+    const insertValueSql = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
+    cachedTagNumbers ??= new LRUCache({ max: 20_000 });
+    const tagNumber =
+      cachedTagNumbers.get(cacheKey) ??
+      database.get<{ number: number }>(selectNumberSql, [key, value])?.number ??
+      database.run(insertValueSql, [key, value, spelling]).rowid;
+    cachedTagNumbers.set(cacheKey, tagNumber);
+    return tagNumber;
   }
 
   // The tags of a demo record are not stored as a list, so delete all tags that it may have.
-  const selectTagList = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
+  const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
-  const deleteTags = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
+  const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
   // Use OR IGNORE to avoid a savepoint, which SQLite opens for statements that may fail after their first row.
-  const insertTags = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
+  const insertTagsSql = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
    * Replaces the tags of a record. Returns the list of its tag numbers as JSON. A negative number means that counts
    * ignore the tag.
    */
-  return (record: number, isReplacement: boolean, values: readonly TagValue[]): string => {
-    const tagList = JSON.stringify(
-      values.map((value) => (value.isCounted ? getTagNumber(value) : -getTagNumber(value))),
+  return (recordNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
+    const tagListJson = JSON.stringify(
+      tagValues.map((value) => (value.isCounted ? getTagNumber(value) : -getTagNumber(value))),
     );
     if (isReplacement) {
-      const previousTagList = database.get<{ tags: string }>(selectTagList, [record])?.tags ?? '[]';
-      database.run(deleteTags, [record, previousTagList]);
+      const previousTagListJson = database.get<{ tags: string }>(selectTagListSql, [recordNumber])?.tags ?? '[]';
+      database.run(deleteTagsSql, [recordNumber, previousTagListJson]);
     }
-    database.run(insertTags, [record, tagList]);
-    return tagList;
+    database.run(insertTagsSql, [recordNumber, tagListJson]);
+    return tagListJson;
   };
 }
 

@@ -31,16 +31,19 @@ const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { database, advertisers: advertiserSeeds } = await readDemoData();
   const today = options.now() - (options.now() % dayMs);
-  const records = createDemoRecords(advertiserSeeds, today);
-  const demo = { readPicture: readDemoPicture, records, dateOrigin: today };
+  const externalRecords = createDemoRecords(advertiserSeeds, today);
+  const demoOptions = { readPicture: readDemoPicture, externalRecords, dateOrigin: today };
   setFlagsFromString(tieringBudgetFlag);
-  const file = await writeTemporaryFile(database);
+  const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
   // Delete the file immediately: SQLite can use an open file without a name. On Windows, an open file cannot be
   // deleted, so `close` deletes it.
-  const { context, ...library } = await openLibrary({ ...options, database: file.path, demo, random }).finally(() =>
-    file.remove().catch(() => {}),
-  );
+  const { context, ...library } = await openLibrary({
+    ...options,
+    database: databaseFile.path,
+    demo: demoOptions,
+    random,
+  }).finally(() => databaseFile.remove().catch(() => {}));
   context.database.run('UPDATE keys SET createdAt = ?', [options.now()]);
   return {
     apiKey: demoKey,
@@ -48,7 +51,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
       ...library,
       close() {
         library.close();
-        file.remove().catch(() => {});
+        databaseFile.remove().catch(() => {});
       },
     },
   };
@@ -64,10 +67,10 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
   function getAdvertiser(index: number): DemoAdvertiser | undefined {
     const [advertiser, advertiserSeed] = [advertisers[index], advertiserSeeds[index]];
     if (advertiser === undefined || advertiserSeed === undefined) return undefined;
-    const madeAdvertiser =
+    const demoAdvertiser =
       advertiserCache.get(index) ?? makeAdvertiser(advertiser, createSeededRandom(advertiserSeed.seed), today);
-    advertiserCache.set(index, madeAdvertiser);
-    return madeAdvertiser;
+    advertiserCache.set(index, demoAdvertiser);
+    return demoAdvertiser;
   }
   function createRowNumbers(): Map<string, number> {
     const lastIndex = advertiserSeeds.length - 1;

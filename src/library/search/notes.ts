@@ -1,6 +1,6 @@
 import { sortBySimilarity } from '../../api/nearest.ts';
 import type { Database } from '../database/database.ts';
-import { buildConditions, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
+import { buildSearchSql, countHits, type FilterValue, type FilterValues, type Search } from './search.ts';
 import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
@@ -17,7 +17,7 @@ const maxNotes = 5;
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
 
-const toTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
+const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
  * Returns a note for each filter value that no record has. The value may be misspelled, or the library may have no such
@@ -25,31 +25,34 @@ const toTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].fl
  */
 function noteUnknownValues({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
-  const notFilters = (filters.not ?? {}) as FilterValues;
+  const excludedFilters = (filters.not ?? {}) as FilterValues;
   const tagValues = createTagValueIndex(recordType, database);
-  const noRecordHas = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
+  const messageStart = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
   const createNote = (tag: Tag, value: string): string => {
-    const { nearest, valueCount } = tagValues.findNearest(tag, value);
-    if (valueCount === 0) return `${noRecordHas} a value for ${tag.key}.`;
-    const note = `${noRecordHas} ${tag.key} "${shorten(value)}".`;
+    const { nearestSpellings, valueCount } = tagValues.findNearest(tag, value);
+    if (valueCount === 0) return `${messageStart} a value for ${tag.key}.`;
+    const note = `${messageStart} ${tag.key} "${shortenValue(value)}".`;
     if (tag.isId) return note;
-    const selection = nearest.length === valueCount ? ', nearest in spelling first' : `, nearest of ${valueCount}`;
-    return `${note} Values there are${selection}: ${nearest.map(shorten).join(', ')}.`;
+    const selection =
+      nearestSpellings.length === valueCount ? ', nearest in spelling first' : `, nearest of ${valueCount}`;
+    return `${note} Values there are${selection}: ${nearestSpellings.map(shortenValue).join(', ')}.`;
   };
   return tags.flatMap((tag) => {
-    const requested = tag.mustMatchAll ? [] : [...toTexts(filters[tag.key]), ...toTexts(notFilters[tag.key])];
-    const unknown = requested.filter((value) => !tagValues.has(tag, value));
-    return unknown.slice(0, maxNotes).map((value) => createNote(tag, value));
+    const filterValues = tag.mustMatchAll
+      ? []
+      : [...toFilterTexts(filters[tag.key]), ...toFilterTexts(excludedFilters[tag.key])];
+    const unknownValues = filterValues.filter((value) => !tagValues.hasValue(tag, value));
+    return unknownValues.slice(0, maxNotes).map((value) => createNote(tag, value));
   });
 }
 
 const maxValueLength = 60;
-const shorten = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
+const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
 /** Adds the condition that a record has no value for the key to the filters. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
-  missing: [...new Set([...toTexts(missing), key])],
+  missing: [...new Set([...toFilterTexts(missing), key])],
 });
 
 /**
@@ -99,21 +102,21 @@ const maxSuggestions = 12;
 
 /** Creates an index of the values that a library's records have for each tag. */
 function createTagValueIndex({ name }: RecordType, database: Database) {
-  const selectValues = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
+  const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
   // Ignore unused values. A value stays in its table after its last record has been replaced.
-  const isUsed = (condition: string) =>
+  const buildUsedCondition = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
     database.all<{ value: string; spelling: string }>(sql, parameters);
 
   return {
     /** Returns true if at least one ad or page in the library has the value. */
-    has(tag: Tag, value: string): boolean {
-      const sql = `${selectValues} WHERE key = ? AND value = ? AND ${isUsed('1')}`;
+    hasValue(tag: Tag, value: string): boolean {
+      const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildUsedCondition('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
     /** Returns the values with the most records, as the records spell them. */
-    listCommon: (tag: Tag): string[] =>
+    listCommonSpellings: (tag: Tag): string[] =>
       readValues(
         `SELECT value, spelling FROM (
            SELECT value, spelling,
@@ -126,19 +129,19 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
      * Returns the values that are most similar to `value`. `valueCount` is the number of existing values, or `many` if
      * there are too many to compare.
      */
-    findNearest(tag: Tag, value: string): { nearest: string[]; valueCount: number | 'many' } {
-      const beginning = normalizeTagValue(tag, value.slice(0, 2));
-      const candidates = [beginning, ''].flatMap((start) =>
+    findNearest(tag: Tag, value: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
+      const firstLetters = normalizeTagValue(tag, value.slice(0, 2));
+      const candidates = [firstLetters, ''].flatMap((valueStart) =>
         readValues(
-          `${selectValues} WHERE key = ? AND value >= ? AND value < ? AND ${isUsed('isCounted')} ORDER BY value LIMIT ?`,
-          [tag.key, start, `${start}\u{10ffff}`, maxComparedValues],
+          `${selectValuesSql} WHERE key = ? AND value >= ? AND value < ? AND ${buildUsedCondition('isCounted')} ORDER BY value LIMIT ?`,
+          [tag.key, valueStart, `${valueStart}\u{10ffff}`, maxComparedValues],
         ),
       );
-      const spellings = new Map(candidates.map((candidate) => [candidate.value, candidate.spelling]));
-      const nearestValues = sortBySimilarity(value, [...spellings.keys()]).slice(0, maxSuggestions);
+      const spellingByValue = new Map(candidates.map((candidate) => [candidate.value, candidate.spelling]));
+      const nearestValues = sortBySimilarity(value, [...spellingByValue.keys()]).slice(0, maxSuggestions);
       return {
-        nearest: nearestValues.map((nearestValue) => spellings.get(nearestValue) ?? nearestValue),
-        valueCount: spellings.size < maxComparedValues ? spellings.size : 'many',
+        nearestSpellings: nearestValues.map((nearestValue) => spellingByValue.get(nearestValue) ?? nearestValue),
+        valueCount: spellingByValue.size < maxComparedValues ? spellingByValue.size : 'many',
       };
     },
   };
@@ -147,7 +150,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
 /** Returns the most common values of a tag in the whole library, as the records spell them. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
-  return tag ? createTagValueIndex(recordType, database).listCommon(tag) : [];
+  return tag ? createTagValueIndex(recordType, database).listCommonSpellings(tag) : [];
 }
 
 /**
@@ -157,19 +160,20 @@ export function listCommonValues(key: string, recordType: RecordType, database: 
  */
 export function countByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
-  const count = (countedFilters: FilterValues) => countHits(database, { ...search, filters: countedFilters });
-  const none = count(addMissingFilter(key, filters));
+  const countWithFilters = (countedFilters: FilterValues) =>
+    countHits(database, { ...search, filters: countedFilters });
+  const none = countWithFilters(addMissingFilter(key, filters));
   const tag = recordType.tags.find((candidate) => candidate.key === key);
   if (tag === undefined) {
-    const values = [true, false].map((value) => ({ value, total: count({ ...filters, [key]: value }) }));
+    const values = [true, false].map((value) => ({ value, total: countWithFilters({ ...filters, [key]: value }) }));
     return { by: key, values, none, more: 0 };
   }
   const { name } = recordType;
-  const { from, where, values: parameters } = buildConditions(database, search);
+  const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   // The plus sign prevents SQLite from looking up each value for every matching record. SQLite reads the records of
   // each value instead.
   const rows = database.all<{ value: string; total: number; valueCount: number }>(
-    `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${from} WHERE ${where})
+    `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount
      FROM ${name}_tag_values AS stored JOIN ${name}_tags ON tag = stored.number
      WHERE key = ? AND +record IN (SELECT number FROM found)

@@ -4,7 +4,7 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
 import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
-import { type CursorCodec, invalidRequest, parseLimit, quoteValue } from '../service/request.ts';
+import { type CursorCodec, createInvalidRequestError, parseLimit, quoteValue } from '../service/request.ts';
 import { libraryFilters, searchLimit } from './filters.ts';
 import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
@@ -41,7 +41,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
   const filters = parseFilters(libraryFilters[itemType], filterBody);
   const filterBytes = Buffer.byteLength(JSON.stringify(filters));
   if (filterBytes > maxFilterBytes)
-    throw invalidRequest(`All filters together take at most ${maxFilterBytes} bytes; got ${filterBytes}.`);
+    throw createInvalidRequestError(`All filters together take at most ${maxFilterBytes} bytes; got ${filterBytes}.`);
   if (cursor === undefined) {
     return {
       itemType,
@@ -51,14 +51,15 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
       countBy: parseCountBy(itemType, countBy, filters),
     };
   }
-  if (typeof cursor !== 'string') throw invalidRequest('"cursor" takes the text that an earlier answer returned.');
+  if (typeof cursor !== 'string')
+    throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
   const content = cursors.decode(getListName(itemType), cursor) as CursorContent;
   const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = content;
   // The cursor may come from a version with other filters, so validate its filters again.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
-    throw invalidRequest(message, { cursorFilters });
+    throw createInvalidRequestError(message, { cursorFilters });
   }
   const after: PagePosition = [sortValue, rowNumber];
   const nextLimit = parseLimit(limit, 'body', { ...searchLimit, default: previousLimit });
@@ -69,8 +70,9 @@ function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): 
   if (key === undefined) return undefined;
   const countableKeys = libraryFilters[itemType].flatMap((filter) => (filter.counted ? filter.key : []));
   if (typeof key !== 'string' || !countableKeys.includes(key))
-    throw invalidRequest(`"countBy" takes one of ${countableKeys.join(', ')}.`);
-  if (key in filters) throw invalidRequest(`"countBy" takes a key that is not among the filters; got "${key}".`);
+    throw createInvalidRequestError(`"countBy" takes one of ${countableKeys.join(', ')}.`);
+  if (key in filters)
+    throw createInvalidRequestError(`"countBy" takes a key that is not among the filters; got "${key}".`);
   return key;
 }
 
@@ -110,10 +112,10 @@ function parseFilters(
       const [nearestKey = ''] = sortBySimilarity(key, knownKeys);
       const hint = isSimilar(key, nearestKey) ? ` Did you mean "${nearestKey}"?` : '';
       const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
-      throw invalidRequest(message, { knownKeys });
+      throw createInvalidRequestError(message, { knownKeys });
     }
-    const parsed = filter.type === 'filters' ? parseNot(filter, descriptions, value) : parseValue(filter, value);
-    return [key, parsed];
+    const parsedValue = filter.type === 'filters' ? parseNot(filter, descriptions, value) : parseValue(filter, value);
+    return [key, parsedValue];
   };
   return Object.fromEntries(Object.entries(filters).map(parseEntry));
 }
@@ -121,7 +123,7 @@ function parseFilters(
 /** Parses the filters of `not`, which must not contain another `not` or a sort order. */
 function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value))
-    throw invalidValue(filter, 'an object of filters other than not, sort and order', quoteValue(value));
+    throw createInvalidValueError(filter, 'an object of filters other than not, sort and order', quoteValue(value));
   const excludedKeys = ['not', 'limit', 'sort', 'order'];
   return parseFilters(
     descriptions.filter(({ key }) => !excludedKeys.includes(key)),
@@ -131,29 +133,29 @@ function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unk
 }
 
 const isNonBlankText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
-const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+const isoDatePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
 
 function parseValue(filter: SearchFilter, value: unknown): FilterValue {
   const { type, maxLength = Number.POSITIVE_INFINITY } = filter;
-  const check = (isValid: boolean, expected: string, actual: unknown = value) => {
-    if (!isValid) throw invalidValue(filter, expected, quoteValue(actual));
+  const requireValid = (isValid: boolean, expected: string, actual: unknown = value) => {
+    if (!isValid) throw createInvalidValueError(filter, expected, quoteValue(actual));
   };
   if (type === 'strings') {
     // Accept a single text as a list with one entry.
-    const list: unknown[] = [value].flat();
-    check(list.length > 0 && list.every(isNonBlankText), 'a list of texts');
-    check(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
-    return list.map((item) => matchAllowedValue(filter, item as string));
+    const texts: unknown[] = [value].flat();
+    requireValid(texts.length > 0 && texts.every(isNonBlankText), 'a list of texts');
+    requireValid(texts.length <= maxLength, `a list of at most ${maxLength} texts`, texts.length);
+    return texts.map((item) => findAllowedValue(filter, item as string));
   }
-  if (type === 'boolean') check(typeof value === 'boolean', 'true or false');
-  else if (type === 'number') check(typeof value === 'number', 'a number');
+  if (type === 'boolean') requireValid(typeof value === 'boolean', 'true or false');
+  else if (type === 'number') requireValid(typeof value === 'number', 'a number');
   else if (type === 'date') {
-    const isDate = typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value));
-    check(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
+    const isDate = typeof value === 'string' && isoDatePattern.test(value) && !Number.isNaN(Date.parse(value));
+    requireValid(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
   } else {
-    check(isNonBlankText(value), 'a text that is not empty');
-    check(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
-    return matchAllowedValue(filter, String(value));
+    requireValid(isNonBlankText(value), 'a text that is not empty');
+    requireValid(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
+    return findAllowedValue(filter, String(value));
   }
   return value as FilterValue;
 }
@@ -162,13 +164,14 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
  * Returns the allowed value that equals the text, ignoring case. If the filter has no closed list of values, any text
  * is allowed.
  */
-function matchAllowedValue(filter: SearchFilter, value: string): string {
+function findAllowedValue(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;
   const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === value.toLowerCase());
-  if (match === undefined) throw invalidValue(filter, `one of ${filter.values.join(', ')}`, quoteValue(value));
+  if (match === undefined)
+    throw createInvalidValueError(filter, `one of ${filter.values.join(', ')}`, quoteValue(value));
   return match;
 }
 
-function invalidValue(filter: SearchFilter, expected: string, actual: string) {
-  return invalidRequest(`"${filter.key}" takes ${expected}; got ${actual}.`, { key: filter.key, expected });
+function createInvalidValueError(filter: SearchFilter, expected: string, actual: string) {
+  return createInvalidRequestError(`"${filter.key}" takes ${expected}; got ${actual}.`, { key: filter.key, expected });
 }

@@ -1,7 +1,7 @@
 import { maxDaysSinceSeen } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
-import { invalidRequest } from '../service/request.ts';
+import { createInvalidRequestError } from '../service/request.ts';
 import type { Measure, RecordType } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
@@ -14,8 +14,11 @@ export type PagePosition = [sortValue: number | null, rowNumber: number];
 
 /** Counts all records that match a search, on all result pages. */
 export function countHits(database: Database, search: Search): number {
-  const { from, where, values } = buildConditions(database, search);
-  return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
+  const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
+  return (
+    database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${fromClause} WHERE ${whereClause}`, parameters)
+      ?.hits ?? 0
+  );
 }
 
 /**
@@ -27,24 +30,24 @@ export function countHits(database: Database, search: Search): number {
  * @param after the `position` of the previous page; without it, the first page is returned
  */
 export function findPage(database: Database, search: Search, limit: number, after?: PagePosition) {
-  const { column, order, compare } = selectSortOrder(toStoredSearch(database, search));
-  const { from, where, values } = buildConditions(database, search);
+  const { column, order, comparison } = selectSortOrder(toStoredSearch(database, search));
+  const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
     database.all<{ number: number; value: number | null }>(
-      `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
-      [...values, ...conditionValues, maxRows],
+      `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${fromClause} WHERE ${whereClause} AND ${condition} LIMIT ?`,
+      [...parameters, ...conditionValues, maxRows],
     );
   const rows: ReturnType<typeof readRows> = [];
   const numberColumn = `${search.recordType.name}.number`;
   const [lastValue, lastNumber] = after ?? [];
   if (lastValue !== null) {
-    const seek = after ? `(${column}, ${numberColumn}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
-    const condition = `${seek} ORDER BY ${column} ${order}, ${numberColumn} ${order}`;
+    const seekCondition = after ? `(${column}, ${numberColumn}) ${comparison} (?, ?)` : `${column} IS NOT NULL`;
+    const condition = `${seekCondition} ORDER BY ${column} ${order}, ${numberColumn} ${order}`;
     rows.push(...readRows(condition, (after ?? []) as number[], limit + 1));
   }
   if (rows.length <= limit) {
-    const seek = lastValue === null ? ` AND ${numberColumn} ${compare} ?` : '';
-    const condition = `${column} IS NULL${seek} ORDER BY ${numberColumn} ${order}`;
+    const seekCondition = lastValue === null ? ` AND ${numberColumn} ${comparison} ?` : '';
+    const condition = `${column} IS NULL${seekCondition} ORDER BY ${numberColumn} ${order}`;
     const conditionValues = lastValue === null && lastNumber !== undefined ? [lastNumber] : [];
     rows.push(...readRows(condition, conditionValues, limit + 1 - rows.length));
   }
@@ -62,7 +65,9 @@ function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   const [defaultMeasure] = recordType.measures;
   const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? defaultMeasure;
   const column = measure ? getMeasureSql(recordType, measure, asOf) : `${recordType.name}.number`;
-  return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
+  return filters.order === 'asc'
+    ? { column, order: 'ASC', comparison: '>' }
+    : { column, order: 'DESC', comparison: '<' };
 }
 
 /** The validated value of a search filter. Only the filter `not` contains further filters. */
@@ -80,7 +85,7 @@ export type Search = {
 };
 
 /** A SQL condition with the values of its parameters. */
-type Condition = { sql: string; values: (string | number)[] };
+type Condition = { sql: string; parameters: (string | number)[] };
 
 /** A search whose `asOf` is relative to `dateOrigin`, as the dates in the database are. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
@@ -92,7 +97,7 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
 });
 
 /** Builds the FROM clause, the WHERE clause and the parameters of a search. */
-export function buildConditions(database: Database, search: Search) {
+export function buildSearchSql(database: Database, search: Search) {
   const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
   const { not, ...filters } = search.filters;
@@ -103,11 +108,11 @@ export function buildConditions(database: Database, search: Search) {
     ...buildTagConditions(search.recordType, filters, match !== undefined),
     ...buildNotConditions(storedSearch, not),
   ];
-  if (match !== undefined) conditions.push({ sql: `${name}_text MATCH ?`, values: [match] });
+  if (match !== undefined) conditions.push({ sql: `${name}_text MATCH ?`, parameters: [match] });
   return {
-    from: match === undefined ? name : `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid`,
-    where: conditions.map(({ sql }) => sql).join(' AND ') || '1',
-    values: conditions.flatMap(({ values }) => values),
+    fromClause: match === undefined ? name : `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid`,
+    whereClause: conditions.map(({ sql }) => sql).join(' AND ') || '1',
+    parameters: conditions.flatMap((condition) => condition.parameters),
   };
 }
 
@@ -118,8 +123,8 @@ export function buildConditions(database: Database, search: Search) {
 function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
   const { recordType } = search;
   const { missing = [], ...filters } = (not ?? {}) as FilterValues;
-  const entries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
-  return entries.flatMap(([key, value]) => {
+  const filterEntries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
+  return filterEntries.flatMap(([key, value]) => {
     const singleFilter = { [key]: value } as FilterValues;
     const { match, conditions: textConditions } = buildTextConditions(recordType, singleFilter);
     const conditions = [
@@ -128,7 +133,7 @@ function buildNotConditions(search: StoredSearch, not: FilterValues[string] | un
       ...buildColumnConditions({ ...search, filters: singleFilter }),
       ...buildTagConditions(recordType, singleFilter, true),
     ];
-    return conditions.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
+    return conditions.map(({ sql, parameters }) => ({ sql: `NOT coalesce(${sql}, 0)`, parameters }));
   });
 }
 
@@ -138,7 +143,7 @@ function buildColumnConditions(search: StoredSearch): Condition[] {
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
   const missingConditions = recordType.measures
     .filter(({ key }) => [filters.missing].flat().includes(key))
-    .map((measure) => ({ sql: `(${getMeasureSql(recordType, measure, asOf)} IS NULL)`, values: [] }));
+    .map((measure) => ({ sql: `(${getMeasureSql(recordType, measure, asOf)} IS NULL)`, parameters: [] }));
   return [...boundConditions, ...missingConditions, ...buildActiveConditions(search)];
 }
 
@@ -161,7 +166,7 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
       const sql = isLookup
         ? `EXISTS (SELECT 1 FROM ${name}_tags WHERE record = ${name}.number AND ${hasTag})`
         : `${name}.number IN (SELECT record FROM ${name}_tags WHERE ${hasTag})`;
-      return { sql, values: [tag.key, ...values] };
+      return { sql, parameters: [tag.key, ...values] };
     });
   });
 }
@@ -172,17 +177,17 @@ const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: num
 
 function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dateOrigin }: StoredSearch): Condition[] {
   const { key, getLowerBound } = measure;
-  const buildCondition = (end: 'From' | 'To', sql: string): Condition[] => {
-    const value = filters[key + end];
+  const buildCondition = (boundSuffix: 'From' | 'To', sql: string): Condition[] => {
+    const value = filters[key + boundSuffix];
     if (value === undefined) return [];
     // If an upper bound is a date without a time, include the whole day.
-    const restOfDayMs = end === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
+    const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
-    return [{ sql, values: [bound] }];
+    return [{ sql, parameters: [bound] }];
   };
-  const upperEnd = getMeasureSql(recordType, measure, asOf);
-  const lowerEnd = getLowerBound ? `${recordType.name}."${key}Low"` : upperEnd;
-  return [...buildCondition('From', `${upperEnd} >= ?`), ...buildCondition('To', `${lowerEnd} <= ?`)];
+  const upperBoundSql = getMeasureSql(recordType, measure, asOf);
+  const lowerBoundSql = getLowerBound ? `${recordType.name}."${key}Low"` : upperBoundSql;
+  return [...buildCondition('From', `${upperBoundSql} >= ?`), ...buildCondition('To', `${lowerBoundSql} <= ?`)];
 }
 
 /** Builds the conditions on whether an ad is active, with the same rules as `computeRun`. */
@@ -191,15 +196,15 @@ function buildActiveConditions({ filters: { active, missing = [] }, asOf }: Stor
   const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const isUnknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
   return [
-    ...(active === true ? [{ sql: isActive, values: [asOf, minLastSeenAt] }] : []),
-    ...(active === false ? [{ sql: '(ads."endDate" <= ?)', values: [asOf] }] : []),
-    ...([missing].flat().includes('active') ? [{ sql: isUnknown, values: [minLastSeenAt] }] : []),
+    ...(active === true ? [{ sql: isActive, parameters: [asOf, minLastSeenAt] }] : []),
+    ...(active === false ? [{ sql: '(ads."endDate" <= ?)', parameters: [asOf] }] : []),
+    ...([missing].flat().includes('active') ? [{ sql: isUnknown, parameters: [minLastSeenAt] }] : []),
   ];
 }
 
 const buildMatchCondition = ({ name }: RecordType, match: string): Condition => ({
   sql: `${name}.number IN (SELECT rowid FROM ${name}_text WHERE ${name}_text MATCH ?)`,
-  values: [match],
+  parameters: [match],
 });
 
 /**
@@ -207,21 +212,21 @@ const buildMatchCondition = ({ name }: RecordType, match: string): Condition => 
  * Otherwise they become a separate condition, because the full-text index cannot search for excluded words alone.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
-  const required: string[] = [];
-  const excluded: string[] = [];
+  const requiredPhrases: string[] = [];
+  const excludedPhrases: string[] = [];
   for (const { key, columns } of recordType.textFilters) {
     const text = filters[key];
     if (typeof text !== 'string') continue;
     const phrases = parseQuery(text);
     if (phrases.required.length + phrases.excluded.length === 0)
-      throw invalidRequest(`"${key}" holds no letter or digit to search for.`, { key });
+      throw createInvalidRequestError(`"${key}" holds no letter or digit to search for.`, { key });
     const searchInColumns = (phrase: string) => `{${columns.join(' ')}} : ${phrase}`;
-    required.push(...phrases.required.map(searchInColumns));
-    excluded.push(...phrases.excluded.map(searchInColumns));
+    requiredPhrases.push(...phrases.required.map(searchInColumns));
+    excludedPhrases.push(...phrases.excluded.map(searchInColumns));
   }
-  const [requiredQuery, excludedQuery] = [required.join(' AND '), excluded.join(' OR ')];
+  const [requiredQuery, excludedQuery] = [requiredPhrases.join(' AND '), excludedPhrases.join(' OR ')];
   if (excludedQuery === '') return { match: requiredQuery === '' ? undefined : requiredQuery, conditions: [] };
   if (requiredQuery !== '') return { match: `(${requiredQuery}) NOT (${excludedQuery})`, conditions: [] };
-  const { sql, values } = buildMatchCondition(recordType, excludedQuery);
-  return { match: undefined, conditions: [{ sql: `NOT ${sql}`, values }] };
+  const { sql, parameters } = buildMatchCondition(recordType, excludedQuery);
+  return { match: undefined, conditions: [{ sql: `NOT ${sql}`, parameters }] };
 }

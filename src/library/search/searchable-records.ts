@@ -121,22 +121,22 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
  * @param otherFields fields that `missing` accepts although they are neither tags nor measures
  */
 function addMissingTag<Item>(
-  type: RecordType<Item>,
+  recordType: RecordType<Item>,
   otherFields: Pick<Tag<Item>, 'key' | 'getValues'>[] = [],
 ): RecordType<Item> {
-  const { name, tags, measures } = type;
+  const { name, tags, measures } = recordType;
   const columnKeys = [...measures.map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
-  const fields = [...otherFields, ...tags];
+  const checkedFields = [...otherFields, ...tags];
   const missingTag: Tag<Item> = {
     key: 'missing',
     description: 'Keys for which a record has no value. A record matches if it lacks all of the listed keys.',
     note: 'no value for any of the listed keys',
-    values: [...fields.map(({ key }) => key), ...columnKeys],
+    values: [...checkedFields.map(({ key }) => key), ...columnKeys],
     mustMatchAll: true,
     valuesFromColumns: columnKeys,
-    getValues: (item) => fields.flatMap((field) => (field.getValues(item).some(isNonBlank) ? [] : field.key)),
+    getValues: (item) => checkedFields.flatMap((field) => (field.getValues(item).some(isNonBlank) ? [] : field.key)),
   };
-  return { ...type, tags: [...tags, missingTag] };
+  return { ...recordType, tags: [...tags, missingTag] };
 }
 
 /** Returns true if a text contains at least one character that is not whitespace. */
@@ -150,8 +150,8 @@ const maxDomainLength = 253;
 
 /** Returns the parent domains of a domain, e.g. `example.com` and `com` for `shop.example.com`. */
 function listParentDomains(domain: string): string[] {
-  const labels = domain.length > maxDomainLength ? [] : domain.split('.').filter(Boolean);
-  return labels.slice(1).map((_, index) => labels.slice(index + 1).join('.'));
+  const domainLabels = domain.length > maxDomainLength ? [] : domain.split('.').filter(Boolean);
+  return domainLabels.slice(1).map((_, index) => domainLabels.slice(index + 1).join('.'));
 }
 
 /** Classifies media as images or video. Media with both count as video, because videos come with still pictures. */
@@ -206,19 +206,19 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
  * a lower end starts at zero.
  */
 const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
-  const readEnds = (item: Record<string, unknown>) =>
+  const readRange = (item: Record<string, unknown>) =>
     [toNumberOrNull(item[`${key}Min`]), toNumberOrNull(item[`${key}Max`])] as const;
   return {
     key,
     description: `${description} (${key}Min to ${key}Max)`,
     getValue(item) {
-      const [low, high] = readEnds(item);
+      const [lowerBound, upperBound] = readRange(item);
       // Do not use Infinity: cursors are JSON, which has no infinity.
-      return high ?? (low === null ? null : Number.MAX_VALUE);
+      return upperBound ?? (lowerBound === null ? null : Number.MAX_VALUE);
     },
     getLowerBound(item) {
-      const [low, high] = readEnds(item);
-      return low ?? (high === null ? null : Math.min(0, high));
+      const [lowerBound, upperBound] = readRange(item);
+      return lowerBound ?? (upperBound === null ? null : Math.min(0, upperBound));
     },
   };
 };

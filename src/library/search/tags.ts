@@ -23,14 +23,14 @@ export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): s
 export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, item: unknown): TagValue[] {
   return tags.flatMap((tag) => {
     const values = new Map<string, TagValue>();
-    const add = (isCounted: boolean, texts: (string | null | undefined)[]) => {
+    const addTexts = (isCounted: boolean, texts: (string | null | undefined)[]) => {
       for (const text of texts.filter(isNonBlank)) {
         const value = normalizeTagValue(tag, text);
         if (!values.has(value)) values.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
       }
     };
-    add(true, tag.getValues(item));
-    add(false, tag.getExtraValues?.(item) ?? []);
+    addTexts(true, tag.getValues(item));
+    addTexts(false, tag.getExtraValues?.(item) ?? []);
     return [...values.values()];
   });
 }

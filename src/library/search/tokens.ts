@@ -32,7 +32,7 @@ const asciiPattern = /^[\0-\x7f]*$/;
  * A part of a text in one script (Latin, Han …). `isPaired` is true for scripts that are split into pairs of
  * characters.
  */
-type Run = { text: string; isPaired: boolean };
+type ScriptRun = { text: string; isPaired: boolean };
 
 /** Normalizes a text, so that searches ignore differences in case, accents and spelling. */
 function foldText(text: string): string {
@@ -47,7 +47,7 @@ function foldText(text: string): string {
     .replace(replaceableLetters, (letter) => letterReplacements[letter] ?? letter);
 }
 
-function splitIntoRuns(text: string): Run[] {
+function splitIntoRuns(text: string): ScriptRun[] {
   return (foldText(text).match(wordPattern) ?? []).flatMap((word) => {
     if (!unspacedScripts.test(word)) return { text: word, isPaired: false };
     return word
@@ -57,7 +57,7 @@ function splitIntoRuns(text: string): Run[] {
   });
 }
 
-function splitIntoTokens({ text, isPaired }: Run): string[] {
+function splitIntoTokens({ text, isPaired }: ScriptRun): string[] {
   if (!isPaired) return [text];
   const characters = [...text];
   return characters.map((character, index) => character + (characters[index + 1] ?? ''));
@@ -100,9 +100,9 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
 export function parseQuery(query: string) {
   const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };
   for (const [, minus, quotedText, word] of query.matchAll(/(?<![^\s])(-?)(?:"([^"]*)"|([^\s]+))/g)) {
-    const list = minus ? phrases.excluded : phrases.required;
-    if (quotedText !== undefined) list.push(formatPhrase(quotedText, true) ?? '');
-    else for (const { text } of splitIntoRuns(word ?? '')) list.push(formatPhrase(text, false) ?? '');
+    const targetPhrases = minus ? phrases.excluded : phrases.required;
+    if (quotedText !== undefined) targetPhrases.push(formatPhrase(quotedText, true) ?? '');
+    else for (const { text } of splitIntoRuns(word ?? '')) targetPhrases.push(formatPhrase(text, false) ?? '');
   }
   return { required: phrases.required.filter(Boolean), excluded: phrases.excluded.filter(Boolean) };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { OperationName } from '../../api/operations.ts';
 import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
-import { ApiError, notFoundError } from './request.ts';
+import { ApiError, createNotFoundError } from './request.ts';
 
 /** The required scope, the price and the credit headers of an operation. */
 interface OperationRules {
@@ -75,9 +75,9 @@ export type Caller = ReturnType<typeof toCaller>;
 /** Creates, lists, revokes and checks the API keys of a library. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-const fixedPrefix = 'svc_live_';
+const fixedKeyPrefix = 'svc_live_';
 /** The number of leading characters of a key that may be shown. */
-const visiblePrefixLength = fixedPrefix.length + 8;
+const visiblePrefixLength = fixedKeyPrefix.length + 8;
 
 /** Hashes a key. A fast hash is sufficient, because nobody can guess 160 random bits. */
 const hashKey = (key: string) => createHash('sha256').update(key).digest('hex');
@@ -128,9 +128,9 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
    *
    * @throws Error unless exactly one key matches
    */
-  function getKey(text: string): KeyInfo {
+  function getKeyInfo(idOrKey: string): KeyInfo {
     const sql = `SELECT ${columns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
-    const [row, ...otherRows] = database.all<KeyRow>(sql, [text, text, hashKey(text)]);
+    const [row, ...otherRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
     // Do not repeat the text in the message, because it may be a valid key of another service.
     if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
     return toKeyInfo(row);
@@ -148,11 +148,11 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
     const { name = 'Library key', scopes = scopeNames, unmetered = false, subscription = true } = options;
     const { credits, hourlyLimit, dailyLimit } = { ...defaultPlan, ...options };
     const [planId, subscriptionStatus] = subscription ? ['library', 'active'] : [null, null];
-    const key = `${fixedPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
+    const key = `${fixedKeyPrefix}${Buffer.from(random.bytes(20)).toString('hex')}`;
     return database.transaction(() => {
       const userId = random.uuid();
-      const account = [userId, userId, planId, subscriptionStatus, credits, hourlyLimit, dailyLimit];
-      database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', account);
+      const accountValues = [userId, userId, planId, subscriptionStatus, credits, hourlyLimit, dailyLimit];
+      database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0, ?, ?, ?, ?, ?)', accountValues);
       const owner = { userId, billingUserId: userId };
       for (const itemType of ItemType.options)
         collections.create(owner, { name: `Saved ${itemType}`, type: 'personal', defaultType: itemType });
@@ -160,7 +160,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
       const keyPrefix = key.slice(0, visiblePrefixLength);
       const keyValues = [id, hashKey(key), keyPrefix, name, scopes.join(' '), userId, now(), Number(unmetered)];
       database.run('INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)', keyValues);
-      return { ...getKey(id), key };
+      return { ...getKeyInfo(id), key };
     });
   }
 
@@ -174,9 +174,9 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
      */
     revoke: (keyIdOrPrefix: string): KeyInfo =>
       database.transaction(() => {
-        const { id } = getKey(keyIdOrPrefix);
+        const { id } = getKeyInfo(keyIdOrPrefix);
         database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
-        return getKey(id);
+        return getKeyInfo(id);
       }),
     /**
      * Returns the caller whose API key is in an `Authorization` header.
@@ -185,11 +185,12 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
      */
     authenticate(authorization: string | undefined): Caller {
       const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
-      const unauthorized = (code: string, message: string) => new ApiError(401, code, message);
-      if (!key) throw unauthorized('missing_api_key', 'Send the API key as "Authorization: Bearer svc_live_…".');
+      const createUnauthorizedError = (code: string, message: string) => new ApiError(401, code, message);
+      if (!key)
+        throw createUnauthorizedError('missing_api_key', 'Send the API key as "Authorization: Bearer svc_live_…".');
       const row = database.get<CallerRow>(callerSql, [hashKey(key)]);
-      if (!row) throw unauthorized('invalid_api_key', 'This API key is not known here.');
-      if (row.revokedAt !== null) throw unauthorized('revoked_api_key', 'This API key was revoked.');
+      if (!row) throw createUnauthorizedError('invalid_api_key', 'This API key is not known here.');
+      if (row.revokedAt !== null) throw createUnauthorizedError('revoked_api_key', 'This API key was revoked.');
       return toCaller(row);
     },
   };
@@ -261,7 +262,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
      */
     get(caller: Caller, id: string): { rowNumber: number; collection: Collection } {
       const row = database.get<CollectionRow>(`${collectionSql} AND id = ?`, [caller.billingUserId, id.toLowerCase()]);
-      if (!row) throw notFoundError('collection', id);
+      if (!row) throw createNotFoundError('collection', id);
       return { rowNumber: row.number, collection: toCollection(row, caller) };
     },
     /**
@@ -311,15 +312,23 @@ export function createCreditMeter(database: Database, now: () => number) {
     const hourlyCredits = sumSpendingSince(billingUserId, toHourNumber(currentTimeMs));
     const dailyCredits = sumSpendingSince(billingUserId, toHourNumber(currentTimeMs - (currentTimeMs % dayMs)));
     const usage = { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
-    const limitType = (!unmetered && findFullWindow(usage, 0)?.name) || 'none';
+    const limitType = (!unmetered && findExceededUsageWindow(usage, 0)?.name) || 'none';
     const usageLimit = { isLimitReached: limitType !== 'none', limitType, ...usage };
     if (subscriptionStatus === null) {
-      const noSubscription = { periodStart: null, periodEnd: null, credits: null, creditsMax: null };
-      return { planId, billingUserId, ...noSubscription, usageLimit };
+      const emptyPeriod = { periodStart: null, periodEnd: null, credits: null, creditsMax: null };
+      return { planId, billingUserId, ...emptyPeriod, usageLimit };
     }
-    const { start, end } = getCalendarMonth(currentTimeMs);
-    const credits = Math.max(0, creditsMax - sumSpendingSince(billingUserId, toHourNumber(start)));
-    return { planId, billingUserId, periodStart: start / 1000, periodEnd: end / 1000, credits, creditsMax, usageLimit };
+    const { startMs, endMs } = getCalendarMonth(currentTimeMs);
+    const credits = Math.max(0, creditsMax - sumSpendingSince(billingUserId, toHourNumber(startMs)));
+    return {
+      planId,
+      billingUserId,
+      periodStart: startMs / 1000,
+      periodEnd: endMs / 1000,
+      credits,
+      creditsMax,
+      usageLimit,
+    };
   }
 
   return {
@@ -343,11 +352,11 @@ export function createCreditMeter(database: Database, now: () => number) {
         const details = { price, credits: balance, periodEnd };
         throw new ApiError(402, 'credits_exhausted', `${reason} until the period ends.`, details);
       }
-      const fullWindow = findFullWindow(usageLimit, price);
-      if (fullWindow) {
-        const { name, lengthMs, used, limit } = fullWindow;
+      const exceededWindow = findExceededUsageWindow(usageLimit, price);
+      if (exceededWindow) {
+        const { name, lengthMs, usedCredits, creditLimit } = exceededWindow;
         const resetsAtMs = now() - (now() % lengthMs) + lengthMs;
-        const message = `This answer costs ${price} credits; ${used} of the ${name} limit of ${limit} are used. The window ends at ${new Date(resetsAtMs).toISOString()}.`;
+        const message = `This answer costs ${price} credits; ${usedCredits} of the ${name} limit of ${creditLimit} are used. The window ends at ${new Date(resetsAtMs).toISOString()}.`;
         const details = { price, usageLimit, resetsAt: resetsAtMs / 1000 };
         throw new ApiError(429, 'usage_limit_exceeded', message, details);
       }
@@ -369,17 +378,19 @@ type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' |
  * Returns the usage limit (daily or hourly) that has too few credits left for the price. If both have, returns the
  * daily limit.
  */
-function findFullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
-  const windows = [
-    { name: 'daily', lengthMs: dayMs, used: dailyCredits, limit: dailyLimit },
-    { name: 'hourly', lengthMs: hourMs, used: hourlyCredits, limit: hourlyLimit },
+function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
+  const usageWindows = [
+    { name: 'daily', lengthMs: dayMs, usedCredits: dailyCredits, creditLimit: dailyLimit },
+    { name: 'hourly', lengthMs: hourMs, usedCredits: hourlyCredits, creditLimit: hourlyLimit },
   ];
-  return windows.find(({ used, limit }) => used >= limit || used + price > limit);
+  return usageWindows.find(
+    ({ usedCredits, creditLimit }) => usedCredits >= creditLimit || usedCredits + price > creditLimit,
+  );
 }
 
 /** Returns the start and end of the calendar month that contains a time. All times are Unix milliseconds. */
-function getCalendarMonth(timeMs: number): { start: number; end: number } {
+function getCalendarMonth(timeMs: number): { startMs: number; endMs: number } {
   const date = new Date(timeMs);
-  const monthStart = (monthOffset: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthOffset, 1);
-  return { start: monthStart(0), end: monthStart(1) };
+  const getMonthStart = (monthOffset: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthOffset, 1);
+  return { startMs: getMonthStart(0), endMs: getMonthStart(1) };
 }

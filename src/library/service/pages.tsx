@@ -114,12 +114,12 @@ const buildQuery = (query: Record<string, string>): string =>
  * filters.
  */
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
-  const Field = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
+  const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
     <label>
       {pageFilters[name]?.[0]} <input type={type} name={name} maxLength={300} value={sanitizeLine(query[name] ?? '')} />
     </label>
   );
-  const Choice = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
+  const SelectField = ({ name, choices }: { name: string; choices: readonly (readonly [string, string])[] }) => (
     <label>
       {pageFilters[name]?.[0] ?? 'Order'}{' '}
       <select name={name}>
@@ -131,25 +131,25 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
       </select>
     </label>
   );
-  const ValueChoice = ({ name }: { name: string }) => (
-    <Choice name={name} choices={[['', 'Any'], ...listChoices(name, context)]} />
+  const FilterSelect = ({ name }: { name: string }) => (
+    <SelectField name={name} choices={[['', 'Any'], ...listChoices(name, context)]} />
   );
   return (
     <Form to={`${context.pagesPath}/`}>
       {['type', ...(itemType === 'ads' ? ['active', 'displayFormat'] : [])].map((name) => (
         <input type="hidden" name={name} value={query[name] ?? ''} />
       ))}
-      <Field name="query" type="search" />
-      <Choice name="sort" choices={Object.entries(sortOrders[itemType])} />
+      <InputField name="query" type="search" />
+      <SelectField name="sort" choices={Object.entries(sortOrders[itemType])} />
       {itemType === 'ads' && (
         <details>
           <summary>Advertiser, country, language, dates</summary>
           <div>
-            <Field name="advertiser" type="text" />
-            <ValueChoice name="countries" />
-            <ValueChoice name="language" />
-            <Field name="startedAtFrom" type="date" />
-            <Field name="startedAtTo" type="date" />
+            <InputField name="advertiser" type="text" />
+            <FilterSelect name="countries" />
+            <FilterSelect name="language" />
+            <InputField name="startedAtFrom" type="date" />
+            <InputField name="startedAtTo" type="date" />
           </div>
         </details>
       )}
@@ -166,14 +166,16 @@ const listChoices = (key: string, context: PageContext): (readonly [value: strin
 
 /** Links that select the state or the format of ads. For each other active filter, a link removes it. */
 function FilterLinks({ query, context }: ListProps) {
-  const rows = {
+  const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
     displayFormat: listChoices('displayFormat', context),
   };
-  const otherKeys = Object.keys(query).filter((key) => key in pageFilters && !(key in rows) && key !== 'query');
+  const otherKeys = Object.keys(query).filter(
+    (key) => key in pageFilters && !(key in choicesByFilter) && key !== 'query',
+  );
   return (
     <>
-      {Object.entries(rows).map(([key, values]) => (
+      {Object.entries(choicesByFilter).map(([key, values]) => (
         <nav class="chips" aria-label={pageFilters[key]?.[0]}>
           <span>{pageFilters[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
@@ -236,7 +238,7 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
 type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
 /** Matches the paths of pictures that a library serves. */
-const picturePath = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
+const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**
  * Converts an ad to the form that pages show. It contains a picture that this library serves, or the reason why there
@@ -246,7 +248,7 @@ export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
   const { card, address, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
   const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
-  const picture = picturePath.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
+  const picture = picturePathPattern.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
   const adCard: CardAd = {
     ...card,
     path: buildRecordPath('ads', ad.id, context),
@@ -264,11 +266,11 @@ export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: 
  * such a group a "message".
  */
 export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
-  const indexes = new Map<unknown, VariantIndex>();
+  const variantIndexByPage = new Map<unknown, VariantIndex>();
   const findVariant = ({ card: { id }, pageId, adText }: DisplayedAd) => {
-    const index = indexes.get(pageId) ?? new VariantIndex();
-    indexes.set(pageId, index);
-    return index.add(id, adText) ?? id;
+    const variantIndex = variantIndexByPage.get(pageId) ?? new VariantIndex();
+    variantIndexByPage.set(pageId, variantIndex);
+    return variantIndex.add(id, adText) ?? id;
   };
   return [...groupBy(ads, findVariant).values()];
 }

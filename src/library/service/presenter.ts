@@ -32,11 +32,11 @@ export function createPresenter(
       if (text.startsWith('{app_url}')) return app + text.slice('{app_url}'.length);
       return text.startsWith('{media_url}') ? media + text.slice('{media_url}'.length) : text;
     });
-    const filesByUrl = pictures.findFileNames(urls);
-    if (filesByUrl.size > 0)
+    const fileNameByUrl = pictures.findFileNames(urls);
+    if (fileNameByUrl.size > 0)
       replaceTexts(items, (text) => {
-        const file = filesByUrl.get(text);
-        return file === undefined ? text : `${media}/kept/${file}`;
+        const fileName = fileNameByUrl.get(text);
+        return fileName === undefined ? text : `${media}/kept/${fileName}`;
       });
     return items;
   }
@@ -54,11 +54,11 @@ export function createPresenter(
 }
 
 /** Replaces all texts in a parsed JSON value in place. Keys stay unchanged. */
-function replaceTexts(value: object, replace: (text: string) => string): void {
-  const entries = value as Record<string, unknown>;
-  for (const key of Object.keys(entries)) {
-    const child = entries[key];
-    if (typeof child === 'string') entries[key] = replace(child);
-    else if (typeof child === 'object' && child !== null) replaceTexts(child, replace);
+function replaceTexts(value: object, replaceText: (text: string) => string): void {
+  const childByKey = value as Record<string, unknown>;
+  for (const key of Object.keys(childByKey)) {
+    const child = childByKey[key];
+    if (typeof child === 'string') childByKey[key] = replaceText(child);
+    else if (typeof child === 'object' && child !== null) replaceTexts(child, replaceText);
   }
 }

@@ -98,7 +98,7 @@ const Text = ({ text }: { text: string }) =>
 /** The maximum number of ads in an advertiser's charts. The newest ads are used. */
 const maxChartedAds = 1000;
 /** The number of ads that are read before other requests get a turn on the event loop. */
-const adsPerTurn = 50;
+const adsPerEventLoopTurn = 50;
 
 /**
  * Renders the page of an advertiser, `/pages/<id>`, with a summary of its ads, the list of ads, and the advertiser's
@@ -111,8 +111,8 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
   const search = { recordType: recordTypes.ads, filters, asOf: context.now() };
   const { rowNumbers, hasMore } = findPage(context.database, search, cursor ? 0 : maxChartedAds);
   const ads = [];
-  for (let start = 0; start < rowNumbers.length; start += adsPerTurn, await waitForNextTurn())
-    for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerTurn)))
+  for (let start = 0; start < rowNumbers.length; start += adsPerEventLoopTurn, await waitForNextTurn())
+    for (const ad of context.readItems('ads', rowNumbers.slice(start, start + adsPerEventLoopTurn)))
       ads.push(toDisplayedAd(ad, context));
   return renderDocument(
     name,
@@ -137,8 +137,8 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
   const cards = ads.map(({ card }) => card);
   const runningCount = cards.filter(({ active }) => active).length;
   const variants = groupByVariant(ads).sort((left, right) => right.length - left.length);
-  const runs = cards.filter(({ daysRunning = 0 }) => daysRunning > 0);
-  runs.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
+  const pastRuns = cards.filter(({ daysRunning = 0 }) => daysRunning > 0);
+  pastRuns.sort((left, right) => (right.daysRunning ?? 0) - (left.daysRunning ?? 0));
   const repeatedVariants = variants.filter(({ length }) => length > 1);
   const facts = [
     hasMore ? `The newest ${formatNumber(ads.length)} ads` : formatCount(ads.length, 'ad'),
@@ -167,11 +167,11 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
             />
           </Figure>
         )}
-        {runs.length > 0 && (
+        {pastRuns.length > 0 && (
           <Figure title="Longest runs" note="days">
             <ShareBars
-              total={runs[0]?.daysRunning ?? 1}
-              shares={runs.slice(0, maxChartRows).map((card) => toChartRow(card.daysRunning ?? 0, card))}
+              total={pastRuns[0]?.daysRunning ?? 1}
+              shares={pastRuns.slice(0, maxChartRows).map((card) => toChartRow(card.daysRunning ?? 0, card))}
             />
           </Figure>
         )}
@@ -233,8 +233,8 @@ function createFact(name: string, { type, phrase }: SentField, record: Fields): 
   const title = fieldTitles[name] ?? formatColumnTitle(phrase ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
   if (name.endsWith('Min')) {
-    const ends = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
-    return ends.length > 0 ? [title, [...new Set(ends)].map(formatNumber).join(' to ')] : undefined;
+    const bounds = [value, record[name.replace(/Min$/, 'Max')]].filter(isNumber);
+    return bounds.length > 0 ? [title, [...new Set(bounds)].map(formatNumber).join(' to ')] : undefined;
   }
   if (isNumber(value)) return [title, formatNumber(value)];
   if (type === 'flag') return typeof value === 'boolean' ? [title, value ? 'Yes' : 'No'] : undefined;

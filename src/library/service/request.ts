@@ -22,22 +22,22 @@ export class ApiError extends Error {
 }
 
 /** Creates a 422 error. The message explains the problem and what is allowed. */
-export const invalidRequest = (message: string, details?: unknown) =>
+export const createInvalidRequestError = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
 /** Formats a value as JSON for an error message, with at most 100 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
 /** Creates a 404 error for a record or a collection. */
-export const notFoundError = (what: string, id: string) =>
-  new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
+export const createNotFoundError = (resourceName: string, id: string) =>
+  new ApiError(404, 'not_found', `No ${resourceName} with the id ${id}.`);
 
 /** The namespace of UUIDs that are derived from names. It must never change. */
-const namespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
+const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** Returns the UUID of a name (version 5 of RFC 9562). The same name always has the same UUID. */
 export function uuidFromName(name: string): string {
-  const bytes = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'buffer');
+  const bytes = hash('sha1', Buffer.concat([uuidNamespace, Buffer.from(name)]), 'buffer');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -46,13 +46,13 @@ export function uuidFromName(name: string): string {
 /**
  * Returns the text if it is a UUID.
  *
- * @param name the name of the parameter, for the error message
+ * @param parameterName the name of the parameter, for the error message
  * @throws ApiError 422 for any other text
  */
-export function parseUuid(name: string, text: string): string {
+export function parseUuid(parameterName: string, text: string): string {
   if (isUuid(text)) return text;
-  throw invalidRequest(
-    `${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`,
+  throw createInvalidRequestError(
+    `${parameterName} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`,
   );
 }
 
@@ -63,7 +63,7 @@ export function parseUuid(name: string, text: string): string {
  */
 export function parsePageId(text: string): string {
   if (text.length <= maxIdLength) return text;
-  throw invalidRequest(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
+  throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
 /** The parts of a request to the HTTP API that the library reads. A web-standard `Request` has them. */
@@ -82,30 +82,33 @@ const maxBodyBytes = 64 * 1024;
  * @throws ApiError 422 for any other body, and for a body that is too large or nested too deeply
  */
 export async function readJsonBody(request: ApiRequest): Promise<Record<string, unknown>> {
-  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
-    throw invalidRequest(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
+  const contentType = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (!/^application\/([\w.-]+\+)?json$/.test(contentType)) {
+    throw createInvalidRequestError(
+      `The body takes the header "Content-Type: application/json"; got "${contentType.slice(0, 100)}".`,
+    );
   }
   const chunks: Uint8Array[] = [];
-  let size = 0;
+  let byteCount = 0;
   for await (const chunk of request.body ?? []) {
-    size += chunk.byteLength;
-    if (size > maxBodyBytes) throw invalidRequest(`The body takes at most ${maxBodyBytes} bytes.`);
+    byteCount += chunk.byteLength;
+    if (byteCount > maxBodyBytes) throw createInvalidRequestError(`The body takes at most ${maxBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   const bytes = Buffer.concat(chunks);
-  if (!isUtf8(bytes)) throw invalidRequest('The body is not UTF-8.');
+  if (!isUtf8(bytes)) throw createInvalidRequestError('The body is not UTF-8.');
   const text = new TextDecoder().decode(bytes);
-  if (text.trim() === '') throw invalidRequest('The body is empty; it takes a JSON object.');
+  if (text.trim() === '') throw createInvalidRequestError('The body is empty; it takes a JSON object.');
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch (error) {
-    throw invalidRequest(`The body is not JSON: ${(error as Error).message.slice(0, 200)}.`);
+    throw createInvalidRequestError(`The body is not JSON: ${(error as Error).message.slice(0, 200)}.`);
   }
-  if (isNestedTooDeep(body)) throw invalidRequest(`The body is nested deeper than ${maxNestingDepth} levels.`);
+  if (isNestedTooDeep(body))
+    throw createInvalidRequestError(`The body is nested deeper than ${maxNestingDepth} levels.`);
   if (isObject(body)) return body;
-  throw invalidRequest('The body takes a JSON object.');
+  throw createInvalidRequestError('The body takes a JSON object.');
 }
 
 /**
@@ -126,7 +129,7 @@ export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNest
 export function parseLimit(limit: unknown, location: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
   if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
-  throw invalidRequest(
+  throw createInvalidRequestError(
     `"limit" in the ${location} takes a whole number from 1 to ${bounds.maximum}; got ${quoteValue(limit)}.`,
   );
 }
@@ -140,7 +143,7 @@ export function parseListQuery(query: URLSearchParams) {
   const itemTypeText = query.get('itemType');
   const itemType = ItemType.safeParse(itemTypeText);
   if (!itemType.success)
-    throw invalidRequest(
+    throw createInvalidRequestError(
       `"itemType" in the query takes ads or pages; got ${itemTypeText === null ? 'nothing' : quoteValue(itemTypeText)}.`,
     );
   const limit = query.get('limit') ?? undefined;
@@ -157,10 +160,12 @@ export function parseListQuery(query: URLSearchParams) {
  * @throws ApiError 422 if the item type or id is invalid
  */
 export function parseCollectionItem(body: Record<string, unknown>) {
-  const item = AddCollectionItemRequest.safeParse(body);
-  if (!item.success)
-    throw invalidRequest(`The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(item.error)}`);
-  const { itemType, itemId } = item.data;
+  const parsedItem = AddCollectionItemRequest.safeParse(body);
+  if (!parsedItem.success)
+    throw createInvalidRequestError(
+      `The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(parsedItem.error)}`,
+    );
+  const { itemType, itemId } = parsedItem.data;
   return { itemType, itemId: itemType === 'ads' ? parseUuid('"itemId" of an ad', itemId) : parsePageId(itemId) };
 }
 
@@ -170,13 +175,13 @@ export function parseCollectionItem(body: Record<string, unknown>) {
  * name is only part of the signature.
  */
 export function createCursorCodec(secret: string) {
-  const sign = (listName: string, content: string) =>
+  const signContent = (listName: string, content: string) =>
     createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
     /** Creates a cursor with this content for a list. */
     encode(listName: string, content: unknown[]): string {
-      const text = Buffer.from(JSON.stringify(content)).toString('base64url');
-      return sign(listName, text) + text;
+      const encodedContent = Buffer.from(JSON.stringify(content)).toString('base64url');
+      return signContent(listName, encodedContent) + encodedContent;
     },
     /**
      * Returns the content of a cursor.
@@ -184,13 +189,13 @@ export function createCursorCodec(secret: string) {
      * @throws ApiError 422 if the cursor was altered or belongs to another list
      */
     decode(listName: string, cursor: string): unknown[] {
-      const content = cursor.slice(signatureLength);
-      if (!isSameSecret(cursor.slice(0, signatureLength), sign(listName, content))) {
-        throw invalidRequest(
+      const encodedContent = cursor.slice(signatureLength);
+      if (!isSameSecret(cursor.slice(0, signatureLength), signContent(listName, encodedContent))) {
+        throw createInvalidRequestError(
           'This cursor does not belong to this list, or it was altered. Pass a returned cursor unchanged and to the list it came from, or leave it out to start from the beginning.',
         );
       }
-      return JSON.parse(Buffer.from(content, 'base64url').toString());
+      return JSON.parse(Buffer.from(encodedContent, 'base64url').toString());
     },
   };
 }

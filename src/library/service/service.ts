@@ -22,7 +22,7 @@ import {
   ApiError,
   type ApiRequest,
   createCursorCodec,
-  notFoundError,
+  createNotFoundError,
   parseCollectionItem,
   parseListQuery,
   parsePageId,
@@ -52,7 +52,7 @@ export type LibraryOptions = {
     /** Reads a picture by its file name. */
     readPicture: StoredPictures['readPicture'];
     /** The ads and advertiser pages whose JSON is not stored in the database. */
-    records: ExternalRecords;
+    externalRecords: ExternalRecords;
     /** The time that dates in the database are relative to, in Unix milliseconds. */
     dateOrigin: number;
   };
@@ -80,7 +80,7 @@ export async function openLibrary(options: LibraryOptions) {
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.uuid };
   const service = createService(serviceOptions);
-  const countSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
+  const countRecordsSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     /** Handles a request to the library's HTTP API or to one of its HTML pages. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
@@ -100,7 +100,7 @@ export async function openLibrary(options: LibraryOptions) {
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
     /** Returns the number of stored ads and advertiser pages. */
-    countRecords: () => database.get<{ ads: number; pages: number }>(countSql) ?? { ads: 0, pages: 0 },
+    countRecords: () => database.get<{ ads: number; pages: number }>(countRecordsSql) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
   };
@@ -113,7 +113,7 @@ type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo:
 
 const createContext = (database: Database, { now, random, demo }: ContextOptions) => ({
   database,
-  recordStore: createRecordStore(database, demo?.records),
+  recordStore: createRecordStore(database, demo?.externalRecords),
   pictures: openStoredPictures(database, now),
   collections: createCollectionStore(database, random.uuid),
   cursors: createCursorCodec(readCursorSecret(database, random)),
@@ -147,7 +147,7 @@ function createService(options: ServiceOptions): Hono {
     const { source, file } = req.param();
     const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
     const picture = await readPicture?.(file);
-    if (picture === undefined) throw notFoundError('picture', file.slice(0, 100));
+    if (picture === undefined) throw createNotFoundError('picture', file.slice(0, 100));
     return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
       headers: {
         'Content-Type': picture.type,
@@ -159,12 +159,12 @@ function createService(options: ServiceOptions): Hono {
   const { pagesPath } = options;
   for (const path of pagesPath === undefined ? [] : ['', '/ads/:id', '/pages/:id'])
     app.get(`${pagesPath}${path}`, ({ req }) => handlePageRequest(req.raw, req.param('id'), options));
-  app.notFound(({ req }) => toWebResponse(createErrorResponse(noSuchPathError(req.path), options)));
+  app.notFound(({ req }) => toWebResponse(createErrorResponse(createNoSuchPathError(req.path), options)));
   app.onError((error) => toWebResponse(createErrorResponse(error, options)));
   return app;
 }
 
-const noSuchPathError = (path: string) =>
+const createNoSuchPathError = (path: string) =>
   new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}.`);
 
 /** A response of the HTTP API. Its body is JSON. */
@@ -191,7 +191,7 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
   const path = new URL(request.url).pathname;
   try {
     const apiPath = apiPaths.find(({ pattern }) => pattern.test(path));
-    if (apiPath === undefined) throw noSuchPathError(path);
+    if (apiPath === undefined) throw createNoSuchPathError(path);
     // Do not serve HEAD like GET, because the client would pay for a body that is not sent.
     const operation = apiPath.operations.find(({ method }) => method === request.method);
     const params = decodeParams(apiPath.pattern.exec(path)?.groups ?? {});
@@ -241,18 +241,18 @@ async function handleOperation(
   const { method, requiresCredits: gated } = operations[name];
   const requestBody = method === 'POST' ? await readJsonBody(request) : {};
   const presenter = createPresenterFor(origin, options);
-  const call = { params, query: searchParams, body: requestBody, caller, presenter };
+  const operationCall = { params, query: searchParams, body: requestBody, caller, presenter };
   const { database, meter } = context;
   return database.transaction(() => {
-    const { body, itemCount } = handlers[name](call, context);
+    const { body, itemCount } = operationHandlers[name](operationCall, context);
     const isMetered = gated && !caller.unmetered;
     const price = isMetered ? credits * (perItems ? Math.ceil(itemCount / perItems) : 1) : 0;
     const remainingCredits = isMetered ? meter.charge(caller, price) : undefined;
-    const headerValues = {
+    const getHeaderValue = {
       Charged: () => price,
       Remaining: () => remainingCredits ?? meter.getStatus(caller).credits ?? 0,
     };
-    const headers = creditHeaders.map((header) => [`X-Service-Credits-${header}`, String(headerValues[header]())]);
+    const headers = creditHeaders.map((header) => [`X-Service-Credits-${header}`, String(getHeaderValue[header]())]);
     headers.push(['X-Service-Request-Id', options.createRequestId()]);
     return createJsonResponse(200, Object.fromEntries(headers), body);
   });
@@ -337,9 +337,9 @@ type OperationResult = { body: unknown; itemCount: number };
  * Runs an operation. The handler and the charge share one transaction, so that errors are never charged and no charge
  * is lost.
  */
-type Handler = (call: OperationCall, context: ServiceContext) => OperationResult;
+type OperationHandler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
-const handlers: Record<OperationName, Handler> = {
+const operationHandlers: Record<OperationName, OperationHandler> = {
   whoami: ({ caller }) => createSingleResult(createIdentity(caller)),
   getAccount({ caller: { userId, billingUserId, planId, isTeamMember, subscriptionStatus } }) {
     const account: Account = { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
@@ -388,7 +388,7 @@ const createSingleResult = (body: unknown): OperationResult => ({ body, itemCoun
  */
 function requireRowNumber(recordStore: RecordStore, itemType: ItemType, id: string): number {
   const rowNumber = recordStore.findRowNumber(itemType, id);
-  if (rowNumber === undefined) throw notFoundError(itemType === 'ads' ? 'ad' : 'page', id);
+  if (rowNumber === undefined) throw createNotFoundError(itemType === 'ads' ? 'ad' : 'page', id);
   return rowNumber;
 }
 

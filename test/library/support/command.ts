@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type LibraryJob, runLibrary } from '../../../src/cli/library.ts';
+import { type ParsedLibraryCommand, runLibrary } from '../../../src/cli/library.ts';
 import { readCommand } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/logging/log.ts';
@@ -18,7 +18,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
     output[stream] += text;
   };
   const writeStderr = writeTo('err');
-  const job = readCommand(['library', ...args], '1.2.3', writeStderr) as LibraryJob;
+  const job = readCommand(['library', ...args], '1.2.3', writeStderr) as ParsedLibraryCommand;
   const config = readConfig({}, job.flags, { command: job.name });
   const exitCode = runLibrary(job, {
     config,

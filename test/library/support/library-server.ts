@@ -13,8 +13,8 @@ interface RequestOptions {
 
 /** Serves a library on the loopback interface, by default on a free port. */
 export async function serveOnLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {
-  const { url: address, close } = await listen(fetch, { host, port, requestTimeoutMs: 0 });
-  return { address, close: () => close(5000) };
+  const { url, close } = await listen(fetch, { host, port, requestTimeoutMs: 0 });
+  return { url, close: () => close(5000) };
 }
 
 /** Starts an HTTP server for an in-memory library. Tests can change `clock.now`. */
@@ -23,7 +23,7 @@ export async function startLibraryServer() {
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
   const library = await openLibrary({ database: ':memory:', now: () => clock.now, onError });
-  const { address: baseUrl, close } = await serveOnLoopback(library.fetch);
+  const { url: baseUrl, close } = await serveOnLoopback(library.fetch);
   const createKey = (options: KeyOptions = {}) => library.keys.create(options).key;
   /** The default API key of requests, with practically unlimited credits. */
   const unlimitedKey = createKey({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });

@@ -17,7 +17,7 @@ type Campaign = {
   product: Product;
   angle: Angle;
   /** The start of the campaign, in Unix milliseconds. */
-  start: number;
+  startedAt: number;
   /** How well the campaign performs, from 0 to 1. */
   strength: number;
   /** The numbers that the ads claim, e.g. of customers. All variants of the campaign use the same numbers. */
@@ -28,7 +28,7 @@ type Campaign = {
  * What the generator of the demo ads needs: a source of random numbers, and the start of the current day in Unix
  * milliseconds.
  */
-type Market = { random: SeededRandom; today: number };
+type MarketContext = { random: SeededRandom; today: number };
 
 /** A fictional advertiser page with all its ads. */
 export type DemoAdvertiser = { page: Page; ads: Ad[] };
@@ -49,7 +49,7 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
   const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
   const ads = campaigns
     .flatMap((campaign) => makeAds(market, campaign, pageId))
-    .map((ad, index) => (advertiser.gap ? { ...ad, ...makeGap[advertiser.gap](ad, index, market.today) } : ad));
+    .map((ad, index) => (advertiser.gap ? { ...ad, ...gapSimulators[advertiser.gap](ad, index, market.today) } : ad));
   for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
   return { page: makePage(market, advertiser, pageId, ads), ads };
 }
@@ -58,7 +58,7 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
  * Simulates gaps in real ad data, so that the demo shows how results report them. Each function returns the changed
  * fields of an ad.
  */
-const makeGap: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
+const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
    * The service saw the advertiser's ads on a single day. All of them were running then, and it is unknown when they
    * ended.
@@ -79,53 +79,55 @@ const makeGap: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>
 
 const daysSinceLastSeen = 40;
 
-const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
+const makeProduct = ({ random, today }: MarketContext, product: Advertiser['products'][number]): Product => ({
   ...product,
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
 /** Generates an advertising campaign for one product, which starts after the product was created. */
-function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
+function makeCampaign({ random, today }: MarketContext, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
   return {
     advertiser,
     product,
     angle: random.pick(angles),
-    start: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
+    startedAt: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * dayMs,
     strength: random.next() ** 2,
     claims: { thousands: random.between(11, 94), tries: random.between(12, 48) },
   };
 }
 
-function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
+function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[] {
   const { random, today } = market;
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
     // The variants of a campaign start over several weeks. Those with a start in the future are removed below.
-    const start = campaign.start + random.between(0, variantIndex * 4) * dayMs;
-    const firstRun = makeRun(market, campaign, start);
-    const secondStart =
-      firstRun.end === null ? Number.POSITIVE_INFINITY : firstRun.end + random.between(30, 120) * dayMs;
+    const variantStartedAt = campaign.startedAt + random.between(0, variantIndex * 4) * dayMs;
+    const firstRun = makeAdRun(market, campaign, variantStartedAt);
+    const secondStartedAt =
+      firstRun.endedAt === null ? Number.POSITIVE_INFINITY : firstRun.endedAt + random.between(30, 120) * dayMs;
     const runs =
-      campaign.strength > 0.5 && secondStart < today ? [firstRun, makeRun(market, campaign, secondStart)] : [firstRun];
-    return runs.filter((run) => run.start <= today).map((run) => makeAd(market, campaign, pageId, creative, run));
+      campaign.strength > 0.5 && secondStartedAt < today
+        ? [firstRun, makeAdRun(market, campaign, secondStartedAt)]
+        : [firstRun];
+    return runs.filter((run) => run.startedAt <= today).map((run) => makeAd(market, campaign, pageId, creative, run));
   }).flat();
 }
 
 /** A period in which an ad ran. `end` is null while the ad is still running. */
-type Run = { start: number; end: number | null; days: number; performance: number };
+type AdRun = { startedAt: number; endedAt: number | null; durationDays: number; performance: number };
 
-function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
+function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, startedAt: number): AdRun {
   const performance = Math.min(1, Math.max(0, strength + (random.next() - 0.5) / 3));
   const plannedDays = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
-  const plannedEnd = start + plannedDays * dayMs;
+  const plannedEnd = startedAt + plannedDays * dayMs;
   const isRunning = plannedEnd >= today;
   return {
-    start,
-    end: isRunning ? null : plannedEnd,
-    days: isRunning ? (today - start) / dayMs : plannedDays,
+    startedAt,
+    endedAt: isRunning ? null : plannedEnd,
+    durationDays: isRunning ? (today - startedAt) / dayMs : plannedDays,
     performance,
   };
 }
@@ -143,13 +145,13 @@ function makeCreative(
   if (!tradePhrases) throw new Error(`phrases.json has no phrases for ${trade} in "${advertiser.language}".`);
   const percent = random.pick([10, 15, 20, 25, 30]);
   const values = { brand: advertiser.name, product: product.name, percent, days: 30, ...claims };
-  const fill = (phrase: string) => fillPlaceholders(phrase, values);
+  const fillPhrase = (phrase: string) => fillPlaceholders(phrase, values);
   const points = random.sample(advertiser.points, random.between(2, 4)).map((point) => `✔ ${point}`);
-  const offers = angle === 'offer' || random.chance(0.6) ? [fill(random.pick(tradePhrases.offers))] : [];
-  const opening = fill(tradePhrases.openings[angle][variantIndex % 2] ?? '');
-  const body = [opening, points.join('\n'), ...offers, fill(random.pick(tradePhrases.closings))].join('\n\n');
+  const offers = angle === 'offer' || random.chance(0.6) ? [fillPhrase(random.pick(tradePhrases.offers))] : [];
+  const opening = fillPhrase(tradePhrases.openings[angle][variantIndex % 2] ?? '');
+  const body = [opening, points.join('\n'), ...offers, fillPhrase(random.pick(tradePhrases.closings))].join('\n\n');
   return {
-    headline: fill(random.pick(tradePhrases.headlines)),
+    headline: fillPhrase(random.pick(tradePhrases.headlines)),
     body,
     linkDescription: random.pick(advertiser.points),
     format: random.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
@@ -167,13 +169,13 @@ function fillPlaceholders(phrase: string, values: Record<string, string | number
 
 const capitalize = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
-function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Creative, run: Run): Ad {
+function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creative: Creative, run: AdRun): Ad {
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
   // Only strong campaigns have tracking parameters, so that the demo has links with and without them.
   const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
-  const link = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
+  const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
   const ad: Ad & { countries: string[] } = {
     id,
@@ -185,11 +187,11 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Cr
     productTitle: capitalize(product.name),
     productPrice: product.price,
     productCreatedAt: toIsoDate(product.createdAt),
-    offerLink: link,
+    offerLink,
     displayUrl: advertiser.domain,
-    startedAt: toIsoDate(run.start),
-    lastSeenAt: toIsoDate(run.end ?? today),
-    endDate: run.end === null ? null : toIsoDate(run.end),
+    startedAt: toIsoDate(run.startedAt),
+    lastSeenAt: toIsoDate(run.endedAt ?? today),
+    endDate: run.endedAt === null ? null : toIsoDate(run.endedAt),
     ...estimateFigures(market, advertiser, run),
     isStorePlatformBestSeller: run.performance > 0.8,
     ctaType: creative.callToAction,
@@ -197,7 +199,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, creative: Cr
     countries: advertiser.countries.slice(0, random.between(1, advertiser.countries.length)),
     publisherPlatform: platforms.filter((_, index) => index < 2 || random.chance(0.35)),
     media: [],
-    cards: Array.from({ length: cardCount }, (_, cardIndex) => makeCard(campaign, creative, link, cardIndex)),
+    cards: Array.from({ length: cardCount }, (_, cardIndex) => makeCard(campaign, creative, offerLink, cardIndex)),
     changes: {},
     website: { siteDomain: advertiser.domain },
     languages: [advertiser.language],
@@ -218,11 +220,17 @@ const roundEstimate = (value: number) => Number(value.toPrecision(2));
 /** Rounds an estimated amount of money to two significant digits and to whole units, with a minimum of 1. */
 const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
 
-function estimateFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
-  const reach = roundEstimate((days + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length);
+function estimateFigures(
+  { random, today }: MarketContext,
+  { countries }: Advertiser,
+  { durationDays, performance, startedAt }: AdRun,
+) {
+  const reach = roundEstimate(
+    (durationDays + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length,
+  );
   const spend = reach * (0.006 + random.next() * 0.006);
   const revenue = spend * (0.4 + performance * 3);
-  const isRecent = (today - start) / dayMs < 30;
+  const isRecent = (today - startedAt) / dayMs < 30;
   return {
     duplicates: 1 + Math.floor(performance ** 3 * 40 * random.next()),
     trendPublic: Math.round((isRecent ? 40 : 0) + performance * 60 * random.next()),
@@ -252,32 +260,37 @@ function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campai
     ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
     ...{ ...size, nr },
   });
-  const still = makeAsset('THUMB', getProductPicture(advertiser, product.name, selectPictureKind(ad)), 0);
+  const stillPicture = makeAsset('THUMB', getProductPicture(advertiser, product.name, selectPictureKind(ad)), 0);
   const logo = makeAsset('PA_PP', { name: `${getBrand(advertiser)}-logo`, width: 160, height: 160 }, null);
   if (ad.displayFormat === 'VIDEO') {
-    const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
-    return [video, still, logo];
+    const video = {
+      ...stillPicture,
+      type: 'VID',
+      durationSeconds: random.between(6, 45),
+      urls: { preview: stillPicture.url },
+    };
+    return [video, stillPicture, logo];
   }
   const cards = Array.from({ length: cardCount }, (_, cardIndex) =>
     makeAsset('CARD_THUMB', selectCardPicture(advertiser, cardIndex), cardIndex + 1),
   );
-  return cards.length > 0 ? [...cards, logo] : [still, logo];
+  return cards.length > 0 ? [...cards, logo] : [stillPicture, logo];
 }
 
 const findStillUrl = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
 
-function makePage({ random, today }: Market, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
+function makePage({ random, today }: MarketContext, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
   const totalDuplicates = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
   const computeAverage = (key: 'trendPublic' | 'performancePublic') =>
     roundEstimate(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
-  const likes = roundEstimate(random.between(20, 900) ** 2);
+  const likeCount = roundEstimate(random.between(20, 900) ** 2);
   const logo = `${getBrand(advertiser)}-logo`;
   return {
     pageId,
     pageName: advertiser.name,
     sourcePageExternalId: createExternalId(pageId),
-    pageLikes: likes,
-    pageIgFollowers: roundEstimate(likes * (0.3 + random.next() * 2)),
+    pageLikes: likeCount,
+    pageIgFollowers: roundEstimate(likeCount * (0.3 + random.next() * 2)),
     adsAmount: ads.length,
     adsTotalDuplicates: totalDuplicates,
     averageDuplicates: Number((totalDuplicates / ads.length).toFixed(2)),
