@@ -3,27 +3,37 @@ import { parseTime } from '../../views/dates.ts';
 import { isObject } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
-/** A value that a field of an ad had before a newer import changed it. */
+/**
+ * A previous value of an ad's field, e.g. the old headline. The library keeps it when a newer import changes the field.
+ */
 interface EarlierValue {
   value: unknown;
-  /** When the ad was last seen with this value. Undefined if the source does not say. */
+  /**
+   * When the ad was last seen with this value, in ISO 8601. Undefined if the imported data does not contain this date.
+   */
   lastSeenAt?: string;
-  /** When an import replaced this value. */
+  /** The time of the import that replaced this value, in ISO 8601. */
   replacedAt: string;
 }
 
-/** The maximum number of earlier values that are stored per field of an ad. */
+/** How many previous values the history keeps for each field of an ad. The oldest ones are dropped. */
 const maxEarlierValues = 20;
-/** Longer values, such as long lists of media, are not stored. The history then only records that the value changed. */
+/**
+ * The maximum length of a previous value as JSON, in characters. For a longer value, such as a long list of media, the
+ * history only records that the value changed.
+ */
 const maxValueLength = 10_000;
 
-/** Returns true if the imported version of an ad is older than the stored one, i.e. was last seen before it. */
+/**
+ * Returns true if the imported version of an ad was last seen before the stored version. Returns false if either date
+ * is unknown.
+ */
 export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
   const [lastSeenAt, storedLastSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
   return lastSeenAt !== undefined && storedLastSeenAt !== undefined && lastSeenAt < storedLastSeenAt;
 }
 
-/** Adds the fields that are missing in the newer version of an ad from the older version. */
+/** Copies fields from the older version of an ad if the newer version has no value for them. */
 export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): JsonObject {
   const missingFields = Object.entries(olderAd).filter(([name]) => !hasValue(newerAd, name));
   return missingFields.length > 0 ? { ...newerAd, ...Object.fromEntries(missingFields) } : newerAd;
@@ -40,12 +50,12 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
 }
 
 /**
- * Adds the changed values of an older version to the ad's history, `changes`. The history has a list of earlier values
- * for each changed field, the newest first. Returns the same object if there is no history.
+ * Adds the older values of all changed fields to the ad's history in `changes`. For each changed field, the history has
+ * a list of previous values, newest first. Returns the same object if no field has ever changed.
  * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): JsonObject {
-  // Keep a history that comes from the source itself, e.g. from an export of this server.
+  // The imported ad brings its own history, e.g. because this server exported it. Keep that history unchanged.
   if (ad.changes !== undefined && ad.changes !== olderAd.changes) return ad;
   const changes: Record<string, unknown> = { ...(isObject(olderAd.changes) ? olderAd.changes : {}) };
   const [newerContent, olderContent] = [extractContent(ad), extractContent(olderAd)];

@@ -21,12 +21,15 @@ import { openRecordWriter, type RecordWriter } from './writer.ts';
 export type { ImportReport } from './report.ts';
 
 /**
- * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
- * transactions.
+ * The maximum duration of one database transaction, in milliseconds. It is short, because the server can handle other
+ * requests only between two transactions.
  */
 const maxTransactionMs = 50;
 
-/** The number of unusable records after which an import stops, because the source is probably not an archive of ads. */
+/**
+ * The number of unusable records after which an import stops. A source with so many of them is probably not an archive
+ * of ads.
+ */
 const maxUnusableRecords = 100_000;
 
 /** The options for importing one source. */
@@ -34,21 +37,25 @@ export interface ImportOptions {
   /** The name of the format of all records. By default, the import detects the format of each record. */
   format?: string | undefined;
   /**
-   * The number of the import run to which this import belongs, from `startImportRun`. Imports of one run combine their
-   * information about the same ad. By default, each import is a separate run.
+   * The number of the import run, as returned by `startImportRun`. A run is one use of `library import` with all its
+   * files. Files of the same run complete each other: each may contain a part of the same ad. By default, each import
+   * is a separate run.
    */
   run?: number | undefined;
-  /** The name of the search whose results are imported. The filter `question` finds the ads of this search. */
+  /**
+   * The name under which the user saves the imported results of one search, e.g. `socks`. Searches in the library find
+   * these ads with the filter `question`.
+   */
   question?: string | undefined;
   /** Called frequently while the import runs in this process. */
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
-/** The number of records that were read and stored so far, for progress messages. */
+/** How many records have been read and stored so far. The command prints these numbers as progress. */
 export interface ImportCounts {
   readRecords: number;
   storedRecords: number;
-  /** True once the whole source has been read. */
+  /** False while the source is being read, and true while its records are being stored. */
   isStoring: boolean;
 }
 
@@ -86,7 +93,10 @@ export async function importRecords(
 export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' | 'now'>): number =>
   database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
 
-/** A line of the spool file: the position of a record, and either the record or the reason why it is unusable. */
+/**
+ * One line of the temporary file that stores records between the two passes: the line number and JSON path of a record,
+ * and either the record itself or the reason why it is unusable.
+ */
 type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class SourceImporter {
@@ -102,10 +112,13 @@ class SourceImporter {
   readonly #usedKeys = new UsedKeys();
   #tableLayout: TableLayout | undefined;
   #convertRow: ((cells: readonly string[]) => SourceRecord) | undefined;
-  /** The error that stopped the reading of the source, and the line where it occurred. */
+  /**
+   * The error that made the rest of the source unreadable, and the line number where it occurred. Records before this
+   * line are stored.
+   */
   #readError: { line: number; error: Error } | undefined;
   #hasAdText = false;
-  /** How many rows were ignored, by reason. */
+  /** The number of ignored rows for each reason, e.g. because the row contains totals instead of an ad. */
   readonly #ignoredCountByReason = new Map<string, number>();
 
   constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
@@ -121,7 +134,10 @@ class SourceImporter {
     return this.#spool.close();
   }
 
-  /** Runs the first pass: detects how columns write their values, and writes all records to the spool file. */
+  /**
+   * Runs the first pass: reads all records, detects how each column writes dates and numbers, and saves the records in
+   * a temporary file for the second pass.
+   */
   async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
     let lastLine = 1;
     let unusableCount = 0;
@@ -172,8 +188,8 @@ class SourceImporter {
   }
 
   /**
-   * Passes the values of a record to the parser. Returns the entry, or a problem if no format matches. All other
-   * problems are found in the second pass.
+   * Shows the values of a record to the parser, which learns how each column writes dates and numbers. Returns the
+   * entry, or a problem if no format matches the record. The second pass finds all other problems.
    */
   #observeEntry(entry: SourceEntry): SourceEntry {
     if ('problem' in entry) return entry;
@@ -190,7 +206,9 @@ class SourceImporter {
     return entry;
   }
 
-  /** Runs the second pass: stores the records from the spool file. Returns the report of the import. */
+  /**
+   * Runs the second pass: stores the records from the temporary file in the database. Returns the report of the import.
+   */
   async storeRecords(): Promise<ImportReport> {
     const { report } = this.#reporter;
     try {
@@ -242,7 +260,7 @@ class SourceImporter {
     this.#clearRecordMessages();
   }
 
-  /** Clears the errors and unused keys that the parser collected for the previous record. */
+  /** Clears the parsing errors and unused keys of the previous record, so that they are not reported again. */
   #clearRecordMessages(): void {
     this.#parser.valueErrors.length = 0;
     this.#parser.unusedKeys.length = 0;
@@ -275,8 +293,8 @@ class SourceImporter {
 }
 
 /**
- * Converts a record to a line of the spool file. A JSON record on a line of its own stays text, so that it is stored
- * unchanged.
+ * Converts a record to one line of the temporary file. A JSON record that fills a whole line of the source is saved as
+ * text, so that the library can store exactly what the source wrote.
  */
 function toSpoolLine(entry: SourceEntry): string {
   const [kind, content] =
@@ -300,8 +318,8 @@ function isValidJson(text: string): boolean {
 }
 
 /**
- * Describes for the report which columns become which fields. If several columns form one field, only the first one is
- * listed.
+ * Describes which columns of a table become which fields, e.g. `headline ← Ad title; not used: Notes`. If several
+ * columns form one field, only the first one is listed.
  */
 function describeColumns({ columns, fields }: TableLayout): string {
   const columnByField = new Map<string, string>();

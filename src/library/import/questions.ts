@@ -8,14 +8,15 @@ import { addHistory } from './ad-versions.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
 /*
- * A question is the name of a search whose downloads a user imports repeatedly, e.g. every week. Each ad has the names
- * of its questions in `questions`. If the newest complete download no longer contains an ad, the ad is gone: the
- * question is removed from the ad, and the ad counts as ended.
+ * A "question" is a saved search: the user runs the same search repeatedly, e.g. every week, and imports each download
+ * under the same name. Each ad lists the names of its saved searches in `questions`. If the newest complete download
+ * does not contain an ad any more, the ad is "gone": the name is removed from the ad, and the ad counts as ended.
  */
 
 /**
- * Adds the name of the imported search (a question) to an ad, and keeps the names that the stored ad has. Names that
- * differ only in case are the same question, which keeps its first spelling. Returns the same object if there are none.
+ * Adds the name of the imported search (its "question") to the ad's list `questions`, after the names in the stored ad.
+ * Names that differ only in letter case are the same search and keep their first spelling. Returns the same object if
+ * the list is empty.
  */
 export function addQuestion(
   ad: JsonObject,
@@ -30,8 +31,8 @@ export function addQuestion(
 }
 
 /**
- * How long a transaction may run, in milliseconds. It is short, because other requests can run only between two
- * transactions.
+ * The maximum duration of one database transaction, in milliseconds. It is short, because the server can handle other
+ * requests only between two transactions.
  */
 const maxTransactionMs = 50;
 
@@ -42,8 +43,9 @@ interface QuestionTarget {
 }
 
 /**
- * Marks the ads of a search (a question) as gone if an import run no longer listed them. Call this function only after
- * a complete download was imported. After a partial download, ads that are still running would be marked as gone.
+ * Marks ads as gone if an earlier import of the same saved search (`question`) contained them, and the import run `run`
+ * did not. Call this function only after the import of a complete download. After a partial download, it would mark ads
+ * as gone that are still running.
  *
  * The end date of a gone ad is the day when it was last seen. If that day is unknown, it is the day of the last import
  * that contained the ad.
@@ -82,8 +84,8 @@ const readRunStart = (database: Database, run: number | null): number | undefine
   database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
 
 /**
- * Removes a search (a question) from an ad that it no longer lists. If no other search lists the ad, also marks the ad
- * as gone and sets its end date.
+ * Removes the name of a saved search (`question`) from an ad that the search does not find any more. If no other saved
+ * search finds the ad, also marks the ad as gone and sets its end date.
  */
 function removeQuestion(
   ad: JsonObject,
@@ -93,7 +95,7 @@ function removeQuestion(
   const questions = collectTexts(ad.questions).filter((other) => other.toLowerCase() !== lowerCaseQuestion);
   const { questions: _, ...fields } = ad;
   const adWithoutQuestion = questions.length > 0 ? { ...fields, questions } : fields;
-  // Another imported search still lists the ad, so the ad has not ended.
+  // Another saved search still finds the ad, so the ad is running.
   if (questions.length > 0) return adWithoutQuestion;
   const goneAd: JsonObject = { ...adWithoutQuestion, goneAt: new Date(now).toISOString(), isActive: false };
   const endDate = parseTime(ad.endDate);

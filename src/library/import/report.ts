@@ -12,7 +12,10 @@ export type ImportReport = {
   pages: number;
   /** The number of ads and pages that replaced a record from an earlier import. */
   updated: number;
-  /** The number of ads that are older than the stored version. They were added to the history of the stored ad. */
+  /**
+   * The number of imported ads that were last seen before the stored version of the same ad. Their values were added to
+   * the history of the stored ad.
+   */
   older: number;
   /** The number of records with the same id as another record of this import run. */
   repeated: number;
@@ -21,15 +24,18 @@ export type ImportReport = {
   /** The number of records that were not stored, because they are invalid or in an unknown format. */
   skipped: number;
   /**
-   * The number of result pages of an API in the source: pages that say that more results follow, and last pages. A
-   * source without such pages has neither.
+   * If the source consists of saved API responses: how many responses say that more results follow (`withNext`), and
+   * how many are the last page of a search. Otherwise both are 0.
    */
   resultPages: { withNext: number; last: number };
   /** Lists which columns of a table became which fields, and which columns were not used. */
   columns?: string;
-  /** Lists which keys of JSON records became which fields, and how often each unused key occurred. */
+  /** Lists which keys of JSON records became which fields, and how many records contained each unused key. */
   keys?: string;
-  /** Values that were not recognized in stored records, with the number of occurrences, and other remarks. */
+  /**
+   * Values that could not be parsed, with the number of stored records that lack them for this reason, and other
+   * remarks.
+   */
   notes: string[];
   /**
    * The first skipped records, with the reasons. `path` is the position inside a JSON document, and empty for a record
@@ -40,7 +46,7 @@ export type ImportReport = {
   reasons: Record<string, number>;
 };
 
-/** The line of a record in its source, and its path in a JSON document. */
+/** Where a record is in its source: its line number, and its path in a JSON document. */
 interface RecordLocation {
   line: number;
   path: string;
@@ -93,7 +99,7 @@ export class ImportReporter {
     else if (hasList && error === undefined) this.report.resultPages.last++;
   }
 
-  /** Adds a problem that concerns the whole source, not one line. */
+  /** Adds a problem of the whole source, which is listed without a line number. */
   addProblem(problem: string): void {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }
@@ -105,7 +111,7 @@ export class ImportReporter {
   }
 
   /**
-   * Counts a value that was not recognized, in a record that was stored without it.
+   * Counts a value that could not be parsed. The record was stored without this value.
    * @param message starts with the key; messages with the same key are counted together
    */
   countValueProblem(location: RecordLocation, message: string): void {

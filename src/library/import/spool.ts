@@ -3,16 +3,22 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The maximum number of characters in memory. A longer source is written to a temporary file. */
+/**
+ * The maximum number of characters that are kept in memory. The records of a longer source are written to a temporary
+ * file.
+ */
 const maxCharactersInMemory = 8 * 1024 * 1024;
-/** The number of characters that are buffered before each write to the file. */
+/**
+ * The number of characters to collect in memory before each write to the temporary file. Few large writes are faster
+ * than many small ones.
+ */
 const maxBufferedLength = 256 * 1024;
 const linesPerWrite = 1000;
 
 /**
- * Stores lines of text that are written once and then read once. An import knows the date and number formats of a
- * source only after reading all of it, so it stores all records here until then. A long source goes into a temporary
- * file that only the user can read.
+ * Stores lines of text until they are read again. An import must read the whole source before it knows how each column
+ * writes dates and numbers, so it saves all records here in the meantime. The records of a long source go into a
+ * temporary file that only the current user can read.
  */
 export class Spool {
   #bufferedLines: string[] = [];

@@ -8,8 +8,8 @@ import type { Fields } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 
 /**
- * The result of fetching one picture: its URL, the name of its file, and its size. `file` is null if the picture could
- * not be fetched.
+ * The result of fetching one picture: its URL (`address`), its file name in the folder of pictures, and its size. If
+ * the picture could not be fetched, `file` is null.
  */
 export type FetchedPicture = { address: string; file: string | null; bytes: number };
 
@@ -19,7 +19,10 @@ export type StoredPictures = ReturnType<typeof openStoredPictures>;
 /** The content of a picture and its media type. */
 export type Picture = { bytes: Uint8Array; type: string };
 
-/** The number of ads whose pictures are fetched and recorded in one batch. */
+/**
+ * The number of ads per batch. After each batch, the library records the fetched pictures, so that an interrupted
+ * command can continue there.
+ */
 const adsPerBatch = 25;
 
 /**
@@ -101,10 +104,7 @@ export function openStoredPictures(database: Database, now: () => number) {
 /** The maximum number of cards per ad whose pictures are stored. */
 const maxCards = 20;
 
-/**
- * Lists the pictures of an ad that picture sheets and the ad board show: the picture of the ad itself, and one for each
- * card.
- */
+/** Lists the pictures of an ad that can be shown later: the picture of the ad itself, and one for each of its cards. */
 function listAdPictures(ad: Fields, now: number) {
   const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
   return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
@@ -117,7 +117,10 @@ export type PicturesReport = {
   failed: number;
   /** The total size of the fetched pictures. */
   bytes: number;
-  /** The highest possible number of pictures to fetch. A picture that appears in two batches counts twice. */
+  /**
+   * The number of pictures to fetch, at most. A picture that appears in two batches counts twice, although it is
+   * fetched only once if the first fetch succeeds.
+   */
   expectedCount: number;
   /** The number of picture URLs that were not fetched because they have expired. */
   expired: number;
@@ -199,7 +202,7 @@ export async function fetchMissingPictures(
 
   for await (const { addresses, storedBytes } of readBatches()) {
     const fetchedPictures: FetchedPicture[] = [];
-    // All workers take their next URL from this iterator, so that each URL is fetched once.
+    // All workers share this iterator, so that each URL is fetched by exactly one worker.
     const remainingUrls = addresses.values();
     let folderBytes = storedBytes;
     const runWorker = async () => {

@@ -7,11 +7,11 @@ import type { ImportFormat } from './formats/import-format.ts';
 const maxDepth = 4;
 const maxKeys = 2000;
 
-/** Remembers which keys of JSON records become which fields, for the report of an import. */
+/** Remembers which keys of JSON records become which fields of an ad. The report of the import lists these pairs. */
 export class UsedKeys {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
   readonly #keyByField = new Map<string, string>();
-  /** All keys that were looked up, to skip repeated lookups. Most records of a source have the same keys. */
+  /** All keys that were already looked up. Most records of a source have the same keys, so most lookups are skipped. */
   readonly #knownKeys = new Set<string>();
 
   /** Remembers which keys of a stored record became fields. */
@@ -30,7 +30,7 @@ export class UsedKeys {
         if (this.#knownKeys.size >= maxKeys) return;
         this.#knownKeys.add(key);
         const match = finder.findField(path);
-        // List the parts of a snapshot instead of the snapshot itself.
+        // `snapshot` is only an object around other fields, so list the keys in it instead of `snapshot` itself.
         const isContainer = match?.field === 'snapshot' && isObject(value);
         if (match && !isContainer && !this.#keyByField.has(match.field))
           this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));

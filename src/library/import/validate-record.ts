@@ -22,8 +22,8 @@ interface ValidationOptions {
 type ValidRecord = { json: string } & ({ ad: Ad; page?: undefined } | { page: Page; ad?: undefined });
 
 /**
- * Converts a record to an ad or an advertiser page, and validates it. If the conversion changes nothing, the original
- * text is stored unchanged.
+ * Converts a record to an ad or an advertiser page, and validates it. If the conversion changes nothing, the JSON to
+ * store is the original text of the record.
  * @throws Error that explains the problem; if the problem concerns one key, the message starts with the key
  */
 export function validateRecord(record: SourceRecord, { format, originalText, parser }: ValidationOptions): ValidRecord {
@@ -34,7 +34,7 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
     return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
   }
   const validAd = validateAd(removeAccessTokensIfAny(format.toAd(record, parser)));
-  // Ads in the format of the API are stored unchanged.
+  // Ads in the format of the API are stored unchanged, even if their date `lastSeenAt` is in the future.
   const ad = format === apiFormat ? validAd : limitLastSeenAt(validAd, parser);
   return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
 }
@@ -80,7 +80,9 @@ function validatePageId(id: string): void {
   );
 }
 
-/** Replaces a `lastSeenAt` in the future with the time of the import, because the ad cannot have been seen later. */
+/**
+ * If `lastSeenAt` is in the future, replaces it with the time of the import, because nobody can have seen the ad later.
+ */
 function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
   const lastSeenTime = parseTime(ad.lastSeenAt);
   if (lastSeenTime === undefined || lastSeenTime <= now) return ad;

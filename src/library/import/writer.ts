@@ -19,7 +19,7 @@ export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 interface WriterOptions {
   /** The number of the import run, which may include several files. */
   runNumber: number;
-  /** The name of the search whose results are imported. */
+  /** The name under which the user saves the imported search results, if there is one. */
   question?: string | undefined;
 }
 
@@ -68,7 +68,8 @@ export async function openRecordWriter({ recordStore, now }: WriterTarget, { run
       const combinedPage = storedPage ? (format.combinePartialRecords?.(storedPage, page) as Page) : page;
       const pageJson = combinedPage === page ? json : JSON.stringify(combinedPage);
       const rowNumber = recordStore.putPage(combinedPage, pageJson, runNumber);
-      // A page that was only created from an ad of this run does not count as stored, so the record is new.
+      // `-runNumber` marks a page that this run created from an ad, with little information. The library did not have
+      // the page before, so it counts as new.
       return { outcome: isRepeated ? 'repeated' : row && row.run !== -runNumber ? 'updated' : 'new', rowNumber };
     },
   };

@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import type { ImportFormat } from './import-format.ts';
 import { normalizeKey } from './source-record.ts';
 
-/** Fields that the library's search uses although the API's schema does not have them. */
+/** Fields that are not part of the API's schema, but by which ads can be searched in this library. */
 const additionalFields = [
   ...['languages', 'bylines', 'currency', 'demographics', 'regions', 'headlines', 'bodies', 'linkDescriptions'],
   ...['displayUrls', 'impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adArchiveId'],
@@ -23,8 +23,8 @@ export const apiFormat: ImportFormat = {
       [normalizeKey(field)],
     ]),
   ),
-  // Compare the original spelling. The API has only one spelling for each of these keys, so any other spelling means
-  // another format.
+  // Compare the original spelling of the keys. The API only writes `id` and `pageId`, so a key such as `ID` or
+  // `page_id` means that the record has another format.
   matches: (record) =>
     (record.has('id') && record.getSourceName('id') === 'id') ||
     (record.has('pageid') && record.getSourceName('pageid') === 'pageId'),
@@ -32,7 +32,8 @@ export const apiFormat: ImportFormat = {
     const ad = record.toObject();
     for (const name of Object.keys(ad)) if (!knownKeys.has(name)) parser.unusedKeys.push(name);
     const { pageName, page, ...otherFields } = ad;
-    // A row of an exported table has the advertiser's name at the top level instead of inside `page`.
+    // Exported tables have the advertiser's name in a column of its own. Move it into the object `page`, as in
+    // responses of the API.
     if (typeof pageName !== 'string' || (isObject(page) && page.pageName != null)) return ad;
     return { ...otherFields, page: { ...(isObject(page) && page), pageName } };
   },

@@ -17,8 +17,8 @@ const numberFields = [
 const booleanFields = ['isStorePlatformBestSeller'];
 
 /**
- * Columns that the dataset computes from other columns. The import ignores them, because the library computes them
- * again.
+ * Columns that an export computes from other columns, e.g. the days that an ad has run. The import ignores them,
+ * because the library computes these values itself.
  */
 const computedColumns = [
   ...['landingDomain', 'landing', 'utm', 'daysRunning', 'active', 'firstLine', 'startedMonth', 'text', 'language'],
@@ -26,7 +26,10 @@ const computedColumns = [
   ...['activeWhenLastRead', 'hasPlaceholders', 'pictureState'],
   ...['firstGatheredAt', 'gatheredAt', 'inNewestGathering'],
 ];
-/** Columns that only exports of this server have, by which the import recognizes them. */
+/**
+ * Columns that occur only in files that this server exported. A record with one of them, and with a UUID as its id, has
+ * this format.
+ */
 const identifyingKeys = ['landingdomain', 'firstline', 'startedmonth', 'picturegroup', 'firstgatheredat', 'gatheredat'];
 
 const fields = [...textFields, ...dateFields, ...numberFields, ...booleanFields];

@@ -5,10 +5,13 @@ import { decodeCharacterReferences } from '../values/markup.ts';
 import { parseShare } from '../values/numbers.ts';
 import type { JsonObject } from './import-format.ts';
 
-/** Parses a value of a record. `keyName` is the original spelling of the key, used in messages. */
+/**
+ * Parses a value of an imported record for one field of an ad. `keyName` is the key or column name as the source spells
+ * it, for error messages.
+ */
 export type FieldParser = (value: unknown, keyName: string, parser: ColumnValueParser) => unknown;
 
-/** Decodes HTML character references in a text. Returns undefined unchanged. */
+/** Decodes HTML character references in a text, e.g. `&amp;` to `&`. Returns undefined if there is no text. */
 export function decodeText<Text extends string | undefined>(text: Text): Text {
   return text === undefined ? text : (decodeCharacterReferences(text) as Text);
 }
@@ -29,7 +32,10 @@ export const parsePageName: FieldParser = (value, keyName, parser) => {
   return pageName === undefined ? undefined : { pageName };
 };
 
-/** Returns all versions of an ad's text, or undefined if there is only one version. */
+/**
+ * Parses a list of alternative texts of an ad, e.g. several headlines. Returns undefined if there are fewer than two,
+ * because another field already has the first one.
+ */
 export const parseVersions: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
   return texts && texts.length > 1 ? texts.map(decodeText) : undefined;
@@ -44,7 +50,8 @@ export const parseConstant: FieldParser = (value, _, parser) =>
     .replace(/[^\p{L}\p{N}]+/gu, '_') || undefined;
 
 /**
- * Parses a list of objects. The value may also be a single object, or a text in which a program wrote the objects.
+ * Parses a list of objects. The value may also be a single object, or a text that contains the objects in JSON or
+ * Python notation.
  * @throws Error if the value is anything else
  */
 export function parseObjects(value: unknown, keyName: string, parser: ColumnValueParser): JsonObject[] {
@@ -59,7 +66,10 @@ export function parseObjects(value: unknown, keyName: string, parser: ColumnValu
   return objects;
 }
 
-/** Parses a list of objects with a `percentage`. Percentages become numbers from 0 to 1. */
+/**
+ * Parses a list of objects with the key `percentage`, e.g. shares of viewers by age. The percentages become numbers
+ * from 0 to 1.
+ */
 export const parseShares: FieldParser = (value, keyName, parser) => {
   const shares = parseObjects(value, keyName, parser);
   if (shares.length === 0) return undefined;
@@ -69,7 +79,7 @@ export const parseShares: FieldParser = (value, keyName, parser) => {
   });
 };
 
-/** The error for an id that a program rounded. An ad without a reliable id cannot be stored. */
+/** Thrown for an id that a program has rounded, e.g. `1.23457E+15`. An ad without a reliable id cannot be stored. */
 export class RoundedIdError extends Error {}
 
 /**
@@ -78,7 +88,7 @@ export class RoundedIdError extends Error {}
  */
 export const parseId: FieldParser = (value, keyName, parser) => {
   const text = parser.parseText(value)?.trim();
-  // Python writes whole numbers as `12.0` if a cell of the column is empty.
+  // Python writes the whole numbers of a column as `12.0` if any cell of the column is empty.
   const id = text?.replace(/^(\d+)\.0$/, '$1');
   const isFloat = id !== text || typeof value === 'number';
   if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))

@@ -4,21 +4,27 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * A field of an ad, its parser, and the source keys for the field. The first key with a value that can be parsed is
- * used.
+ * A rule for reading one field of an ad: the field, its parser, and the source keys that may contain it. The first key
+ * whose value can be parsed is used.
  */
 export type FieldRule = readonly [field: string, parse: FieldParser, ...keys: string[]];
 
-/** A range of an ad: the prefix of its two fields, the source keys, and whether the range contains counts. */
+/**
+ * A rule for reading a range, e.g. `impressionsMin` and `impressionsMax`: the common prefix of the two fields, the
+ * source keys, and whether the bounds are whole numbers.
+ */
 export type RangeRule = readonly [field: string, keys: readonly string[], isCount: boolean];
 
-/** Suffixes of column names in tables that write a range as two columns, e.g. `spend_lower` and `spend_upper`. */
+/**
+ * Some tables write a range as two columns, e.g. `spend_lower` and `spend_upper`. These are the suffixes of their
+ * names.
+ */
 const lowerBoundSuffixes = ['lower', 'lowerbound', 'low', 'min', 'from'];
 const upperBoundSuffixes = ['upper', 'upperbound', 'high', 'max', 'to'];
 const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
-/** Returns the source keys of each field in the rules, for the list of keys that a format knows. */
+/** Returns the source keys for each field in the rules. A format lists them in its `keysByField`. */
 export const listKeysByField = (
   fields: readonly FieldRule[],
   ranges: readonly RangeRule[],
@@ -32,7 +38,10 @@ export const listKeysByField = (
   ),
 });
 
-/** Returns field names for keys that have no field in the API. They are stored under their own names in camel case. */
+/**
+ * Returns field names for source keys that have no field in the API. Their values are stored under the key in camel
+ * case, e.g. `page_like_count` as `pageLikeCount`.
+ */
 export const listCamelCaseFields = (names: string): Record<string, readonly string[]> =>
   Object.fromEntries(
     names
@@ -41,19 +50,25 @@ export const listCamelCaseFields = (names: string): Record<string, readonly stri
       .map((name) => [toCamelCase(name), [normalizeKey(name)]]),
   );
 
-/** Reads the fields of an ad from one record, and collects them in `ad`. */
+/** Reads the fields of an ad from one imported record, and collects them in the property `ad`. */
 export class FieldReader {
   readonly ad: JsonObject = {};
   readonly #parser: ColumnValueParser;
   readonly #resolvePath: (path: string) => [record: SourceRecord, key: string];
 
-  /** @param resolvePath returns the record and the key that a key in a rule refers to */
+  /**
+   * @param resolvePath finds the object that contains a key of a rule, e.g. the nested object `snapshot` for
+   * `snapshot.title`. Returns that object and the key in it.
+   */
   constructor(parser: ColumnValueParser, resolvePath: (path: string) => [record: SourceRecord, key: string]) {
     this.#parser = parser;
     this.#resolvePath = resolvePath;
   }
 
-  /** Returns the value of the first key that can be parsed. Values that cannot be parsed are reported. */
+  /**
+   * Returns the parsed value of the first key whose value can be parsed, and marks the key as used. Values that cannot
+   * be parsed are added to the import report.
+   */
   parseFirstValue(paths: readonly string[], parse: FieldParser): unknown {
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
@@ -74,12 +89,12 @@ export class FieldReader {
   }
 
   /**
-   * Marks the keys with the same value as used. Keys with another value stay unused, so that they are stored under
-   * their own names.
+   * Marks the other keys that contain the same value as used. Keys with a different value stay unused, so that their
+   * values are stored under their own names.
    */
   #markEqualValues(paths: readonly string[], parse: FieldParser, usedValue: unknown): void {
-    // In the first pass, the import stores nothing. Parsing these keys then would let them influence how dates and
-    // numbers are read.
+    // The first pass of an import stores nothing. It only learns from the values how each column writes dates and
+    // numbers, and these additional keys should not influence the decision.
     if (!this.#parser.areNotationsDecided) return;
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
@@ -128,7 +143,8 @@ export class FieldReader {
 }
 
 /**
- * Checks that a range is not reversed. If it is, either bound may be wrong, so neither can be used.
+ * Checks that the lower bound of a range is not above its upper bound. In such a range, either bound may be wrong, so
+ * neither is used.
  * @throws Error if the lower bound is above the upper bound
  */
 function checkRange(rangeName: string, { min, max }: NumberRange): void {

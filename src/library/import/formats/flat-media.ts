@@ -4,17 +4,17 @@ import { type ColumnValueParser, isMissing } from '../values/column-value-parser
 import { decodeText } from './field-parsers.ts';
 import { SourceRecord } from './source-record.ts';
 
-/** The keys of a record that contain the URLs of media. */
+/** The normalized keys of a record that contain the URLs of videos and pictures. */
 export interface MediaKeys {
   videos: readonly string[];
   pictures: readonly string[];
-  /** Preview images of the videos, in the same order. */
+  /** Keys with the preview images of the videos, in the same order as the videos. */
   previews?: readonly string[];
   /** Keys with the profile picture of the advertiser, which is not a picture of the ad. */
   profilePictures?: readonly string[];
 }
 
-/** Returns all keys of media, for the list of keys that a format knows. */
+/** Returns all keys that contain media. A format lists them in its `keysByField`. */
 export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures = [] }: MediaKeys): string[] => [
   ...videos,
   ...pictures,
@@ -22,7 +22,10 @@ export const listMediaKeys = ({ videos, pictures, previews = [], profilePictures
   ...profilePictures,
 ];
 
-/** Keys that contain the URL of a medium, or of the preview of a video, if the medium is an object. */
+/**
+ * If a video or picture is an object, its URL is in one of these keys. The URL of a video's preview image is in one of
+ * `previewUrlKeys`.
+ */
 const urlKeys = ['url', 'videourl', 'videohdurl', 'videosdurl', 'originalimageurl', 'imageurl', 'link', 'src'];
 const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'previewurl', 'thumbnail', 'poster'];
 
@@ -74,7 +77,10 @@ function readMedia(value: unknown, parser: ColumnValueParser): MediaUrls[] {
   });
 }
 
-/** Splits a cell in which a table lists several URLs. A URL itself may contain commas. */
+/**
+ * Splits a table cell that lists several URLs. A separator only counts if `http` follows, because a URL itself may
+ * contain commas.
+ */
 const splitUrls = (value: unknown): unknown =>
   typeof value === 'string' ? value.split(/(?<![\s,;|])[\s,;|]+(?=https?:\/\/)/i) : value;
 

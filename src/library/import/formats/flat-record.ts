@@ -5,8 +5,8 @@ import type { JsonObject } from './import-format.ts';
 import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 /**
- * Flattens some nested objects of a record. For example, `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. This key is
- * normalized to `adid`, like the table column `ad_id`, so that one rule reads both.
+ * Flattens certain nested objects of a record. For example, `{"ad": {"id": 1}}` becomes `{"ad.id": 1}`. The key `ad.id`
+ * is normalized to `adid`, like the column `ad_id` of a table, so that one rule reads both.
  * @param containers the normalized paths of the objects to flatten, e.g. `ad` and `adreach`
  */
 function flattenRecord(record: SourceRecord, containers: ReadonlySet<string>, parser: ColumnValueParser): SourceRecord {
@@ -44,7 +44,8 @@ export function readFlatRecord(
 }
 
 /**
- * Collects the non-empty fields that no rule used, under their own names in camel case. Unknown keys are reported.
+ * Collects the values that no rule has used, under their own keys in camel case, so that the import loses no data.
+ * Empty values are left out. Unknown keys are listed in the import report.
  * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
  * `statusStatement`
  */

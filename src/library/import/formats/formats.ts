@@ -14,7 +14,7 @@ import { radlibrarySharesFormat } from './radlibrary-shares.ts';
 import { normalizeKey, SourceRecord } from './source-record.ts';
 import { tikTokAdLibraryFormat } from './tiktok-ad-library.ts';
 
-/** All import formats. A record is read with the first format that matches. */
+/** All import formats, in the order in which they are tried. The first format that matches a record reads it. */
 export const importFormats: readonly ImportFormat[] = [
   datasetExportFormat,
   googleAdsTransparencyFormat,
@@ -78,7 +78,7 @@ export class FormatDetector {
   }
 }
 
-/** Returns true if an object with this key must be an ad or a page, and not an object around a list of them. */
+/** Returns true if only an ad or an advertiser page can have this key. An object around a list of ads never has it. */
 export const isRecordKey = (name: string): boolean => recordKeys.has(normalizeKey(name));
 const recordKeys = new Set([
   'id',
@@ -91,12 +91,12 @@ const recordKeys = new Set([
   'snapshot',
 ]);
 
-/** The format that was detected for a table, and the fields of its columns. */
+/** The format of a table, and the field of an ad for each of its columns. */
 export interface TableFormat {
   format: ImportFormat;
   /**
-   * The field of each column. Undefined if the column is not recognized, or if an earlier column already has this
-   * field.
+   * For each column, the field of an ad that it contains. Undefined if the column is not recognized, or if an earlier
+   * column already contains the field.
    */
   fields: (string | undefined)[];
 }
@@ -117,9 +117,9 @@ function mapColumnsToFields(format: ImportFormat, columns: readonly string[]): (
   });
 }
 
-/** Finds the fields of a format to which keys or columns belong. */
+/** Finds the field of an ad for a key or a column of an import format. */
 export class FieldFinder {
-  /** True if keys may be paths into nested objects. */
+  /** True if the format has nested objects, so that keys may be paths such as `snapshot.body.text`. */
   readonly hasPaths: boolean;
   readonly #fieldByKey = new Map<string, string>();
 
@@ -136,7 +136,7 @@ export class FieldFinder {
       const prefix = keys.slice(0, length);
       const field = this.#fieldByKey.get(prefix.join('.')) ?? this.#fieldByKey.get(prefix.join(''));
       if (field === undefined) continue;
-      // If only the key `snapshot` itself is known, the path leads to an unknown part of the snapshot, which has no
+      // Only the first key, `snapshot`, is known. The path leads to an unknown key inside the snapshot, which has no
       // field.
       return field === 'snapshot' && length < keys.length ? undefined : { field, length };
     }

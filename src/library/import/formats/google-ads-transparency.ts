@@ -27,7 +27,7 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
-/** Parses an id such as `CR123`, or extracts it from the URL of the ad. */
+/** Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. */
 const parseCreativeId: FieldParser = (value, keyName, parser) =>
   /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
 const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
@@ -66,7 +66,7 @@ const otherKeys = `
   advertiser_regions ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
   spend_usd spend_range_min_usd spend_range_max_usd first_served_timestamp last_served_timestamp
 `;
-/** Documented keys of a region without a field of their own. They are stored with the region under their own names. */
+/** Documented keys of a region that have no own field. They are stored with the region, under the key in camel case. */
 const otherRegionKeys = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
 const regionKeys = ['regioncode', 'surfaceservingstats', ...otherRegionKeys];
 const mediaKeys: MediaKeys = {
@@ -180,7 +180,7 @@ function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValu
   reader.setField('currency', 'USD');
 }
 
-/** The dates, impressions and other results of an ad in one region. */
+/** When and how often Google showed an ad in one region, and its other results there. */
 interface RegionStats {
   regionCode: string;
   firstShown?: string;
@@ -192,7 +192,10 @@ interface RegionStats {
   [name: string]: unknown;
 }
 
-/** Reads the list `region_stats`, or the single region of a row. */
+/**
+ * Reads the results of an ad by region from the list `region_stats`. If the table has one row for each region, reads
+ * the region of the row.
+ */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
   const cell = record.get('regionstats');
   const value = parser.parseStructure(cell);
@@ -235,7 +238,8 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
     const definedValues = Object.entries(knownValues).filter(([, regionValue]) => regionValue !== undefined);
     const otherFields = region.getUnusedFields().filter(({ name, value }) => {
       const key = normalizeKey(name);
-      // Skip the other fields of a row, because they belong to the ad and not to the region.
+      // If each row of a table is one region, its other columns belong to the ad and not to the region, so skip them
+      // here.
       if (isEmptyValue(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
       if (!otherRegionKeys.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
       return true;
@@ -263,14 +267,17 @@ const eeaCountries = new Set(
   'AT BE BG HR CY CZ DE DK EE ES FI FR GR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' '),
 );
 
-/** Sets the countries, dates, impressions and surfaces of an ad from its regions. */
+/**
+ * Computes the countries, first and last dates, total impressions and platforms of an ad from its results by region.
+ */
 function applyRegionStats(ad: JsonObject): JsonObject {
   const regions = (ad.regionStats ?? []) as RegionStats[];
   if (regions.length === 0) return ad;
   const countries = regions.map(({ regionCode }) => regionCode).filter(isCountryCode);
   const firstDays = regions.flatMap(({ firstShown }) => firstShown ?? []).sort();
   const lastDays = regions.flatMap(({ lastShown }) => lastShown ?? []).sort();
-  // If there is a region EEA, do not add the results of its countries, because each impression would be counted twice.
+  // The region `EEA` contains the total of all its countries. If it exists, do not add the countries, because each
+  // impression would count twice.
   const hasEea = regions.some(({ regionCode }) => regionCode === 'EEA');
   const countedRegions = regions.filter(({ regionCode }) => !hasEea || !eeaCountries.has(regionCode));
   const regionsWithImpressions = countedRegions.filter(

@@ -17,8 +17,8 @@ export interface ImportFormat {
   /** Where the format is documented: a URL, a page of this project, or a note that there is no documentation. */
   description: string;
   /**
-   * The fields of an ad, with the source keys or columns for each field. Keys are normalized with `normalizeKey`. A dot
-   * in a key means a nested object. Reports list all other keys as not recognized.
+   * For each field of an ad, the source keys or columns that may contain it. Keys are normalized with `normalizeKey`,
+   * and a dot in a key means a nested object. The import report lists all other keys as not recognized.
    */
   keysByField: Readonly<Record<string, readonly string[]>>;
   /** The layouts in which the format occurs: JSON, tables, or both. */
@@ -26,13 +26,13 @@ export interface ImportFormat {
   /** True if column names such as `snapshot/body/text` are paths into nested objects. */
   hasColumnPaths?: boolean;
   /**
-   * Returns true if a record has this format. For a table, the record has one key per column, and all values are
-   * undefined.
+   * Returns true if a record has this format. To detect the format of a table, the import passes a record that has the
+   * column names as keys and no values.
    */
   matches(record: SourceRecord): boolean;
   /**
-   * Converts a record to an ad. The import calls this twice per record, because `parser` must observe all records
-   * before it can parse their values.
+   * Converts a record to an ad. The import calls this twice for each record, because `parser` must see all records
+   * before it knows how dates and numbers are written.
    * @throws Error if the record is unusable; if the error concerns one key, its message starts with the key
    */
   toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject;
@@ -42,18 +42,19 @@ export interface ImportFormat {
    */
   toPage?(record: SourceRecord, parser: ColumnValueParser): JsonObject | Page | undefined;
   /**
-   * Returns the reason why a row should be ignored, e.g. `they name no ad (rows of totals)`. The import reports the
-   * number of such rows with the reason. Returns undefined for all other rows.
+   * Returns the reason why a row should be ignored, e.g. `they name no ad (rows of totals)`, or undefined if it should
+   * be imported. The import report lists each reason with the number of ignored rows.
    */
   getIgnoreReason?(record: SourceRecord): string | undefined;
   /**
-   * Combines two ads or pages with the same id from one import, for formats whose records may contain only a part of an
-   * ad or page. Without this function, the newer record replaces the older one.
+   * Combines two records of the same ad or page from one import run. Formats need this if a record may contain only a
+   * part of an ad or page, e.g. its results in one country. Without this function, the newer record replaces the older
+   * one.
    */
   combinePartialRecords?(earlierRecord: JsonObject, laterRecord: JsonObject): JsonObject;
   /**
-   * Adds a record to the stored ad that it describes, for formats whose records are never whole ads. The import skips a
-   * record if the library does not have the ad.
+   * Adds a record to the stored ad that it describes. Formats need this if their records are never whole ads. The
+   * import skips a record if the library does not have its ad.
    * @param isRepeated true if an earlier record of the same import run describes the same ad
    */
   addToStoredAd?(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject;

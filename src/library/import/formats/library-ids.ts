@@ -3,7 +3,8 @@ import type { AdLibraryName } from './import-format.ts';
 
 /**
  * Computes the UUID of an ad from its id in an ad library. The same id always gives the same UUID, so that a second
- * import replaces the ad. Ads of different ad libraries have different UUIDs, even if their ids are equal.
+ * import replaces the ad. Ads of different ad libraries, such as Meta and Google, have different UUIDs even if their
+ * ids are equal.
  */
 export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string {
   const prefix = adLibrary === 'meta' ? '' : `${adLibrary} `;

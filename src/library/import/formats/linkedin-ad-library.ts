@@ -20,7 +20,7 @@ import type { SourceRecord } from './source-record.ts';
 
 /** Matches the URL of an ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
 const adUrlPattern = /^https?:\/\/(?:www\.)?linkedin\.com\/ad-library\/detail\/(\d{1,30})/;
-/** Parses the id of an ad, or extracts it from the URL of the ad. */
+/** Parses the id of an ad. The value may also be the URL of the ad, which contains the id. */
 const parseAdId: FieldParser = (value, keyName, parser) =>
   adUrlPattern.exec(String(value))?.[1] ??
   (/^\d[\d.e+]*$/i.test(String(value)) ? parseId(value, keyName, parser) : undefined);
@@ -28,7 +28,7 @@ const parseAdUrl: FieldParser = (value, keyName, parser) =>
   adUrlPattern.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 /**
  * Extracts the id of an advertiser from its URL, e.g. `1035` from `…/company/1035`, or `in/somebody` from
- * `…/in/somebody`. Some scrapers contain only the number.
+ * `…/in/somebody`. Some scrapers write only the number.
  */
 const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
   if (/^\d{1,15}$/.test(String(value))) return parseId(value, keyName, parser);
@@ -53,9 +53,12 @@ const parseCountryShares: FieldParser = (value, keyName, parser) => {
 };
 
 const addDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
-/** Keys of the URL of an ad that only tables and scrapes of the LinkedIn Ad Library have. */
+/** Keys with the URL of an ad that occur only in records of the LinkedIn Ad Library. */
 const adUrlKeys = ['adurl', 'addetailurl', 'adlibraryurl'];
-/** Keys of URLs in other formats as well. They identify a record only if they contain the URL of a LinkedIn ad. */
+/**
+ * Keys with a URL that other formats have as well. They identify a LinkedIn record only if the URL is that of a
+ * LinkedIn ad.
+ */
 const sharedUrlKeys = ['link', 'url', 'detailurl', 'addetaillink'];
 const advertiserUrlKeys = [
   ...addDetailsPrefix('advertiseradvertiserurl', 'advertiserurl'),
@@ -150,8 +153,8 @@ const displayFormats: Record<string, string> = {
  * Ads of the LinkedIn Ad Library: responses of its API, flattened tables of these responses, and tables of the R
  * package liads. LinkedIn documents no CSV download. The API returns neither texts nor pictures.
  *
- * Scrapers return both, in flat records that are not documented. They are recognized by the URL of the ad. SearchApi
- * (https://www.searchapi.io/docs/linkedin-ad-library) has it in `link`, ScrapeCreators in `url`.
+ * Scrapers return both, in flat records that are not documented. The import recognizes them by the URL of the ad.
+ * SearchApi (https://www.searchapi.io/docs/linkedin-ad-library) has it in `link`, ScrapeCreators in `url`.
  */
 export const linkedInAdLibraryFormat: ImportFormat = {
   name: 'linkedin-ad-library',
@@ -171,7 +174,7 @@ export const linkedInAdLibraryFormat: ImportFormat = {
   toAd,
 };
 
-/** Columns that only tables of LinkedIn ads have. */
+/** A record with the URL of an ad and one of these keys is a LinkedIn ad. */
 const linkedInKeys = [
   ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
   'impressionsdistributionbycountry',

@@ -48,14 +48,15 @@ const archiveIdKeys = ['adarchiveid', 'adlibid', 'libraryid'];
 const idKeys = [...archiveIdKeys, 'adid', 'id'];
 
 /**
- * The fields of an ad, each with its parser and its source keys. The first key with a value that can be parsed is used.
+ * The fields of an ad, each with its parser and the source keys that may contain it. The first key whose value can be
+ * parsed is used.
  */
 const fields: readonly FieldRule[] = [
   ['pageId', parseId, 'pageid', 'snapshot.pageid'],
   ['sourcePageExternalId', parseId, 'pageid', 'snapshot.pageid'],
   ['page', parsePageName, 'pagename', 'snapshot.pagename', 'snapshot.currentpagename', 'advertisername'],
-  // A snapshot contains one version of each text, whereas the official API lists all versions. The ad shows the first
-  // version and also stores the others.
+  // A scraped snapshot contains one version of each text, but the official API lists all versions. The first version
+  // becomes the text of the ad, and all versions are stored in a second field.
   [
     'headline',
     parseFirstText,
@@ -163,8 +164,8 @@ const officialApiKeys = [
   ...['adcreativelinkcaption', 'adcreativelinkdescriptions', 'adcreativelinkdescription'],
 ];
 /**
- * Keys that other formats have as well. They identify a record of the Meta Ad Library only if its id is not a UUID and
- * it has no top-level headline or body.
+ * Keys that other formats have as well. A record with one of them belongs to the Meta Ad Library only if its id is not
+ * a UUID and it has no headline or body at the top level.
  */
 const sharedKeys = [
   ...['demographicdistribution', 'deliverybyregion', 'regiondistribution', 'estimatedaudiencesize', 'eutotalreach'],
@@ -216,15 +217,15 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   setCurrentPayer(ad);
   reader.setField('reachByCountry', parseValueUnmarked(record, 'totalreachbylocation', parseReachByCountry, parser));
   readImpressionsText(record, reader, parser);
-  // An end date in the future is only planned. The ad was then last seen at the time of the import.
+  // An end date in the future is only a plan. The ad is still running, so it was last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
   const isActive = reader.parseFirstValue(keysByField.isActive ?? [], parseBoolean);
-  // In a scrape, the end date of an active ad is just the day of the scrape.
+  // Scrapers write the current day as the end date of a running ad, so ignore this date.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
-  // The official constant is better than the words on the button, which depend on the language.
+  // Prefer the API's constant, such as `SHOP_NOW`, to the text of the button, which depends on the language of the ad.
   if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseConstant));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
@@ -246,8 +247,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Reads the archive id of an ad. Without a key that only the archive id has, the id in the URL of the ad takes precedence
- * over `id`, which may be the number of a row.
+ * Reads the id of an ad in the Meta Ad Library. If the record has no key such as `ad_archive_id`, the id in the URL of
+ * the ad takes precedence over the key `id`, which may be a row number.
  */
 function readArchiveId(record: SourceRecord, reader: FieldReader): void {
   const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
@@ -260,7 +261,7 @@ function readArchiveId(record: SourceRecord, reader: FieldReader): void {
   }
 }
 
-/** Parses a value without marking its key as used, so that the original value is also stored under its own name. */
+/** Parses a value without marking its key as used. The original value is then also stored under its own key. */
 function parseValueUnmarked(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
   const value = record.get(key);
   if (isMissing(value)) return undefined;
@@ -308,8 +309,8 @@ function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRec
 }
 
 /**
- * The snapshot key for each column such as `snapshot_body_text`, without the prefix `snapshot`. The column
- * `snapshot_url` is not included, because it contains the URL of the snapshot itself.
+ * Maps columns such as `snapshot_body_text` to the key in a snapshot. The columns are written without the prefix
+ * `snapshot`. The column `snapshot_url` is not included, because it contains the URL of the snapshot itself.
  */
 const snapshotKeyByColumn: Record<string, string> = {
   ...Object.fromEntries(
@@ -322,7 +323,8 @@ const snapshotKeyByColumn: Record<string, string> = {
 };
 
 /**
- * Collects the non-empty fields that no parser used, under their own names in camel case. Unknown keys are reported.
+ * Collects the values that no parser has used, under their own keys in camel case, so that the import loses no data.
+ * Empty values are left out. Unknown keys are listed in the import report.
  * @param pathPrefix the path to the record in `knownKeys`
  * @param ad the fields that are already set; they are not replaced
  */

@@ -14,7 +14,7 @@ import { FieldReader, type FieldRule, isEmptyValue, listKeysByField, type RangeR
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Parses an end date. The column contains `Ongoing` for an ad without an end date. */
+/** Parses an end date. For an ad without an end date, the column contains the word `Ongoing`. */
 const parseEndDate: FieldParser = (value, keyName, parser) =>
   /^ongoing$/i.test(String(value).trim()) ? undefined : parseDate(value, keyName, parser);
 
@@ -44,8 +44,8 @@ const ranges: readonly RangeRule[] = [
 ];
 
 /**
- * Columns of breakdowns, e.g. by country. In a table with such a column, each row contains only a part of an ad's
- * results.
+ * Columns by which a user can break down the results, e.g. by country. In a table with such a column, an ad has one row
+ * for each country, with a part of its results.
  */
 const breakdownKeys = [
   ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
@@ -53,8 +53,8 @@ const breakdownKeys = [
 ];
 
 /**
- * Exports of Meta Ads Manager at the ad level, with English column names. Meta documents the metrics but not the file.
- * Columns of settings have the suffix `(ad settings)`, and the column `Amount spent (EUR)` contains the currency.
+ * Exports of Meta Ads Manager with one row per ad and English column names. Meta documents the metrics but not the file
+ * format. Columns with settings end in `(ad settings)`, and the column name `Amount spent (EUR)` contains the currency.
  */
 export const metaAdsManagerFormat: ImportFormat = {
   name: 'meta-ads-manager',
@@ -69,7 +69,7 @@ export const metaAdsManagerFormat: ImportFormat = {
     record.hasAny(['adname', 'adid']) &&
     record.hasAny(['reportingstarts', 'reportingends', 'amountspent']) &&
     !record.hasAny(['adarchiveid', 'adlibid', 'libraryid', 'adcreativebodies']),
-  // The export begins or ends with a row of totals, which names no ad.
+  // The first or last row of an export contains the totals of all ads. It has neither an ad id nor an ad name.
   getIgnoreReason: (record) =>
     isEmptyValue(record.get('adid')) && isEmptyValue(record.get('adname'))
       ? 'they name no ad (rows of totals)'
@@ -78,7 +78,7 @@ export const metaAdsManagerFormat: ImportFormat = {
   combinePartialRecords: combineRows,
 };
 
-/** The results of an ad for one value of each breakdown, e.g. one country. */
+/** The results of an ad for one combination of breakdown values, e.g. for one country and one age group. */
 interface BreakdownResult {
   values: Record<string, string>;
   adSpend?: number;
@@ -107,8 +107,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (ad.impressionsMin !== undefined) breakdownResult.impressions = ad.impressionsMin;
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
-  // Advertisers use the same ad name in several ad sets. Without the column of ad ids, these ads are told apart by their
-  // campaigns and ad sets.
+  // Advertisers use the same ad name in several ad sets. If the table has no column with ad ids, campaign and ad set
+  // distinguish these ads.
   const { adName, campaignId, campaignName, adSetId, adSetName } = ad;
   const identifyingValues = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
   return {

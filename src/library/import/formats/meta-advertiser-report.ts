@@ -5,7 +5,10 @@ import { FieldReader, type FieldRule, listKeysByField, type RangeRule } from './
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** The spend of an advertiser page under one disclaimer. The report has a row for each disclaimer of a page. */
+/**
+ * What an advertiser page spent under one disclaimer, i.e. one statement of who paid for a political ad. The report has
+ * a row for each disclaimer of a page.
+ */
 interface DisclaimerSpend {
   disclaimer: string;
   adSpendMin?: number;
@@ -69,8 +72,8 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds the spend in a later row to an advertiser page. If both have the same disclaimer, the later row wins. Computes
- * the totals of all disclaimers again.
+ * Adds a later row of the report to an advertiser page. If the page already has a row with the same disclaimer, the
+ * later row replaces it. Then computes the totals of all disclaimers again.
  */
 function combineRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(

@@ -11,14 +11,14 @@ import { SourceRecord } from './source-record.ts';
  * `aaa_info` and `transparency_by_location`, which are not documented. Scrapers pass these objects on unchanged.
  */
 
-/** An entry of `beneficiary_payers`: who paid for the ad, and who benefits from it. */
+/** One entry of the list `beneficiary_payers`: who paid for the ad, and on whose behalf it ran. */
 interface Payer {
   payer?: string;
   beneficiary?: string;
   current?: boolean;
 }
 
-/** Parses `beneficiary_payers`, the list of those who paid for an ad and those who benefit from it. */
+/** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
 export const parsePayers: FieldParser = (value, keyName, parser) => {
   const payers = parseObjects(value, keyName, parser).flatMap((item): Payer[] => {
     const payerRecord = new SourceRecord(Object.entries(item));
@@ -72,7 +72,10 @@ export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
   return counts.length > 0 ? Object.fromEntries(counts) : undefined;
 };
 
-/** Adds the information in `aaa_info` and `transparency_by_location` to an ad that does not have it in fields. */
+/**
+ * Reads reach, payers and targeting from the objects `aaa_info` and `transparency_by_location` of Meta's website,
+ * unless the ad already has these fields.
+ */
 export function readTransparency(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const locations = parser.parseStructure(record.get('transparencybylocation'));
   const sourceObjects = [

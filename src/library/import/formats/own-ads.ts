@@ -7,8 +7,8 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
- * The normalized column names for each field, separated by spaces. They come from tables that people write by hand and
- * from exports of advertising programs.
+ * The column names that are accepted for each field of an ad, normalized and separated by spaces. People use these
+ * names in their own tables, and advertising programs in their exports.
  */
 const columnNames: Record<string, string> = {
   id: 'id adid',
@@ -122,8 +122,8 @@ function parseCell(field: string, column: string, cell: string, parser: ColumnVa
 const toCountryCodes = (names: readonly string[]): string[] => [...new Set(names.map(parseCountryCode))];
 
 /**
- * Collects the cells of unrecognized columns, under their column names. A cell is left out if its column has the name
- * of an API field but its value does not match the type of that field.
+ * Collects the cells of unrecognized columns under their column names. If a column has the name of an API field, a cell
+ * is left out unless its value has the type of that field.
  */
 function collectOtherCells(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const otherCells = record.getUnusedFields().flatMap(({ name, value }): [string, unknown][] => {

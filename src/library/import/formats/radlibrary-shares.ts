@@ -21,7 +21,7 @@ const fields: readonly FieldRule[] = [
 ];
 const keysByField = listKeysByField(fields, []);
 const knownKeys = new Set(Object.values(keysByField).flat());
-/** Matches the columns that R and pandas add for the number of a row. */
+/** Matches the normalized names of the columns with row numbers that R and pandas add to a table, e.g. `Unnamed: 0`. */
 const rowNumberKey = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
 
 /**
@@ -59,8 +59,8 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
 }
 
 /**
- * Adds a share to an ad. A share of the same group replaces the earlier one. The first row of an import replaces all
- * shares of earlier imports.
+ * Adds the share of one group, e.g. women from 18 to 24, to a stored ad. It replaces an earlier share of the same
+ * group. The first row for an ad in an import run removes the shares that earlier runs have stored.
  */
 function addSharesToAd(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject {
   const field = partialAd.regions === undefined ? 'demographics' : 'regions';

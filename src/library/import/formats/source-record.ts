@@ -7,7 +7,7 @@ export function normalizeKey(name: string): string {
   const cachedKey = keyCache.get(name);
   if (cachedKey !== undefined) return cachedKey;
   const key = computeKey(name);
-  // All records of a source have the same keys, so the cache does not need to evict entries.
+  // Most records of a source have the same keys, so the cache never evicts an entry. It only stops growing.
   if (keyCache.size < maxCachedKeys && name.length <= maxCachedKeyLength) keyCache.set(name, key);
   return key;
 }
@@ -24,7 +24,7 @@ function computeKey(name: string): string {
   return key === '' ? name : key;
 }
 
-/** A key of a source record with its value. */
+/** A key and its value in an imported record. */
 interface SourceField {
   /** The original spelling of the key. */
   name: string;
@@ -33,7 +33,7 @@ interface SourceField {
 
 /** Converts a key to the API's spelling, e.g. `ad_creation_time` becomes `adCreationTime`. */
 export function toCamelCase(name: string): string {
-  // Parts in capitals, as in `Spend_USD` and `AD_ID`, are words, so convert them to lower case first.
+  // In `Spend_USD` and `AD_ID`, the parts in capital letters are ordinary words, so convert them to lower case first.
   const lowerCaseName = name.includes('_')
     ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
     : name;
@@ -41,8 +41,8 @@ export function toCamelCase(name: string): string {
 }
 
 /**
- * A record of a source. Its methods expect keys that were normalized with `normalizeKey`. The record keeps track of the
- * keys that were used.
+ * An imported record. Its methods expect keys that were normalized with `normalizeKey`. The record remembers which keys
+ * were used, so that the import can store and report the others.
  */
 export class SourceRecord {
   /** The path to this record in its source, used as a prefix for keys in messages. */
@@ -59,7 +59,7 @@ export class SourceRecord {
     return record;
   }
 
-  /** @param hiddenNames the columns that cannot be accessed by key, because another column already has their field */
+  /** @param hiddenNames columns that `get` and `has` ignore, because another column already contains their field */
   constructor(fields: Iterable<readonly [string, unknown]>, { path = '', hiddenNames = new Set<string>() } = {}) {
     this.#path = path;
     this.#fields = Array.from(fields, ([name, value]) => ({ name, value }));

@@ -40,7 +40,7 @@ function buildObject(columns: readonly string[], paths: readonly string[][], cel
   for (const [index, path] of paths.entries()) {
     const cell = cells[index] ?? '';
     const column = columns[index] ?? '';
-    // A column without a name, such as the row numbers of pandas, has no field in which to store it.
+    // Skip columns without a name, such as the row numbers of pandas. They cannot be stored in a field.
     if (cell.trim() === '' || column.trim() === '') continue;
     if (!setCell(root, path, cell) && !root.has(column)) root.set(column, cell);
   }

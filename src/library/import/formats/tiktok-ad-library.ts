@@ -17,7 +17,7 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computeAdId, computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
-/** Returns each key with and without the prefix that it has in nested responses of the API. */
+/** Returns each key twice: with a prefix, as it is written in nested responses of the API, and without the prefix. */
 const addOptionalPrefix = (prefix: string, ...keys: string[]) => keys.flatMap((key) => [`${prefix}${key}`, key]);
 const targetingPrefixes = ['adgrouptargetinginfo', 'targetinginfo', 'adgrouptarget', 'target'];
 
@@ -38,7 +38,10 @@ const parseReachByCountry: FieldParser = (value, keyName, parser) => {
   return entries.length > 0 ? Object.fromEntries(entries) : undefined;
 };
 
-/** The API calls these keys `first_shown_date` and `last_shown_date`. Scrapers write them in other ways, too. */
+/**
+ * The normalized keys for the dates when an ad was first and last shown. The API writes `first_shown_date` and
+ * `last_shown_date`, and scrapers use variants of these names.
+ */
 const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 'firstshown'];
 const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
 
@@ -104,7 +107,10 @@ const containers = new Set([
 ]);
 const unnamedContainers = new Set(['ad', 'adgroup']);
 
-/** Keys that distinguish TikTok ads from other records with the same date fields. */
+/**
+ * A record with one of these keys is a TikTok ad. The dates alone do not identify it, because other formats have the
+ * same date keys.
+ */
 const tikTokKeys = [
   ...['businessid', 'businessname', 'paidforby', 'imageurls', 'videos', 'statusstatement', 'estimatedaudience'],
   ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus', 'videourls', 'videolink'],
@@ -148,7 +154,10 @@ export const tikTokAdLibraryFormat: ImportFormat = {
 const urlKeys = ['adurl', 'detailurl', 'adlibraryurl', 'url', 'link'];
 const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
 
-/** Keys of the object `ad` by which it is recognized. A response contains only the fields that were requested. */
+/**
+ * Keys by which the nested object `ad` is recognized. One is enough, because a response contains only the fields that
+ * the request asked for.
+ */
 const adKeys = [
   ...['first_shown_date', 'last_shown_date', 'image_urls', 'videos', 'status_statement', 'rejection_info'],
   'reach',
@@ -188,7 +197,8 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...ad,
     id: computeAdId('tiktok', String(ad.adArchiveId)),
     adLibrary: 'tiktok',
-    // The public page shows advertisements, but no other commercial content.
+    // TikTok's public website has a page for each advertisement, but not for other commercial content such as paid
+    // posts of creators.
     ...(!record.hasAny(['brandnames']) && {
       adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
     }),
@@ -196,7 +206,8 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(isActive !== undefined && { isActive }),
     // An ad that is no longer active ended on the day when it was last shown.
     ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),
-    // The API gives the reach as a range. If its bounds differ, store them in separate fields.
+    // The API returns the reach as a range. If the bounds are equal, they become `audienceReach`. Otherwise they are
+    // stored in separate fields.
     ...(reachMin !== undefined && reachMin === reachMax && { audienceReach: reachMin }),
     ...(reachMin !== reachMax && {
       ...(reachMin !== undefined && { reachMin }),

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { UnreadableSourceError } from './source-entry.ts';
 
-/** The minimum length of a batch in characters. Only the last batch may be shorter. */
+/** The minimum length of a batch of decoded text, in characters. Only the last batch may be shorter. */
 const minBatchLength = 256 * 1024;
 
 /**
@@ -33,7 +33,7 @@ export async function* decodeText(
       batch = '';
     }
   } catch (error) {
-    // Yield the text before the damaged part, because its records are still usable.
+    // The compressed data is damaged. Yield the text before the damage, because its records are still usable.
     if (error instanceof UnreadableSourceError) yield batch;
     throw error;
   }
@@ -47,15 +47,19 @@ export async function* decodeText(
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
 /** The reason for skipping a record with an invalid byte. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
-/** The lone surrogate that stands for a byte that is not valid UTF-8. */
+/** The lone surrogate (half of a UTF-16 character) that replaces a byte that is not valid UTF-8. */
 const invalidByteMarker = '\udc80';
 
-/** Decodes the next bytes of a text. Called without bytes, it returns the remaining text. */
+/**
+ * Decodes the next bytes of a text. If called without bytes at the end of the text, it returns the remaining
+ * characters.
+ */
 type DecodeBytes = (bytes?: Buffer) => string;
 
 function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): DecodeBytes {
   const [firstByte, secondByte] = firstChunk;
-  // Without a byte order mark, detect UTF-16 by a zero byte, because most characters in UTF-16 contain one.
+  // A text in UTF-16 may start without a byte order mark. Detect it by a zero byte, because most characters in UTF-16
+  // contain one.
   const isLittleEndian =
     (firstByte === 0xff && secondByte === 0xfe) || (firstByte !== undefined && firstByte !== 0 && secondByte === 0);
   const isBigEndian =
@@ -85,7 +89,8 @@ function createUtf8Decoder(onWindows1252Detected: (() => void) | undefined): Dec
         ? Buffer.concat([unfinishedBytes, bytes ?? Buffer.alloc(0)])
         : (bytes ?? Buffer.alloc(0));
     const completeLength = bytes === undefined ? buffer.length : buffer.length - countUnfinishedBytes(buffer);
-    // Copy the remaining bytes, because the caller may reuse the memory of its chunk.
+    // Keep the bytes of an incomplete character for the next call. Copy them, because the caller may reuse the memory
+    // of its chunk.
     unfinishedBytes = Buffer.from(buffer.subarray(completeLength));
     const completeBytes = buffer.subarray(0, completeLength);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
@@ -100,7 +105,7 @@ function createUtf8Decoder(onWindows1252Detected: (() => void) | undefined): Dec
   };
 }
 
-/** The bytes that are undefined in Windows-1252. */
+/** The five bytes that have no character in Windows-1252. */
 const undefinedBytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
 
 /**
@@ -112,10 +117,13 @@ function isWindows1252Text(bytes: Buffer): boolean {
   return /^[\0-\x7f\ufffd]*$/.test(bytes.toString());
 }
 
-/** The characters for the bytes 0x80 to 0x9f. All other bytes are the same as in Latin-1. */
+/** The Windows-1252 characters for the bytes 0x80 to 0x9f, in order. All other bytes are the same as in Latin-1. */
 const windows1252Characters = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
-/** Decodes Windows-1252. UTF-8 characters in the text, e.g. in a pasted cell, are decoded as UTF-8. */
+/**
+ * Decodes text in Windows-1252. Characters that are encoded in UTF-8, e.g. in a cell pasted from another program, are
+ * decoded as well.
+ */
 const decodeWindows1252 = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
@@ -140,8 +148,8 @@ const replacementCharacter = Buffer.from('\ufffd');
 
 function decodeUtf8WithMarkers(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
-  // Decoding replaces each invalid byte with U+FFFD. The source itself may contain U+FFFD, so first split the bytes at
-  // each U+FFFD in the source.
+  // Node replaces each invalid byte with the character U+FFFD. The source may also contain U+FFFD as an ordinary
+  // character, so split the bytes at these characters first and decode the pieces between them.
   const decodedParts: string[] = [];
   for (let start = 0; ; ) {
     const nextReplacement = bytes.indexOf(replacementCharacter, start);
@@ -173,7 +181,9 @@ async function* readBuffers(source: AsyncIterable<string | Uint8Array>): AsyncGe
 
 const minFirstBytes = 4;
 
-/** Returns the first non-empty item, and a generator of all items starting with that one. */
+/**
+ * Returns the first non-empty item of a generator, and another generator that yields this item and all following ones.
+ */
 export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: firstItem, done } = await items.next();
   while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
@@ -187,7 +197,7 @@ export async function peekFirst<Item extends { length: number }>(items: AsyncGen
 
 async function* decompress(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
-  // Ignore this rejection, because the loop over `gunzip` throws the same error.
+  // Ignore errors here, because the loop over `gunzip` throws the same error.
   pipeline(bytes, gunzip).catch(() => {});
   try {
     yield* gunzip;

@@ -10,7 +10,10 @@ export interface LocatedValue {
   value: unknown;
 }
 
-/** The maximum number of lists and objects that may surround a record. */
+/**
+ * The maximum number of nested lists and objects around a record. Services wrap their records, e.g. in `{"data":
+ * {"ads": [...]}}`.
+ */
 export const maxWrapperDepth = 16;
 
 /** Keys of lists in which every item should be an ad or a page. Other items are reported as problems. */
@@ -20,9 +23,9 @@ export const recordListKeys = ['data', 'items'];
  * Finds the records in a value. The value may be a record, or a structure of lists and objects that contains records at
  * any depth, such as the response of a service. If a list contains records, its other items are returned as well, so
  * that the import reports them.
- * @param enclosingPage the page of results around the value, if there is one
- * @returns the records, and the pages of results around them. If no value is certainly a record, `areRecordsCertain` is false and `records` has the values that were
- * probably meant to be records
+ * @param enclosingPage the response page that contains the value, if there is one
+ * @returns the records, and the response pages that contain them. If no value is certainly a record,
+ * `areRecordsCertain` is false and `records` has the values that were probably meant to be records
  */
 export function findRecords(
   value: unknown,
@@ -44,8 +47,9 @@ export function findRecords(
 }
 
 /**
- * Returns true for a part of a GraphQL response that contains no records. Meta's website sends a response as several
- * lines: the first has the ads, and the others have a label and a path, or only say that the response is complete.
+ * Returns true for a line of a streamed GraphQL response without records. Meta's website sends a response as several
+ * lines. The first line contains the ads. The others contain a label and a path, or only say that the response is
+ * complete.
  */
 const isGraphQlChunkWithoutRecords = (value: unknown): boolean =>
   isObject(value) &&
@@ -56,11 +60,13 @@ const graphQlChunkKeys = new Set(['label', 'path', 'data', 'extensions', 'hasNex
 
 interface RecordSearchState {
   detector: FormatDetector;
-  /** The result pages that were found around the records. */
+  /** The response pages that contain the records. */
   resultPages: ResultPage[];
 }
 
-/** Where a value was found: the number of lists and objects around it, and the result page that contains it. */
+/**
+ * Where a value is in its document: the number of lists and objects around it, and the response page that contains it.
+ */
 interface Surroundings {
   depth: number;
   resultPage: ResultPage | undefined;
@@ -101,11 +107,12 @@ function collectRecords(
 }
 
 /**
- * Returns the values that were probably meant to be records: the items of lists, or the value itself if it contains no
- * list.
+ * Returns the values that were probably meant to be records, so that the report can name them: the items of lists, or
+ * the value itself if it contains no list.
  */
 function guessRecords(value: unknown, path: string, depth: number): LocatedValue[] {
-  // A list of values inside another list, such as a row of a table, is reported once and not once for each value.
+  // A list of plain values in another list is probably a row of a table. Report the row once, and not each of its
+  // values.
   const isRow =
     depth > 0 && Array.isArray(value) && value.length > 0 && !value.some((item) => typeof item === 'object');
   if (depth < maxWrapperDepth && Array.isArray(value) && !isRow)

@@ -16,7 +16,10 @@ export class JsonTokenizer {
   position = 0;
   /** The line number of the next character. */
   line = 1;
-  /** The index up to which an incomplete string was already scanned. */
+  /**
+   * While a string is incomplete, the index where its scan continues when more text arrives. Otherwise it is 0 or
+   * negative.
+   */
   #resumeIndex = 0;
 
   /**
@@ -29,7 +32,9 @@ export class JsonTokenizer {
     this.#resumeIndex -= firstKeptIndex;
   }
 
-  /** Removes the scanned part of an incomplete string to free memory. */
+  /**
+   * Removes the scanned part of an incomplete string from `text`, so that a very long string does not fill the memory.
+   */
   discardUnfinishedString(): void {
     if (this.#resumeIndex <= this.position + 1) return;
     this.text = this.text.slice(0, this.position + 1) + this.text.slice(this.#resumeIndex);

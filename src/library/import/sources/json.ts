@@ -11,9 +11,9 @@ import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entr
  * Reads records from JSON in any layout: one value per line, several values in a row, or a single document of any
  * length.
  *
- * The reader splits the text into units and has only one unit in memory at a time. At first, a unit is a complete
- * top-level value. If a unit is too long or damaged, the reader opens it: the items of the unit become the next units.
- * Therefore a list of records may have any length, and damage only affects one record. After damage, the reader
+ * The reader parses one unit of the text at a time. At first, a unit is a complete top-level value, e.g. the value on
+ * one line. If a unit is too long or damaged, the reader opens it: the items in its list or object become the next
+ * units. Therefore a list of records may have any length, and damage only affects one record. After damage, the reader
  * continues at the next line that starts with a bracket.
  *
  * @param text the source, in chunks
@@ -30,12 +30,15 @@ export async function* readJson(
   yield* reader.read(true);
 }
 
-/** What `readJson` needs: the format detector and the functions that it reports to. */
+/** The dependencies of `readJson`: the format detector, and functions that are called during the reading. */
 export interface JsonReaderOptions {
   detector: FormatDetector;
   /** Called with the line number of each value that contains `NaN` or `Infinity`, which are read as null. */
   onNaNFound(line: number): void;
-  /** Called with each result page, i.e. each object around a list of records. */
+  /**
+   * Called with each response page, i.e. with each object that contains a list of records and says whether more results
+   * follow.
+   */
   onResultPageRead?(page: ResultPage): void;
 }
 
@@ -46,30 +49,31 @@ interface Frame {
   start: number;
   line: number;
   path: string;
-  /** The token that must come next. */
+  /** Which token may come next in the list or object. Any other token means that the text is damaged. */
   expectedToken: 'value' | 'valueOrEnd' | 'key' | 'keyOrEnd' | 'colon' | 'commaOrEnd';
-  /** The index of the current item, if this is a list. */
+  /** The index of the current item, if the frame is a list. */
   index: number;
-  /** The key of the current property, if this is an object whose properties are read one by one. */
+  /** The key of the current property, if the frame is an object whose properties are read one by one. */
   key: string;
   /**
-   * The reason why the items are read one by one: the value is too long or damaged. Empty if it is read as a whole.
+   * The reason why the reader parses the items one by one: the whole value is too long or damaged. Empty if the reader
+   * parses the value as a whole.
    */
   openReason: string;
   /** True if the list or object turned out to be a record itself. The reader then ignores the rest of it. */
   isRecord: boolean;
-  /** True if a record inside, or the problem, has already been added to the entries. */
+  /** True if a record in the list or object, or the problem with it, was already added to `#entries`. */
   isReported: boolean;
-  /** What the object says as a result page, if it is an object around records. */
+  /** If the object is the response page of a search: whether more results follow, and any error. */
   resultPage?: ResultPage;
 }
 
-/** A value that the reader parses as a whole. */
+/** A piece of JSON that the reader parses as a whole. */
 interface ParsedUnit {
   /** The index of the first character in the text. */
   start: number;
   line: number;
-  /** True if the value is too long. Its text is then discarded. */
+  /** True if the value is too long and cannot be opened. Its text is discarded to save memory. */
   isDropped: boolean;
 }
 
@@ -79,11 +83,12 @@ const notObjectProblem = 'not a JSON object; a record is an ad or a page';
 const listProblem = 'not a JSON object but a list of values; write a table of pandas with to_json(orient="records")';
 
 /**
- * The maximum number of nested lists and objects. It exceeds the maximum depth of a record with all objects around it.
+ * The maximum number of nested lists and objects. It is larger than the maximum depth of a record plus the maximum
+ * number of objects around it.
  */
 const maxFrames = 100;
 
-/** The number of entries that are yielded at once. */
+/** The number of entries to yield at once. */
 const batchSize = 500;
 
 /** Matches a prefix that some services add to JSON so that web pages cannot run it as a script. */
@@ -95,13 +100,13 @@ const closingBracketsPattern = /^[\]},\s]+$/;
 class JsonReader {
   readonly #options: JsonReaderOptions;
   readonly #tokenizer = new JsonTokenizer();
-  /** The lists and objects around the current position, from the outermost to the innermost. */
+  /** The lists and objects that contain the current position in the text, from the outermost to the innermost. */
   #frames: Frame[] = [];
-  /** The number of lists and objects whose items are read one by one. They are always the outermost ones. */
+  /** How many of the outermost frames have been opened, so that their items are parsed one by one. */
   #openedCount = 0;
   #unit: ParsedUnit | undefined;
   #isLineStart = true;
-  /** True while the reader skips the rest of a line. */
+  /** True while the reader skips the rest of an unusable line. */
   #isSkippingLine = false;
   /** True after damage. The next value must then start with a bracket at the start of a line. */
   #isAwaitingBracket = false;
@@ -178,7 +183,7 @@ class JsonReader {
       .slice(contentStart, Math.min(lineEnd, contentStart + maxScriptGuardLength))
       .trimStart();
     const hasBracket = /^[[{]/.test(contentBeginning);
-    // After a damaged value, a line with only closing brackets may belong to that value, so skip the line.
+    // A line with only closing brackets is probably the end of an earlier damaged value, so skip the line.
     const hasOnlyClosingBrackets =
       this.#isDamaged &&
       isLineComplete &&
@@ -200,7 +205,8 @@ class JsonReader {
     const trimmedLine = text.slice(contentStart, lineEnd).trim();
     const recordText = trimmedLine.endsWith(',') ? trimmedLine.slice(0, -1) : trimmedLine;
     const parseResult = recordText === '' ? undefined : this.#parseValue(recordText, line);
-    // The line may be the start of a list or object, or contain several values.
+    // The line is not a single value. It may be the start of a longer list or object, or contain several values, so
+    // read its tokens.
     if (parseResult && 'problem' in parseResult && hasBracket) return 'needsTokens';
     if (parseResult && 'problem' in parseResult) this.#addProblem({ line, path: '' }, parseResult.problem);
     else if (parseResult) this.#addRecords(parseResult.value, { line, itemLine: line, path: '', text: recordText });
@@ -256,7 +262,8 @@ class JsonReader {
     const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
-    // The object is a record itself and does not contain records. It is unusable, because it is too long or damaged.
+    // The key shows that the opened object is a record itself, and not an object around records. The record is
+    // unusable, because it is too long or damaged.
     frame.isRecord = true;
     this.#addProblem(frame, frame.openReason);
   }
@@ -293,7 +300,10 @@ class JsonReader {
     else this.#addProblem({ line: unit.line, path }, parseResult.problem);
   }
 
-  /** Opens a unit that is too long. If this is not possible, reports the problem and drops the unit. */
+  /**
+   * Handles a unit that is too long: opens it, so that its items become the next units. If it cannot be opened, reports
+   * the problem and discards its text.
+   */
   #handleLongUnit(unit: ParsedUnit): void {
     const canOpenUnit =
       !unit.isDropped &&
@@ -312,7 +322,7 @@ class JsonReader {
     this.#tokenizer.discardUnfinishedString();
   }
 
-  /** Returns to the start of a unit, and reads its items as units. */
+  /** Goes back to the start of a unit, and continues with its first item as the next unit. */
   #openUnit(unit: ParsedUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
@@ -324,7 +334,10 @@ class JsonReader {
     this.#tokenizer.seek(unit.start + 1, unit.line);
   }
 
-  /** Handles text that is not JSON or that ends too early. */
+  /**
+   * Handles text that is not JSON or that ends too early: opens the current unit if possible. Otherwise reports the
+   * problem and looks for the next record.
+   */
   #handleDamage(): void {
     const unit = this.#unit;
     const record = this.#frames.find((frame) => frame.isRecord);
@@ -344,7 +357,8 @@ class JsonReader {
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
     this.#isSkippingLine = true;
-    // The next record may start on the line after the start of the damaged value.
+    // A missing bracket may have joined the damaged value with later records, so look for the next record from the
+    // second line of the damaged value on.
     if (damagedValue && damagedValue.start >= 0) this.#tokenizer.seek(damagedValue.start, damagedValue.line);
     else if (this.#isFirstOfLine()) {
       this.#isSkippingLine = false;
@@ -357,7 +371,7 @@ class JsonReader {
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
 
-  /** Returns true if there are only spaces between the start of the line and the current position. */
+  /** Returns true if the current position is the first character of a line that is not a space. */
   #isFirstOfLine(): boolean {
     const { text, position } = this.#tokenizer;
     const lineStart = text.lastIndexOf('\n', position - 1) + 1;
@@ -402,13 +416,13 @@ class JsonReader {
     );
     for (const page of resultPages) this.#options.onResultPageRead?.(page);
     const parent = this.#frames[this.#openedCount - 1];
-    // An empty result page is not a damaged record, so do not report it.
+    // The value is a response page without results. It is not a damaged record, so do not report it.
     const isEmptyPage =
       !areRecordsCertain && resultPages.some(({ hasList }) => hasList) && records[0]?.path === location.path;
     if (isEmptyPage) return;
     if (enclosingPage && parent && !parent.isList) updateResultPage(enclosingPage, { [parent.key]: value });
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
-    // Do not report other values in a wrapper object, because a wrapper usually contains more than records.
+    // An object around records usually contains other values as well, e.g. a page number, so do not report them.
     if (!areRecordsCertain && parent && !parent.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
       const isWholeValue = path === location.path;

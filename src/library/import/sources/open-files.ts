@@ -26,8 +26,8 @@ const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
 const zipChunkLength = 16 * 1024;
 
 /**
- * Lists files, and all readable files in folders, in the order of the arguments. The files of a folder are sorted by
- * name, with numbers in numerical order, so that the newest of dated files comes last.
+ * Lists the files to import, in the order of the arguments. For a folder, lists all readable files in it, sorted by
+ * name with numbers in numerical order, so that the file with the newest date in its name comes last.
  * @throws Error if a file does not exist
  */
 export async function listFiles(paths: readonly string[]): Promise<{ path: string; byteCount: number | undefined }[]> {
@@ -86,13 +86,14 @@ export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGe
     if (error instanceof UnreadableSourceError) return error;
     throw error;
   });
-  // If the first bytes of an entry cannot be read, report only this entry and continue with the next one.
+  // The first bytes of the file cannot be read. Return a file that throws the error when it is read, so that the caller
+  // reports it and continues with the next file of the archive.
   if (fileStart instanceof UnreadableSourceError) {
     yield { name, bytes: throwWhenRead(fileStart.message) };
     return;
   }
   const { head, allBytes } = fileStart;
-  // Other files may stay compressed, because the reader of text decompresses them.
+  // Decompress only archives and workbooks here. Other compressed files are decompressed when their text is read.
   if (head.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
     yield* openFile({ name, bytes: gunzip(allBytes) }, depth);
     return;
@@ -129,7 +130,7 @@ const gzipSignature = 0x1f8b;
 
 async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decompressed = createGunzip();
-  // Ignore this rejection, because the loop over `decompressed` throws the same error.
+  // Ignore errors here, because the loop over `decompressed` throws the same error.
   pipeline(bytes, decompressed).catch(() => {});
   try {
     yield* decompressed;
@@ -166,15 +167,15 @@ function readFirstEntryName(firstBytes: Buffer): string | undefined {
 }
 
 /**
- * Checks that a ZIP archive is complete. An archive that is cut off between two entries looks like a smaller archive,
- * but lacks the end record with the number of entries.
+ * Checks that a ZIP archive is complete. If an archive was cut off between two entries, all remaining entries are
+ * readable, but the record at the end with the number of entries is missing.
  */
 class ZipEndCheck {
   /** The number of files and folders that were read from the archive. */
   entryCount = 0;
   #lastBytes = Buffer.alloc(0);
 
-  /** Yields the bytes of the archive unchanged, and remembers the last of them. */
+  /** Passes the bytes of the archive through, and remembers the last ones. */
   async *rememberLastBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of bytes) {
       const lastBytes =
@@ -184,7 +185,7 @@ class ZipEndCheck {
     }
   }
 
-  /** Returns what is missing from the archive, or undefined if the archive is complete. */
+  /** Returns a message about what is missing from the archive. Returns undefined if the archive is complete. */
   findProblem(): string | undefined {
     const endRecordStart = this.#lastBytes.lastIndexOf(endRecordSignature);
     if (endRecordStart < 0 || endRecordStart + endRecordBytes > this.#lastBytes.length)
@@ -200,8 +201,8 @@ const endRecordSignature = Buffer.from('PK\x05\x06');
 const endRecordBytes = 22;
 const maxEndRecordBytes = endRecordBytes + 0xffff;
 /**
- * The number of entries in the end record of archives with more entries, which store the actual number in another
- * record.
+ * The end record has this number of entries if the archive has 65,535 entries or more. Such an archive stores the
+ * actual number elsewhere.
  */
 const unknownEntryCount = 0xffff;
 
@@ -243,7 +244,8 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       unzip.push(done ? new Uint8Array() : value, done);
       return !done;
     } catch (error) {
-      // A file system error, which has a code such as `EIO`, must end the whole import.
+      // An error with a code, such as `EIO`, comes from the file system and not from a damaged archive. It must end the
+      // whole import.
       if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
       archiveError = error as Error;
       return false;
@@ -266,7 +268,7 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
     const entry = pendingEntries.shift();
     if (!entry) return;
     yield { name: entry.name, bytes: readEntry(entry) };
-    // Discard the bytes of an entry that the caller did not read.
+    // The caller may have ignored the entry. Discard its bytes to reach the next entry.
     while (!entry.isComplete && (await readChunk())) entry.chunks.length = 0;
   }
 }

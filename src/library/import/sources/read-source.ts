@@ -3,7 +3,7 @@ import { type JsonReaderOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type TableLayout } from './table.ts';
 
-/** What `readSource` needs in addition to `readJson`. */
+/** The options of `readSource`. They include the options of `readJson`. */
 export interface SourceOptions extends JsonReaderOptions {
   /** Called once if the source is a table. */
   onTableDetected(table: TableLayout): void;
@@ -12,8 +12,8 @@ export interface SourceOptions extends JsonReaderOptions {
 }
 
 /**
- * Reads the records of a source, in batches. The source's content determines whether it is read as JSON or as a table.
- * The memory usage is limited by the longest record and one batch of text.
+ * Reads the records of a source, in batches. The content determines whether the source is read as JSON or as a table.
+ * At any time, memory contains at most one batch of text and the longest record.
  * @throws UnreadableSourceError if the source, or the rest of it, cannot be read
  */
 export async function* readSource(
@@ -40,10 +40,10 @@ export async function* readSource(
 
 /** Matches the start of JSONP, which passes JSON to a function so that web pages can load it, e.g. `callback({`. */
 const jsonpPattern = /^\s*(?:\/\*\*\/\s*)?[A-Za-z_$][\w$.]{0,80}\(\s*(?=[[{])/;
-/** The number of characters at the end of a source in which to search for the end of the function call. */
+/** The end of the function call is searched for in this number of characters at the end of a source. */
 const maxJsonpEndLength = 32;
 
-/** Removes the function call from JSONP, so that only its JSON remains. */
+/** Removes the function call around JSON, e.g. `callback(` and `)`. */
 async function* unwrapJsonp(batches: AsyncIterable<string>): AsyncGenerator<string> {
   let pendingText: string | undefined;
   for await (const batch of batches) {
@@ -54,7 +54,10 @@ async function* unwrapJsonp(batches: AsyncIterable<string>): AsyncGenerator<stri
   yield (pendingText ?? '').trimEnd().replace(/\)\s?;?$/, '');
 }
 
-/** Matches a line that starts like JSON. If there is one, the lines before it are reported as damaged. */
+/**
+ * Matches a line that starts with a bracket, like JSON. If there is one, the source is read as JSON, and the lines
+ * before it are reported as damaged.
+ */
 const jsonLinePattern = /^[^\S\n\r\u2028\u2029]*[[{]/m;
 
 function describeUnknownSource(text: string): string {

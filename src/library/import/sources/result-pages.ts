@@ -1,7 +1,10 @@
 import { isObject } from '../../../views/view.ts';
 import { normalizeKey } from '../formats/source-record.ts';
 
-/** A result page of an ad library's API or of a scraper: an object around a list of records. */
+/**
+ * A response page of an ad library's API or of a scraper: an object with a list of records, which may say that more
+ * results follow.
+ */
 export interface ResultPage {
   /** True if the page has a list of records. The list may be empty. */
   hasList: boolean;
@@ -13,7 +16,10 @@ export interface ResultPage {
 
 export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: false, error: undefined });
 
-/** Reads what an object around the records says about its result page: whether more results follow, and any error. */
+/**
+ * Updates a response page with the information in an object around the records: whether more results follow, and any
+ * error.
+ */
 export function updateResultPage(resultPage: ResultPage, wrapper: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
@@ -21,7 +27,7 @@ export function updateResultPage(resultPage: ResultPage, wrapper: Record<string,
     if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== '')))
       resultPage.hasNext = true;
     if (lastPageKeys.has(key) && value === false) resultPage.hasNext = true;
-    // In GraphQL, each edge has a cursor of its own beside its node.
+    // A cursor means that more results follow. Exception: in GraphQL, each item has a cursor next to its `node`.
     if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper))
       resultPage.hasNext = true;
     if (pagingKeys.has(key) && isObject(value) && (hasNextLink(value) || hasMoreByCount(value)))
@@ -40,7 +46,7 @@ const nextPageKeys = new Set([
   'forwardcursor',
   'nextcursor',
 ]);
-/** Keys that are false if more results follow. */
+/** Keys whose value is false if more results follow. */
 const lastPageKeys = new Set(['islastpage', 'isresultcomplete']);
 const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination']);
 const errorKeys = new Set(['error', 'errors']);
@@ -49,7 +55,7 @@ const errorKeys = new Set(['error', 'errors']);
 const hasNextLink = ({ next, links }: Record<string, unknown>): boolean =>
   Boolean(next) || (Array.isArray(links) && links.some((link) => isObject(link) && link.rel === 'next'));
 
-/** Returns true for LinkedIn's `{ start, count, total }` if the page ends before the last of all records. */
+/** Returns true if LinkedIn's counts `{ start, count, total }` show that the page ends before the last record. */
 const hasMoreByCount = ({ start, count, total }: Record<string, unknown>): boolean =>
   typeof start === 'number' && typeof count === 'number' && typeof total === 'number' && start + count < total;
 

@@ -10,14 +10,11 @@ export interface TableLayout extends TableFormat {
   lineEndings: string[];
   /** The index of the row with the column names. */
   headerRowIndex: number;
-  /**
-   * The number of rows above the column names that contain a title or other text. A line such as `sep=;` does not
-   * count.
-   */
+  /** The number of rows above the column names, e.g. the title of a report. A line such as `sep=;` is not counted. */
   titleLineCount: number;
 }
 
-/** The maximum number of columns. No export of ads has more, even with flattened lists. */
+/** The maximum number of columns. No known export of ads has more, even if lists are spread over several columns. */
 const maxColumns = 5000;
 
 /** The maximum number of rows and characters in which to search for the column names. */
@@ -51,7 +48,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
         on_record: addRow,
       });
     } catch {
-      // Ignore the error. The text may end within a row, and the rows before it were already added.
+      // Ignore the error. The text is cut off, probably within a row, and the rows before that one were already added.
     }
     for (const [headerRowIndex, cells] of headRows.entries()) {
       const columns = cells.map((cell) => cell.trim());
@@ -89,21 +86,27 @@ function detectLineEndings(firstText: string): string[] {
   return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
-/** The number of characters that may be read twice because of unterminated rows. After that, the import gives up. */
+/**
+ * The number of characters that may be parsed twice because a quotation mark is not closed. After that, the import
+ * stops reading the table.
+ */
 const maxRereadLength = 32 * 1024 * 1024;
-/** The number of characters that are passed to the parser at a time. */
+/** The number of characters to pass to the CSV parser at once. */
 const sliceLength = 64 * 1024;
 
 /**
- * Reads the rows of a table below the column names. If a row is not terminated, the reader skips the first line of the
- * row and continues on the next line.
+ * Reads the rows of a table below the column names. If a row does not end because a quotation mark is not closed, skips
+ * the first line of the row and continues on the next line.
  * @throws UnreadableSourceError if too many rows are not terminated
  */
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
   let reader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
-  /** The text from the first incomplete row on, the line where that row starts, and the length of the parsed part. */
+  /**
+   * The text that starts with the first incomplete row, the line number of that row, and how many characters of the
+   * text were already parsed.
+   */
   const pendingRows = { text: '', line: 1, parsedLength: 0 };
   let rereadLength = 0;
   function dropLinesBefore(line: number): void {
@@ -155,7 +158,7 @@ const getNewline = (lineEndings: readonly string[]) => (lineEndings[0] === '\r' 
 
 type Parse = typeof parse;
 
-/** Runs the CSV parser over a text until it finds an unterminated row. */
+/** Runs the CSV parser over a text until a row does not end, because a quotation mark is not closed. */
 class TableRowReader {
   /** The number of the line where the next row starts. */
   nextLine: number;
@@ -164,7 +167,7 @@ class TableRowReader {
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
-  /** True after a row with unbalanced quotation marks. */
+  /** True after the parser has read a row whose quotation marks do not match. */
   #isBroken = false;
 
   constructor(
@@ -184,8 +187,8 @@ class TableRowReader {
         const { raw, record: cells } = row as { raw: string; record: string[] };
         this.#isBroken ||= hasTornCell(cells, raw);
         if (this.#isBroken) return null;
-        // The parser's line count includes the current row. There may be empty lines before the row, and line breaks in
-        // its cells.
+        // `lines` counts all lines up to the end of the current row. The row may follow empty lines and contain line
+        // breaks in its cells, so compute where it starts.
         const nextLine = startPosition.line + lines;
         const lineCount = raw.trim().split(newline).length;
         this.#rows.push({ cells, line: nextLine - lineCount });
@@ -196,13 +199,16 @@ class TableRowReader {
     this.#parser.on('error', () => {}).resume();
   }
 
-  /** Parses more text. Resolves with an error if a row is not terminated. The reader then stops. */
+  /**
+   * Parses more text. Resolves with an error if a row does not end, or with undefined. After an error, the reader
+   * cannot be used any more.
+   */
   async write(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
-  /** Parses the last row. Resolves with an error if that row is not terminated. */
+  /** Parses the last row. Resolves with an error if that row does not end, or with undefined. */
   async end(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
@@ -229,8 +235,8 @@ function toSourceEntry(escapedCells: string[], line: number, columnCount: number
 }
 
 /**
- * Replaces the markers of invalid bytes with a pair of other characters. The CSV parser converts text to UTF-8, which
- * cannot represent the lone surrogates used as markers.
+ * Replaces each marker of an invalid byte with a pair of other characters. The markers are lone surrogates, which would
+ * be lost because the CSV parser converts text to UTF-8.
  */
 const escapeInvalidBytes = (text: string): string =>
   /[\ufdd0\udc80-\udcff]/.test(text)
@@ -241,9 +247,9 @@ const unescapeCell = (cell: string): string =>
   cell.includes('\ufdd0') ? cell.replaceAll('\ufdd0\ufdd2', '\udc80').replaceAll('\ufdd0\ufdd1', '\ufdd0') : cell;
 
 /**
- * Returns true if a quotation mark was left open in one row and closed by the opening quotation mark of a cell in a
- * later row. In this case, the raw row contains the text of the cell unchanged, without doubled quotation marks. Only
- * the first suspicious cell is compared, because a row may have many cells.
+ * Returns true if a quotation mark is not closed in its row, so that the opening quotation mark of a later row closed
+ * it. The raw text then contains the cell unchanged, although a correct row would contain it with doubled quotation
+ * marks. For speed, only the first suspicious cell is compared.
  */
 function hasTornCell(cells: readonly string[], row: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));

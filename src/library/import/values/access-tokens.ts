@@ -1,20 +1,24 @@
 import { isObject } from '../../../views/view.ts';
 
 /**
- * Matches the query parameter `access_token` or `api_key` with the separators before and after it. The name may have a prefix, a
- * hyphen or an encoded underscore. In HTML, the separator `&` appears as `&amp;` or `&#38;`.
+ * Matches the query parameter `access_token` or `api_key`, with the separators before and after it. The name may have a
+ * prefix, and a hyphen or an encoded underscore instead of `_`. In HTML, the separator `&` is written as `&amp;` or
+ * `&#38;`.
  */
 const tokenParameter =
   /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?(?:access(?:_|-|%5f)?token|api(?:_|-|%5f)?key)(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
 /**
- * Matches the same parameter in a URL that is itself a parameter of another URL, so that its separators are
- * percent-encoded.
+ * Matches the same parameter in a URL that is itself a parameter of another URL. Its separators are then
+ * percent-encoded, e.g. `%26` instead of `&`.
  */
 const encodedTokenParameter =
   /(%(?:25){0,3}(?:3f|26|23))?(?:access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key)%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
-/** Matches the name of the parameter anywhere in a text. */
+/**
+ * Matches the name of such a parameter anywhere in a text. This fast check comes first, because few texts contain a
+ * token.
+ */
 const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key/i;
-/** Matches a key that contains an access token. */
+/** Matches the name of a JSON key whose value is an access token. */
 const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?(?:access[_-]?token|api[_-]?key)$/i;
 
 /**

@@ -5,7 +5,7 @@ import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts
 import { NumberColumn, type NumberOptions } from './numbers.ts';
 
 /**
- * Matches texts that mean "no value": R writes `NA`, Python writes `None` and `nan`, and databases write `NULL` and
+ * Matches texts that mean "no value". For example, R writes `NA`, Python `None` and `nan`, and databases `NULL` and
  * `\N`.
  */
 const missingValue = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
@@ -14,7 +14,7 @@ const missingValue = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N
 export const isMissing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'string' && missingValue.test(value.trim()));
 
-/** A range of numbers. If a bound is missing, the range is unlimited on that side. */
+/** A range of numbers, both bounds included. Without a bound, the range is unlimited on that side. */
 export interface NumberRange {
   min?: number | undefined;
   max?: number | undefined;
@@ -22,16 +22,17 @@ export interface NumberRange {
 
 /** Options for parsing the numbers of one column. */
 export type ColumnNumberOptions = NumberOptions & {
-  /** The name used in messages about a single value. Default: the column name. */
+  /** How error messages name the value, e.g. the field of the ad. Default: the column name. */
   label?: string;
 };
 
 /**
- * Parses the values of records. A column is a key in JSON records or a column of a table. For each column, the parser
- * looks at all values to find out how the column writes its numbers and dates.
+ * Parses the values of imported records. Here, "column" means a column of a table or a key of JSON records. For each
+ * column, the parser looks at all values to find out how the column writes its numbers and dates.
  *
- * The import passes every record to the parser twice. Before `decideNotations`, the parser only observes the values and
- * returns undefined for dates and numbers. Afterwards, it returns the parsed values.
+ * The import passes every record to the parser twice. In the first pass, the parser only remembers how dates and
+ * numbers are written, and returns undefined for them. After `decideNotations`, in the second pass, it returns the
+ * parsed values.
  *
  * Every parse method returns undefined for a missing value. If it cannot parse a value, it throws an Error that names
  * the column and quotes the value.
@@ -39,13 +40,16 @@ export type ColumnNumberOptions = NumberOptions & {
 export class ColumnValueParser {
   /** The time of the import, in Unix milliseconds. */
   readonly now: number;
-  /** Errors about values of the current record that could not be parsed. The record is stored without these values. */
+  /**
+   * Errors about values of the current record that could not be parsed. The record is stored without them, and the
+   * import report lists the errors.
+   */
   readonly valueErrors: Error[] = [];
-  /** The keys of the current record that do not belong to any field of an ad. */
+  /** The keys of the current record that the import does not know. The import report lists them. */
   readonly unusedKeys: string[] = [];
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
-  /** True after `decideNotations`, i.e. in the second pass of the import, in which values are really parsed. */
+  /** True after `decideNotations`, i.e. in the second pass of the import, in which dates and numbers are parsed. */
   areNotationsDecided = false;
 
   constructor(now: number) {
@@ -61,14 +65,14 @@ export class ColumnValueParser {
     this.areNotationsDecided = true;
   }
 
-  /** Remembers that a value of the current record could not be parsed, for the report. */
+  /** Adds an error about a value of the current record to the import report. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
 
   /**
-   * Parses a date in any common notation. Returns the date in ISO 8601.
-   * @param label the name used in messages about this value; messages about the whole column use `columnName`
+   * Parses a date in any common notation, e.g. `31.01.2026`. Returns it in ISO 8601.
+   * @param label how error messages about this value name it; messages about the whole column always use `columnName`
    */
   parseDate(columnName: string, value: unknown, label = columnName): string | undefined {
     if (isMissing(value)) return undefined;
@@ -143,8 +147,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a list of names, e.g. of platforms or languages. The value may be a list, a list written as text, or a text
-   * with separators.
+   * Parses a list of short names, e.g. of platforms or languages. The value may be a list, a list written as text such
+   * as `["de", "fr"]`, or a text with separators such as `de, fr`.
    */
   parseNames(columnName: string, value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
@@ -158,8 +162,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses the versions of a text. The value may be a list of texts, such a list written as text, or a single text. A
-   * single text may itself contain brackets and commas.
+   * Parses the alternative versions of a text, e.g. of a headline. The value may be a list of texts, such a list
+   * written as one text, or a single text, which may contain brackets and commas.
    */
   parseTexts(value: unknown): string[] | undefined {
     if (isMissing(value)) return undefined;
@@ -176,8 +180,8 @@ export class ColumnValueParser {
   }
 
   /**
-   * Parses a list or object that is written as text in JSON or Python notation. Returns undefined for any other text,
-   * and a value that is not a text unchanged. Some exports write a list of objects without its brackets.
+   * Parses a list or object that is written as text in JSON or Python notation. Some exports leave out the outer
+   * brackets of a list of objects. Returns undefined for any other text. Returns a value that is not a text unchanged.
    */
   parseStructure(value: unknown, options: LiteralOptions = {}): unknown {
     if (typeof value !== 'string') return value;

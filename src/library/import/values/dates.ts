@@ -7,14 +7,16 @@ import { quoteValue } from '../../service/request.ts';
  * first, as in every country that writes dates with dots.
  */
 
-/** The order of day (`d`), month (`m`) and year (`y`) in a date. */
+/** The order of day (`d`), month (`m`) and year (`y`) in a written date. */
 type DateOrder = 'dmy' | 'mdy' | 'ymd';
 
-/** A date that may have several meanings, because its day, month and year may be in different orders. */
+/**
+ * A date that may have several meanings, e.g. `05/04/2026`, because the order of its day, month and year is not known.
+ */
 interface ParsedDate {
   /**
-   * The separator and the length of the year. All dates of a column with the same style have the same order. Empty for
-   * dates with only one possible meaning.
+   * The separator and the number of digits of the year, e.g. `/4`. All dates of a column with the same style must have
+   * the same order. Empty for dates with only one possible meaning.
    */
   style: string;
   /** The start of the day in Unix milliseconds, for each possible order. */
@@ -25,7 +27,10 @@ interface ParsedDate {
 
 const minTime = Date.UTC(2000, 0, 1);
 const maxTime = Date.UTC(2100, 0, 1);
-/** Unix times before 2005 are rejected, because social networks showed no ads before. */
+/**
+ * A number only counts as a Unix time if it is after 2004, because social networks showed no ads before. Smaller
+ * numbers are probably ids or counts.
+ */
 const minUnixTime = Date.UTC(2005, 0, 1);
 
 /**
@@ -96,7 +101,8 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
   if (separator !== '.')
     addOrder('mdy', toDayStart(year, firstNumber, secondNumber), !isYearShort || isNearFuture(thirdNumber));
   // A two-digit year may also come first, as in `26-01-31` or, in East Asia, `26.01.31`. With dots and slashes, dates
-  // that begin with the day are far more common, so the year must be one in which public ad libraries existed.
+  // that begin with the day are far more common. Therefore the year must be 2018 or later, when public ad libraries
+  // existed.
   const firstShortYear = separator === '-' ? 5 : 18;
   if (isYearShort)
     addOrder(
@@ -175,15 +181,15 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
-/** The observed dates of one style in a column. */
+/** What the first pass of an import has learned about the dates of one style in a column. */
 interface StyleObservations {
-  /** The orders in which all observed dates are valid. */
+  /** The orders of day, month and year in which every date so far is valid. */
   orders: DateOrder[];
-  /** The first date, or a later date that excluded an order. */
+  /** A date for error messages: the first date, or the last one that excluded an order. */
   example: string;
-  /** A date that means different days in different orders. */
+  /** The first date that means different days in different orders. */
   ambiguousDate?: string;
-  /** A date that is not valid in any of the orders that earlier dates allow. */
+  /** The first date that is not valid in any order that the earlier dates allow. */
   contradictoryDate?: string;
 }
 
@@ -210,7 +216,7 @@ export class DateColumn {
     const observations = earlierObservations ?? { orders, example: text };
     if (orders.length === 0) observations.contradictoryDate ??= text;
     else {
-      // A date that excludes an order is the best example for an error message.
+      // This date excludes an order, so it is a better example for an error message than the earlier dates.
       if (orders.length < observations.orders.length) observations.example = text;
       observations.orders = orders;
     }
@@ -275,7 +281,8 @@ function getDateNames() {
   const weekdays = new Set<string>();
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'da', 'nb', 'cs', 'tr', 'ru']) {
     for (const nameLength of ['long', 'short'] as const) {
-      // Some languages inflect the month name in a date, e.g. Polish `stycznia`.
+      // In some languages, the name of a month has another ending in a date, e.g. Polish `stycznia` instead of
+      // `styczeń`.
       const dateFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: nameLength, timeZone: 'UTC' });
       const monthFormat = new Intl.DateTimeFormat(language, { month: nameLength, timeZone: 'UTC' });
       const weekdayFormat = new Intl.DateTimeFormat(language, { weekday: nameLength, timeZone: 'UTC' });

@@ -4,13 +4,13 @@
  * (`{a,b}`).
  */
 
-/** Options for accepting less strict notations. */
+/** Options for parsing less strict notations. */
 export interface LiteralOptions {
   /** Accepts unquoted words as texts, and spaces between the items of a list, e.g. `[facebook instagram]`. */
   allowsBareWords?: boolean;
 }
 
-/** The maximum nesting depth. Valid records are not nested this deeply. */
+/** The maximum nesting depth of lists and objects. Records with more than 64 levels are rejected anyway. */
 const maxDepth = 70;
 
 /**
@@ -40,11 +40,11 @@ export function parseBracketed(text: string, options: LiteralOptions = {}): unkn
   }
 }
 
-/** Matches integers in JSON that JavaScript may be unable to represent exactly. */
+/** Matches integers of 16 or more digits in JSON, which a JavaScript number may be unable to represent exactly. */
 const longIntegerPattern = /(?<=[:[,\s])-?\d{16,}(?=\s?[,\]}\r\n])/g;
 
 /**
- * Parses JSON. If JavaScript cannot represent an integer exactly, e.g. a long id, long integers become texts.
+ * Parses JSON. Integers that a JavaScript number cannot represent exactly, e.g. long ids, become texts.
  * @throws SyntaxError if the text is not JSON
  */
 export function parseJson(text: string): unknown {
@@ -55,7 +55,9 @@ export function parseJson(text: string): unknown {
 
 class InvalidLiteralError extends Error {}
 
-/** Words that are constants in one of the supported languages. */
+/**
+ * The constants of all supported languages with their values. Numbers without a JSON value, such as `NaN`, become null.
+ */
 const constantByWord = new Map<string, unknown>(
   Object.entries({
     ...{ true: true, True: true, TRUE: true, false: false, False: false, FALSE: false },
@@ -98,7 +100,10 @@ class LiteralParser {
     return value;
   }
 
-  /** Matches a sticky pattern at the current position, and moves to the end of the match. */
+  /**
+   * Matches a pattern at the current position, and moves the position to the end of the match. The pattern must have
+   * the flag `y`.
+   */
   #match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#position;
     const match = pattern.exec(this.#text);
@@ -110,7 +115,7 @@ class LiteralParser {
     this.#match(spacePattern);
   }
 
-  /** Skips a character if it is the next one. Returns true if it was skipped. */
+  /** Skips whitespace, and then the character if it comes next. Returns true if the character was skipped. */
   #skipCharacter(character: string): boolean {
     this.#skipWhitespace();
     if (this.#text[this.#position] !== character) return false;
@@ -126,7 +131,7 @@ class LiteralParser {
     const quote = this.#match(openingQuotePattern)?.[1];
     if (quote !== undefined) return this.#parseString(quote);
     const [numberText] = this.#match(numberPattern) ?? [];
-    // Keep an integer that JavaScript cannot represent exactly, e.g. a long id, as text.
+    // Keep an integer as text if a JavaScript number cannot represent it exactly, e.g. a long id.
     if (numberText !== undefined) {
       const value = Number(numberText.replaceAll('_', ''));
       return /^-?\d+$/.test(numberText) && !Number.isSafeInteger(value) ? numberText : value;
@@ -144,7 +149,7 @@ class LiteralParser {
 
   /**
    * Parses the items up to a closing bracket.
-   * @param items the items that were already parsed
+   * @param items items that were already parsed; the new items are added to them
    */
   #parseItems(closingBracket: string, depth: number, items: unknown[] = []): unknown[] {
     while (!this.#skipCharacter(closingBracket)) {
@@ -219,7 +224,7 @@ class LiteralParser {
     const character = this.#text[this.#position++];
     if (character === undefined) throw new InvalidLiteralError();
     if (character === '\n') return '';
-    // Python keeps the backslash of an unknown escape sequence.
+    // Python keeps the backslash if the escape sequence is unknown.
     return escapedCharacters[character] ?? (/[\\'"/]/.test(character) ? character : `\\${character}`);
   }
 }

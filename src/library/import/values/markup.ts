@@ -4,9 +4,9 @@ import { decodeHTMLStrict } from 'entities/decode';
 export const decodeCharacterReferences = (text: string): string => (text.includes('&') ? decodeHTMLStrict(text) : text);
 
 /**
- * Converts HTML to plain text. Scripts and styles are removed. Tags that end a line become line breaks, other tags are removed, and character
- * references are decoded. Non-breaking spaces become ordinary spaces, so that the text equals the text from other
- * scrapers.
+ * Converts HTML to plain text. Removes scripts and styles, turns tags that end a line into line breaks, removes all
+ * other tags, and decodes character references. Non-breaking spaces become ordinary spaces, so that the text is the
+ * same as in data from other scrapers.
  */
 export const convertHtmlToText = (html: string): string =>
   decodeCharacterReferences(
@@ -15,7 +15,10 @@ export const convertHtmlToText = (html: string): string =>
       .replace(/<[a-z!/?][^<>]*>/gi, ''),
   ).replaceAll('\u00a0', ' ');
 
-/** Removes the elements whose text a browser never shows. An element without an end tag ends with the text. */
+/**
+ * Removes scripts and styles, whose content a browser never shows. An element without an end tag extends to the end of
+ * the text.
+ */
 function removeHiddenElements(html: string): string {
   let visibleHtml = '';
   let visibleStart = 0;

@@ -7,13 +7,13 @@ import { quoteValue } from '../../service/request.ts';
 
 type DecimalSeparator = '.' | ',';
 
-/** Properties of the numbers in a column. */
+/** What is known about the numbers in a column. */
 export interface NumberOptions {
-  /** True if the column contains counts, which are whole numbers. */
+  /** True if the column contains counts, e.g. of people. Counts are whole numbers. */
   isCount?: boolean;
 }
 
-/** A number written as text, split into its digits and the factor of its suffix. */
+/** A number as text, split into its digits and the factor of its suffix. For `€ 1.2K`, these are `1.2` and 1000. */
 interface NumberText {
   /** The digits and separators, without currency and suffix. */
   digits: string;
@@ -40,18 +40,21 @@ function splitNumberText(text: string): NumberText | undefined {
   return { digits: digits.trim(), multiplier: multiplier ?? 1 };
 }
 
-/** Matches grouped digits, for each decimal separator. */
+/** Matches digits with thousands separators, for each decimal separator. */
 const groupedDigits: Record<DecimalSeparator, RegExp> = {
   // Groups have three digits. In Indian notation, all groups except the last have two digits.
   '.': /^(?:\d{1,3}(?:([,'’\u00b4_]|\s)\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?$/u,
   ',': /^(?:\d{1,3}(?:([.'’\u00b4_]|\s)\d{3})(?:\1\d{3})*)(?:,\d*)?$/u,
 };
-/** Matches ungrouped digits, for each decimal separator. */
+/** Matches digits without thousands separators, for each decimal separator. */
 const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
-/** Returns the value of a number. Returns undefined if the number cannot have this decimal separator. */
+/**
+ * Returns the value of a number if it is read with this decimal separator. Returns undefined if the number cannot be
+ * read in this way.
+ */
 function toNumber(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
-  // The zero in `0.123` or `0,123` cannot be a group of its own.
+  // A number with thousands separators never starts with 0, so `0.123` cannot mean 123.
   const isGrouped = groupedDigits[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
   if (!ungroupedDigits[decimalSeparator].test(digits) && !isGrouped) return undefined;
   const normalizedDigits = digits.replace(decimalSeparator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
@@ -66,13 +69,13 @@ const roundBinaryError = (value: number): number => Number(value.toPrecision(15)
 export class NumberColumn {
   readonly #columnName: string;
   readonly #isCount: boolean;
-  /** The decimal separators that are possible for all observed values. */
+  /** The decimal separators with which all values so far can be read. */
   #separators: DecimalSeparator[] = ['.', ','];
-  /** The first value whose meaning depends on the decimal separator. */
+  /** The first value with a different meaning for each decimal separator, e.g. `1.234`. */
   #ambiguousNumber: NumberText | undefined;
-  /** The value that excluded one of the separators. */
+  /** The value that excluded one of the separators, e.g. `12,50`. */
   #decisiveValue: string | undefined;
-  /** A value that is not possible with the separator that earlier values require. */
+  /** The first value that cannot be read with the separator that an earlier value requires. */
   #contradictoryValue: string | undefined;
   #hasAmbiguousPoint = false;
 
@@ -113,8 +116,8 @@ export class NumberColumn {
         `${messageStart} ${this.#decisiveValue} and ${this.#contradictoryValue}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
     if (this.#separators.length < 2 || this.#ambiguousNumber === undefined) return;
-    // Read `1,234` as 1234. Programs do not write a comma before three decimals, and people write amounts of money with
-    // two decimals.
+    // Read `1,234` as 1234. As a decimal comma, it would come before three decimals, but programs write decimal points
+    // and people write amounts of money with two decimals.
     if (!this.#hasAmbiguousPoint) this.#separators = ['.'];
     else {
       const ambiguousNumber = this.#ambiguousNumber;
@@ -143,7 +146,7 @@ export class NumberColumn {
 
   #parseText(text: string): number | undefined {
     const trimmedText = text.trim();
-    // The exact value does not matter, because `parse` rejects all negative numbers.
+    // The text is a negative number. Its exact value does not matter, because `parse` rejects all negative numbers.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
     const numberText = splitNumberText(trimmedText);
