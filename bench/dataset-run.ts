@@ -14,7 +14,7 @@ import {
   selectVariantText,
 } from '../src/dataset/ad-rows.ts';
 import { allAdsSql, type RunStatement, writeExport } from '../src/dataset/export.ts';
-import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
+import { type DatasetSnapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { createSeededRandom, makeMarket } from '../src/library/demo/market/market.ts';
 import { loadLanguageDetector } from '../src/views/language.ts';
@@ -110,7 +110,7 @@ function rowOf(json: string): AdRows {
   const ofPage = variants.get(ad.pageId) ?? new VariantIndex();
   variants.set(ad.pageId, ofPage);
   const variant = ofPage.add(ad.id, selectVariantText(extractAdTexts(ad)));
-  return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variant });
+  return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variantId: variant });
 }
 /** Builds the rows page by page, as `gather_ads` does. */
 async function makeRows(): Promise<AdRows[]> {
@@ -128,10 +128,10 @@ const rowCpu = computed(cpu);
 const withRows = await resident();
 print(`rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${heapMegabytes() - heap} MB of heap, ${withRows - idle} MB resident`);
 
-const snapshot: Snapshot = {
+const snapshot: DatasetSnapshot = {
   tenantId: 'bench',
   version: '1',
-  *tables(): Iterable<TableRows> {
+  *readTables(): Iterable<TableRows> {
     for (let start = 0; start < rows.length; start += 500) {
       const part = rows.slice(start, start + 500);
       yield { table: 'ads', rows: part.map(({ ad }) => ad) };
@@ -166,7 +166,7 @@ for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   const write = (part: Uint8Array) => {
     bytes += part.length;
   };
-  const target = { format, maxBytes: 1e12, write, method: () => [] };
+  const target = { format, maxBytes: 1e12, writeBytes: write, buildMethodRows: () => [] };
   const run: RunStatement = (read) => pool.export(snapshot, { sql: allAdsSql }, read);
   const [, ms] = await timed(() => writeExport([{ name: 'Ads', sql: allAdsSql, run }], target));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);

@@ -4,7 +4,7 @@ import { invalidRequest } from '../api/errors.ts';
 import { buildAdRows, type KnownAdFacts } from '../dataset/ad-rows.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import { groupLabelsByAd, type Label } from '../dataset/labels.ts';
-import { clip, formatIsoTime, readTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
+import { clipToLength, formatIsoTime, readDistinctTexts, toDateCell, toNumberCell } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
@@ -83,7 +83,7 @@ const boardAds = defineTool({
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
     // This throws if the service rejects the API key, so check the page token only afterwards.
-    const dataset = await context.dataset();
+    const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, isOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
@@ -153,7 +153,7 @@ async function selectFittingAds(
     const key = normalizeAdId(item.id);
     const ad = buildAd[detail](item, labels.get(key));
     if (newAdKeys.has(key)) ad.isNew = true;
-    const variant = facts.get(key)?.variant ?? item.id;
+    const variant = facts.get(key)?.variantId ?? item.id;
     if (variant !== item.id) ad.variant = variant;
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
@@ -270,13 +270,13 @@ function buildCard({ title, body }: { title: string | null; body: string | null 
 
 /** Sanitizes a text and shortens it to one line. Returns undefined if no visible text remains. */
 const cleanLine = (value: unknown): string | undefined =>
-  typeof value === 'string' ? sanitizeLine(clip(value, maxLineLength)) || undefined : undefined;
+  typeof value === 'string' ? sanitizeLine(clipToLength(value, maxLineLength)) || undefined : undefined;
 
 /**
  * Sanitizes a text of several lines and shortens it to `max` characters. Returns undefined if no visible text remains.
  */
 const cleanText = (text: string | null, max: number): string | undefined =>
-  text === null ? undefined : sanitize(clip(text, max)).trim() || undefined;
+  text === null ? undefined : sanitize(clipToLength(text, max)).trim() || undefined;
 
 function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   const lines = texts.slice(0, maxListedTexts).flatMap((text) => cleanLine(text) ?? []);
@@ -290,7 +290,7 @@ const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
   date: (value) => toDateCell(value) ?? undefined,
   number: (value) => toNumberCell(value) ?? undefined,
   flag: (value) => (typeof value === 'boolean' ? value : undefined),
-  words: (value) => cleanLines(readTexts(value)),
+  words: (value) => cleanLines(readDistinctTexts(value)),
 };
 
 /**
@@ -324,7 +324,7 @@ const boardPictures = defineTool({
   }),
   output: z.looseObject({}),
   async run({ ids, page }, context) {
-    const dataset = await context.dataset();
+    const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     /**
      * Finds the picture of an ad or of one of its cards.

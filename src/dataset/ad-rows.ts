@@ -13,7 +13,7 @@ import { groupBy } from '../views/lists.ts';
 import { sanitize } from '../views/safe-text.ts';
 import { type Fields, isObject, readObjects } from '../views/view.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
-import { computeActiveWhenLastRead, findLastGatherings, findSeenRanges } from './last-seen.ts';
+import { computeActiveWhenLastRead, findLastGatherings, findLastSeenRanges } from './last-seen.ts';
 import { findListingOrder, type ListingOrder, type OrderValues, readOrderValues } from './listing-order.ts';
 import {
   compareArrival,
@@ -28,7 +28,7 @@ import {
   createCellReader,
   formatIsoTime,
   type Row,
-  readTexts,
+  readDistinctTexts,
   toDateCell,
   toFlagCell,
   toIdCell,
@@ -50,7 +50,7 @@ export interface KnownAdFacts {
    * Id of the ad's variant, i.e. its group of ads with nearly the same text on the same advertiser page. null for an ad
    * without visible text.
    */
-  variant: string | null;
+  variantId: string | null;
   /** Time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
   lastSeenAt: number | null;
   /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
@@ -67,45 +67,45 @@ type ChartedField = (typeof chartedFields)[number];
  * Reads when the service last saw an ad. Returns null for a date after the ad was read, apart from the difference of
  * time zones. Such a date is wrong, and as the last day of a gathering it would make all other ads look ended.
  */
-function readLastSeen({ lastSeenAt }: Fields, readAt: number): number | null {
+function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
   const time = parseTime(lastSeenAt);
   return time === undefined || time > readAt + dayMs ? null : time;
 }
 
 /** Values that are parsed from the JSON of an ad once and then cached, because parsing is slow. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
-  hash: string;
+  textHash: string;
   perceptualHash: string | undefined;
   /** Values that reveal by which field the service sorted its results, such as dates, spend and reach. */
   orderValues: OrderValues;
 }
 
 /**
- * The variants (groups of nearly equal texts) among the ads of one advertiser page. `hashes[i]` and `variants[i]`
+ * The variants (groups of nearly equal texts) among the ads of one advertiser page. `adHashes[i]` and `variantIds[i]`
  * belong to the same ad. The ads are in the order of their arrival.
  */
 interface PageVariants {
-  hashes: string[];
-  variants: (string | null)[];
-  index: VariantIndex;
+  adHashes: string[];
+  variantIds: (string | null)[];
+  variantIndex: VariantIndex;
 }
 
 /** Facts about all ads in one version of a dataset. */
 interface KnownFacts {
   version: string;
-  facts: ReadonlyMap<string, KnownAdFacts>;
+  factsById: ReadonlyMap<string, KnownAdFacts>;
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
 /**
- * Facts about gatherings, i.e. the stored ads of one search each. `orders` and `ranges` are maps by gathering id. They
+ * Facts about gatherings, i.e. the stored ads of one search each. `listingOrders` and `lastSeenRanges` are maps by gathering id. They
  * contain the order in which the service listed the ads of an incomplete gathering, and the dates on which a
- * gathering's ads were last seen. `lastGatherings` maps each ad to the gathering that read it last.
+ * gathering's ads were last seen. `lastGatheringByAd` maps each ad to the gathering that read it last.
  */
-interface SeenFacts {
-  orders: ReadonlyMap<string, ListingOrder | undefined>;
-  ranges: Awaited<ReturnType<typeof findSeenRanges>>;
-  lastGatherings: Awaited<ReturnType<typeof findLastGatherings>>;
+interface GatheringFacts {
+  listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
+  lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
+  lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
@@ -113,7 +113,7 @@ type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pict
 /**
  * Number of tenants (API keys) whose facts stay in memory. Equals the number of tenants whose SQL tables stay loaded.
  */
-const maxTenants = 2;
+const maxCachedTenants = 2;
 /** Number of ads to process before yielding to the event loop, so that other calls are not delayed. */
 const adsPerBatch = 10;
 
@@ -126,11 +126,11 @@ const decoder = new TextDecoder();
  * Creates the caches that all tenants (API keys) share. Their keys are text hashes and stored objects, so a tenant
  * cannot read another tenant's data.
  */
-const createAdMemory = () => ({
+const createSharedCaches = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
   parsedAds: new WeakMap<Uint8Array, ParsedAd>(),
 });
-type AdMemory = ReturnType<typeof createAdMemory>;
+type SharedCaches = ReturnType<typeof createSharedCaches>;
 
 /**
  * Creates an `AdRowReader` for each tenant (API key). The reader caches facts between the tenant's calls.
@@ -138,16 +138,16 @@ type AdMemory = ReturnType<typeof createAdMemory>;
  */
 export function createAdRowReaders(now: () => number) {
   // Created on demand, because the caches allocate memory for all their entries.
-  let memory: AdMemory | undefined;
-  const getMemory = () => {
-    memory ??= createAdMemory();
-    return memory;
+  let sharedCaches: SharedCaches | undefined;
+  const getSharedCaches = () => {
+    sharedCaches ??= createSharedCaches();
+    return sharedCaches;
   };
-  const tenants = new LRUCache<string, AdRowReader>({
-    max: maxTenants,
-    memoMethod: () => new AdRowReader(getMemory(), now),
+  const readersByTenant = new LRUCache<string, AdRowReader>({
+    max: maxCachedTenants,
+    memoMethod: () => new AdRowReader(getSharedCaches(), now),
   });
-  return { forTenant: (tenantId: string): AdRowReader => tenants.memo(tenantId) };
+  return { forTenant: (tenantId: string): AdRowReader => readersByTenant.memo(tenantId) };
 }
 
 /** The row readers of all tenants. Each tenant (API key) has its own. */
@@ -158,15 +158,15 @@ export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
  * arrival, so every process computes the same groups.
  */
 export class AdRowReader {
-  readonly #memory: AdMemory;
+  readonly #sharedCaches: SharedCaches;
   readonly #now: () => number;
   #knownFacts: Promise<KnownFacts | undefined> = Promise.resolve(undefined);
   #groupedPictures: { version: string; groups: ReadonlyMap<string, GroupedPicture> } | undefined;
 
-  #seenFacts: { version: string; facts: Promise<SeenFacts> } | undefined;
+  #gatheringFacts: { version: string; facts: Promise<GatheringFacts> } | undefined;
 
-  constructor(memory: AdMemory, now: () => number) {
-    this.#memory = memory;
+  constructor(sharedCaches: SharedCaches, now: () => number) {
+    this.#sharedCaches = sharedCaches;
     this.#now = now;
   }
 
@@ -177,26 +177,30 @@ export class AdRowReader {
 
   /**
    * Yields the table rows of ads in batches.
-   * @param options `json`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read; all
+   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read; all
    * ads by default.
    */
-  async *readRows(contents: AdContents, { json, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
+  async *readRows(contents: AdContents, { json: includeJson, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
     const pictures = await this.#groupPictures(contents);
     const perceptualHashes = this.readPerceptualHashes(contents);
-    const { ranges, lastGatherings } = await this.#readSeenFacts(contents);
+    const { lastSeenRanges, lastGatheringByAd } = await this.#readGatheringFacts(contents);
     const now = this.#now();
     const { ads } = contents;
-    const pause = createEventLoopYielder();
+    const yieldToEventLoop = createEventLoopYielder();
     const selectedAds = ids === undefined ? ads : ads.filter(({ id }) => ids.has(normalizeAdId(id)));
     for (let start = 0; start < selectedAds.length; start += adsPerBatch) {
       yield selectedAds.slice(start, start + adsPerBatch).map((item) => {
         const key = normalizeAdId(item.id);
-        const lastSeenTo = ranges.get(lastGatherings.get(key)?.id ?? '')?.lastSeenTo;
+        const lastSeenTo = lastSeenRanges.get(lastGatheringByAd.get(key)?.id ?? '')?.lastSeenTo;
         const pictureAttempt = { now, perceptualHash: perceptualHashes.get(key) };
-        return buildStoredAdRows(item, { ...adFacts.get(key), ...pictures.get(key), lastSeenTo, pictureAttempt }, json);
+        return buildStoredAdRows(
+          item,
+          { ...adFacts.get(key), ...pictures.get(key), lastSeenTo, pictureAttempt },
+          includeJson,
+        );
       });
-      await pause();
+      await yieldToEventLoop();
     }
   }
 
@@ -226,43 +230,43 @@ export class AdRowReader {
    * Returns when the ads of each gathering (the stored ads of one search) were last seen running. The keys are
    * gathering ids.
    */
-  async readSeenRanges(contents: AdContents): Promise<SeenFacts['ranges']> {
-    return (await this.#readSeenFacts(contents)).ranges;
+  async readLastSeenRanges(contents: AdContents): Promise<GatheringFacts['lastSeenRanges']> {
+    return (await this.#readGatheringFacts(contents)).lastSeenRanges;
   }
 
   /**
    * Returns in which order the service listed the ads of each incomplete gathering (the stored ads of one search). The
    * keys are gathering ids.
    */
-  async readListingOrders(contents: AdContents): Promise<SeenFacts['orders']> {
-    return (await this.#readSeenFacts(contents)).orders;
+  async readListingOrders(contents: AdContents): Promise<GatheringFacts['listingOrders']> {
+    return (await this.#readGatheringFacts(contents)).listingOrders;
   }
 
-  #readSeenFacts(contents: AdContents): Promise<SeenFacts> {
+  #readGatheringFacts(contents: AdContents): Promise<GatheringFacts> {
     const { version } = contents;
-    if (this.#seenFacts?.version === version) return this.#seenFacts.facts;
-    const gatheringFacts = this.#findSeenFacts(contents);
-    this.#seenFacts = { version, facts: gatheringFacts };
+    if (this.#gatheringFacts?.version === version) return this.#gatheringFacts.facts;
+    const gatheringFacts = this.#computeGatheringFacts(contents);
+    this.#gatheringFacts = { version, facts: gatheringFacts };
     gatheringFacts.catch(() => {
-      this.#seenFacts = undefined;
+      this.#gatheringFacts = undefined;
     });
     return gatheringFacts;
   }
 
-  async #findSeenFacts({ ads, gatherings }: AdContents): Promise<SeenFacts> {
-    const parsedAds = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item)]));
+  async #computeGatheringFacts({ ads, gatherings }: AdContents): Promise<GatheringFacts> {
+    const parsedAdsByJson = new Map(ads.map((item) => [normalizeAdId(item.id), this.#parseAd(item)]));
     const incompleteGatherings = gatherings.filter(({ complete, parts }) => !complete && parts.length === 0);
     const listOrderValues = ({ adIds }: Gathering) =>
-      [...adIds].flatMap((id) => [parsedAds.get(id)?.orderValues ?? []]);
+      [...adIds].flatMap((id) => [parsedAdsByJson.get(id)?.orderValues ?? []]);
     return {
-      orders: new Map(
+      listingOrders: new Map(
         incompleteGatherings.map((gathering) => [
           gathering.id,
           findListingOrder(listOrderValues(gathering), gathering.filters ?? {}),
         ]),
       ),
-      ranges: await findSeenRanges(gatherings, (id) => parsedAds.get(id)?.lastSeenAt),
-      lastGatherings: await findLastGatherings({ gatherings }),
+      lastSeenRanges: await findLastSeenRanges(gatherings, (id) => parsedAdsByJson.get(id)?.lastSeenAt),
+      lastGatheringByAd: await findLastGatherings({ gatherings }),
     };
   }
 
@@ -275,70 +279,70 @@ export class AdRowReader {
       previousFacts?.version === contents.version ? previousFacts : this.#buildFacts(contents, previousFacts),
     );
     this.#knownFacts = nextFacts.catch(() => undefined);
-    return (await nextFacts).facts;
+    return (await nextFacts).factsById;
   }
 
   async #buildFacts(
     { version, ads }: Pick<AdContents, 'version' | 'ads'>,
     previousFacts?: KnownFacts,
   ): Promise<KnownFacts> {
-    const detect = await loadLanguageDetector();
+    const detectLanguage = await loadLanguageDetector();
     const languages = new Map<StoredItem, string | null>();
-    const pause = createEventLoopYielder();
+    const yieldToEventLoop = createEventLoopYielder();
     const adsByArrival = ads.toSorted(compareArrival);
     for (const [index, item] of adsByArrival.entries()) {
-      languages.set(item, this.#detectLanguage(item, this.#parseAd(item).hash, detect));
-      if (index % adsPerBatch === 0) await pause();
+      languages.set(item, this.#detectLanguage(item, this.#parseAd(item).textHash, detectLanguage));
+      if (index % adsPerBatch === 0) await yieldToEventLoop();
     }
     const variantsByPage = new Map<string | null, PageVariants>();
     const variants = new Map<StoredItem, string | null>();
     for (const [pageId, items] of groupBy(adsByArrival, (item) => this.#parseAd(item).pageId)) {
-      const hashedAds = items.map((item) => ({ item, hash: `${item.id} ${this.#parseAd(item).hash}` }));
-      const page = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), pause);
+      const hashedAds = items.map((item) => ({ item, adHash: `${item.id} ${this.#parseAd(item).textHash}` }));
+      const page = await extendVariants(hashedAds, previousFacts?.variantsByPage.get(pageId), yieldToEventLoop);
       variantsByPage.set(pageId, page);
-      for (const [index, item] of items.entries()) variants.set(item, page.variants[index] ?? null);
+      for (const [index, item] of items.entries()) variants.set(item, page.variantIds[index] ?? null);
     }
     const factsById = ads.map((item): [string, KnownAdFacts] => {
       const { pageId, pageName, lastSeenAt, chartedFields } = this.#parseAd(item);
       const [language = null, variant = null] = [languages.get(item), variants.get(item)];
       return [
         normalizeAdId(item.id),
-        { pageId, pageName, language, variant, lastSeenAt, chartedFields, readAt: item.at },
+        { pageId, pageName, language, variantId: variant, lastSeenAt, chartedFields, readAt: item.at },
       ];
     });
-    return { version, facts: new Map(factsById), variantsByPage };
+    return { version, factsById: new Map(factsById), variantsByPage };
   }
 
-  #detectLanguage(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
-    const { languages } = this.#memory;
-    const detected = languages.get(hash) ?? { language: detect(extractLanguageText(parseItem(item))) };
+  #detectLanguage(item: StoredItem, hash: string, detectLanguage: DetectLanguage): string | null {
+    const { languages } = this.#sharedCaches;
+    const detected = languages.get(hash) ?? { language: detectLanguage(extractLanguageText(parseItem(item))) };
     languages.set(hash, detected);
     return detected.language;
   }
 
   #parseAd({ json, at }: StoredItem): ParsedAd {
-    const { parsedAds } = this.#memory;
-    const cachedAd = parsedAds.get(json);
+    const { parsedAds: parsedAdsByJson } = this.#sharedCaches;
+    const cachedAd = parsedAdsByJson.get(json);
     if (cachedAd) return cachedAd;
     const ad = parseItem({ json });
     const pageId = toIdCell(ad.pageId);
     const parsedAd = {
       pageId,
       pageName: readPageName(ad),
-      lastSeenAt: readLastSeen(ad, at),
-      hash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
+      lastSeenAt: readLastSeenTime(ad, at),
+      textHash: hash('sha256', JSON.stringify(extractAdTexts(ad)), 'base64url'),
       perceptualHash: readPerceptualHash(ad),
       orderValues: readOrderValues(ad, at),
       chartedFields: listChartedFields(ad),
     };
-    parsedAds.set(json, parsedAd);
+    parsedAdsByJson.set(json, parsedAd);
     return parsedAd;
   }
 }
 
 const listChartedFields = (ad: Fields): ChartedField[] =>
   chartedFields.filter((field) => {
-    if (field === 'country') return readTexts(ad.countries).length > 0;
+    if (field === 'country') return readDistinctTexts(ad.countries).length > 0;
     return field === 'startedAt' ? parseTime(ad.startedAt) !== undefined : toTextCell(ad[field]) !== null;
   });
 
@@ -347,30 +351,34 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
  * the existing groups. Otherwise computes all groups again.
  */
 async function extendVariants(
-  hashedAds: readonly { item: StoredItem; hash: string }[],
+  hashedAds: readonly { item: StoredItem; adHash: string }[],
   previousVariants: PageVariants | undefined,
-  pause: () => Promise<void>,
+  yieldToEventLoop: () => Promise<void>,
 ): Promise<PageVariants> {
-  const isExtension = previousVariants?.hashes.every((hash, index) => hash === hashedAds[index]?.hash);
-  const page =
-    previousVariants && isExtension ? previousVariants : { hashes: [], variants: [], index: new VariantIndex() };
-  for (const { item, hash } of hashedAds.slice(page.hashes.length)) {
-    page.variants.push(page.index.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))));
-    page.hashes.push(hash);
-    if (page.hashes.length % adsPerBatch === 0) await pause();
+  const areOnlyAdded = previousVariants?.adHashes.every((adHash, index) => adHash === hashedAds[index]?.adHash);
+  const pageVariants =
+    previousVariants && areOnlyAdded
+      ? previousVariants
+      : { adHashes: [], variantIds: [], variantIndex: new VariantIndex() };
+  for (const { item, adHash } of hashedAds.slice(pageVariants.adHashes.length)) {
+    pageVariants.variantIds.push(
+      pageVariants.variantIndex.add(item.id, selectVariantText(extractAdTexts(parseItem(item)))),
+    );
+    pageVariants.adHashes.push(adHash);
+    if (pageVariants.adHashes.length % adsPerBatch === 0) await yieldToEventLoop();
   }
-  return page;
+  return pageVariants;
 }
 
 /** Builds the table rows of a stored ad from its JSON. */
-function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, json: boolean): AdRows {
-  const text = decoder.decode(item.json);
+function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt'>, includeJson: boolean): AdRows {
+  const adJson = decoder.decode(item.json);
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
-  return buildAdRows(JSON.parse(text), { ...facts, gatheredAt, firstGatheredAt, json: json ? text : '' });
+  return buildAdRows(JSON.parse(adJson), { ...facts, gatheredAt, firstGatheredAt, json: includeJson ? adJson : '' });
 }
 
 /** Values in the row of an ad that do not come from the ad itself. */
-interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variant'> & GroupedPicture> {
+interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
    * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active` are
    * computed for this time.
@@ -405,19 +413,19 @@ export interface AdRows {
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
   const id = toIdCell(fields.id) ?? '';
-  const texts = extractAdTexts(fields);
-  const links = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
+  const adTexts = extractAdTexts(fields);
+  const cardLinks = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     originalAd: ad,
     // Use `Object.assign`, because an object literal with two spreads takes ten times as long and this function runs
     // for thousands of ads.
-    ad: Object.assign(buildSentColumns(fields, id), buildDerivedColumns(fields, texts, facts), readPayers(fields), {
+    ad: Object.assign(buildApiColumns(fields, id), buildDerivedColumns(fields, adTexts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
-    countries: readTexts(fields.countries).map((country) => ({ id, country })),
-    platforms: readTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    countries: readDistinctTexts(fields.countries).map((country) => ({ id, country })),
+    platforms: readDistinctTexts(fields.publisherPlatform).map((platform) => ({ id, platform })),
     reach: listReach(id, fields),
-    cards: texts.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
+    cards: adTexts.cards.map((card, index) => ({ id, number: index + 1, ...card, url: cardLinks[index] ?? null })),
   };
 }
 
@@ -445,10 +453,10 @@ const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
 const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
 
-const readSentCells = createCellReader(adFields);
+const readApiCells = createCellReader(adFields);
 
-const buildSentColumns = (ad: Fields, id: string) =>
-  Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readSentCells(ad));
+const buildApiColumns = (ad: Fields, id: string) =>
+  Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readApiCells(ad));
 
 /**
  * Returns the name of the ad's advertiser page. The name is trimmed, because the same advertiser could otherwise be
@@ -465,9 +473,9 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     gatheredAt,
     firstGatheredAt = gatheredAt,
     language = null,
-    variant = null,
-    picture = null,
-    group = null,
+    variantId = null,
+    perceptualHash = null,
+    groupId = null,
     lastSeenTo = null,
     pictureAttempt,
   } = facts;
@@ -487,11 +495,11 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     startedMonth: toDateCell(ad.startedAt)?.slice(0, 7) ?? null,
     text: joinAdTexts(texts),
     language,
-    variant,
+    variant: variantId,
     hasPlaceholders: Number(hasTemplate(ad, texts)),
     ...countMedia(ad),
-    picture,
-    pictureGroup: group,
+    picture: perceptualHash,
+    pictureGroup: groupId,
     pictureState: pictureAttempt === undefined ? null : findPictureState(ad, pictureAttempt),
     publicUrl: findPublicUrl(ad),
     firstGatheredAt: formatIsoTime(firstGatheredAt),

@@ -11,19 +11,19 @@ type AdvertiserFields = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
  * that page.
  */
 export function createAdvertiserKeyFinder(ads: Iterable<AdvertiserFields>): (ad: AdvertiserFields) => string | null {
-  const idsByName = new Map<string, Set<string>>();
+  const pageIdsByName = new Map<string, Set<string>>();
   for (const { pageId, pageName } of ads) {
     if (pageId === null || pageName === null) continue;
-    const name = pageName.toLowerCase();
-    const ids = idsByName.get(name);
-    if (ids) ids.add(pageId);
-    else idsByName.set(name, new Set([pageId]));
+    const lowerCaseName = pageName.toLowerCase();
+    const pageIds = pageIdsByName.get(lowerCaseName);
+    if (pageIds) pageIds.add(pageId);
+    else pageIdsByName.set(lowerCaseName, new Set([pageId]));
   }
   return ({ pageId, pageName }) => {
     if (pageId !== null) return `page ${pageId}`;
     if (pageName === null) return null;
-    const name = pageName.toLowerCase();
-    const [id, otherId] = idsByName.get(name) ?? [];
-    return id === undefined || otherId !== undefined ? `name ${name}` : `page ${id}`;
+    const lowerCaseName = pageName.toLowerCase();
+    const [firstPageId, secondPageId] = pageIdsByName.get(lowerCaseName) ?? [];
+    return firstPageId === undefined || secondPageId !== undefined ? `name ${lowerCaseName}` : `page ${firstPageId}`;
   };
 }

@@ -11,17 +11,17 @@ import { chartedFields, type KnownAdFacts } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
   formatFieldGaps,
-  formatIncompleteReading,
+  formatIncompleteGathering,
   formatOneDayAdvertisers,
   type GapScope,
-  type IncompleteReading,
-  quoteAdvertiser,
-  type RestPrice,
-  readsRunningTimes,
+  hasRunningTimeColumn,
+  type IncompleteGathering,
+  quoteAdvertiserName,
+  type RemainingPrice,
 } from './coverage-notes.ts';
 import {
   countAdsOutsideGatherings,
-  countRepeats,
+  countRepeatedAds,
   countUnlistedAds,
   findPreviousComplete,
   formatFoundInParts,
@@ -110,27 +110,27 @@ export const FileCoverageView = z
 export interface CoverageInput {
   contents: DatasetContents;
   /** Facts about each ad of the dataset, by normalized ad id. */
-  facts: ReadonlyMap<string, KnownAdFacts>;
+  adFacts: ReadonlyMap<string, KnownAdFacts>;
   /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
   /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
   /** The ad fields that the SQL statement reads. */
-  reads?: readonly ReadFields[];
+  readFieldsByStatement?: readonly ReadFields[];
   /**
    * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
    * ids as keys.
    */
-  orders?: ReadonlyMap<string, ListingOrder | undefined>;
-  prices?: ReadonlyMap<string, RestPrice | undefined>;
+  listingOrders?: ReadonlyMap<string, ListingOrder | undefined>;
+  remainingPrices?: ReadonlyMap<string, RemainingPrice | undefined>;
 }
 
 /** Maximum number of incomplete searches to list. */
-export const maxPartial = 5;
-const maxAdvertisers = 10;
-const nameTokens = 20;
-const aboutTokens = 40;
+export const maxListedGatherings = 5;
+const maxNamedAdvertisers = 10;
+const maxNameTokens = 20;
+const maxQuestionTokens = 40;
 
 /**
  * Computes which ads a query result is based on and which are missing. If a search was read several times, only its
@@ -144,10 +144,12 @@ export function viewCoverage(input: CoverageInput): CoverageView {
   const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(input);
-  const { named, others } = findUncovered(input, advertisers);
+  const { namedAdvertisers, omittedCount } = findUncovered(input, advertisers);
   const notes = [
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
-    ...(input.reads ?? []).map((read) => formatFieldGaps(read, { ...findGapScope(read, advertisers), ...advertisers })),
+    ...(input.readFieldsByStatement ?? []).map((readFields) =>
+      formatFieldGaps(readFields, { ...findGapScope(readFields, advertisers), ...advertisers }),
+    ),
   ].filter((note) => note !== undefined);
   return {
     ads: ads.length,
@@ -155,11 +157,11 @@ export function viewCoverage(input: CoverageInput): CoverageView {
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
     ...(incomplete.length > 0 && {
-      partial: incomplete.slice(0, maxPartial).map((gathering) => viewPartial(gathering, input)),
+      partial: incomplete.slice(0, maxListedGatherings).map((gathering) => viewPartial(gathering, input)),
     }),
-    ...(incomplete.length > maxPartial && { morePartial: incomplete.length - maxPartial }),
-    ...(named.length > 0 && { uncovered: named.map(viewUncovered) }),
-    ...(others > 0 && { moreUncovered: others }),
+    ...(incomplete.length > maxListedGatherings && { morePartial: incomplete.length - maxListedGatherings }),
+    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(viewUncovered) }),
+    ...(omittedCount > 0 && { moreUncovered: omittedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
     ...(notes.length > 0 && { notes }),
@@ -180,9 +182,9 @@ export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView =
  * omitted.
  */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
-  const newest = selectNewestGatherings(contents);
-  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
-  return newest.filter(({ id }) => !parts.has(id));
+  const newestGatherings = selectNewestGatherings(contents);
+  const parts = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
+  return newestGatherings.filter(({ id }) => !parts.has(id));
 }
 
 /** Returns the searches whose ads were not all read, newest first. */
@@ -195,12 +197,14 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
  * Returns the advertisers whose ads were nearly all last seen on the same day, if the SQL statement reads how long ads
  * ran. If the statement or its rows mention advertisers, only these are returned.
  */
-function listOneDayAdvertisers({ facts, reads = [] }: CoverageInput, { inRows }: Advertisers) {
-  const read = reads.find(readsRunningTimes);
-  if (read === undefined) return [];
-  const scope = findGapScope(read, { inRows }).named ?? inRows;
-  const oneDayAdvertisers = [...findOneDayAdvertisers([...facts.values()])];
-  return oneDayAdvertisers.flatMap(([key, advertiser]) => (scope && !scope.has(key) ? [] : advertiser));
+function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
+  const readFields = readFieldsByStatement.find(hasRunningTimeColumn);
+  if (readFields === undefined) return [];
+  const advertiserKeys = findGapScope(readFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
+  const oneDayAdvertisers = [...findOneDayAdvertisers([...adFacts.values()])];
+  return oneDayAdvertisers.flatMap(([key, advertiser]) =>
+    advertiserKeys && !advertiserKeys.has(key) ? [] : advertiser,
+  );
 }
 
 /**
@@ -208,8 +212,10 @@ function listOneDayAdvertisers({ facts, reads = [] }: CoverageInput, { inRows }:
  * advertisers, these count even if they are not in the rows. A join or a condition may have removed exactly the ads
  * that lack a field.
  */
-const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Advertisers, 'inRows'>): GapScope =>
-  namedAdvertisers.size === 0 ? { inRows } : { named: new Set([...namedAdvertisers, ...(inRows ?? [])]) };
+const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope =>
+  namedAdvertisers.size === 0
+    ? { advertiserKeysInRows: keysInRows }
+    : { namedAdvertiserKeys: new Set([...namedAdvertisers, ...(keysInRows ?? [])]) };
 
 /**
  * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font may lack
@@ -217,14 +223,17 @@ const findGapScope = ({ namedAdvertisers }: ReadFields, { inRows }: Pick<Adverti
  */
 export function listCaptionNotes(input: CoverageInput): string[] {
   const incomplete = selectIncompleteGatherings(input.contents);
-  const [newest] = incomplete;
+  const [newestGathering] = incomplete;
   const otherCount = incomplete.length - 1;
   const advertisers = collectAdvertisers(input);
   const notes = [
-    newest && formatIncompleteReading({ ...describeReading(newest, input), missingParts: [] }),
+    newestGathering &&
+      formatIncompleteGathering({ ...describeIncompleteGathering(newestGathering, input), incompletePartTexts: [] }),
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
-    ...(input.reads ?? []).map((read) => formatFieldGaps(read, findGapScope(read, advertisers))),
+    ...(input.readFieldsByStatement ?? []).map((readFields) =>
+      formatFieldGaps(readFields, findGapScope(readFields, advertisers)),
+    ),
   ];
   return notes.filter((note) => typeof note === 'string');
 }
@@ -236,9 +245,9 @@ export function listCaptionNotes(input: CoverageInput): string[] {
  */
 export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const { complete, adIds } = gathering;
-  const ads = [...input.facts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
+  const ads = [...input.adFacts].flatMap(([id, ad]) => (adIds.has(id) ? ad : []));
   return {
-    missing: complete ? undefined : formatIncompleteReading(describeReading(gathering, input)),
+    missing: complete ? undefined : formatIncompleteGathering(describeIncompleteGathering(gathering, input)),
     oneDay: formatOneDayAdvertisers([...findOneDayAdvertisers(ads).values()], { hasNames: true }),
     fieldGaps: formatFieldGaps(countChartedFields(ads), collectAdvertisers(input)),
   };
@@ -248,75 +257,81 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
-    const groups = groupBy(countedAds, findAdvertiserKey);
-    return new Map([...groups].flatMap(([key, group]) => (key === null ? [] : [[key, group.length]])));
+    const adsByKey = groupBy(countedAds, findAdvertiserKey);
+    return new Map(
+      [...adsByKey].flatMap(([key, adsOfAdvertiser]) => (key === null ? [] : [[key, adsOfAdvertiser.length]])),
+    );
   };
   const fields = chartedFields.map((name) => {
     const adsWithoutField = ads.filter((ad) => !ad.chartedFields.includes(name));
-    return { name, ads: ads.length - adsWithoutField.length, missingByAdvertiser: countByAdvertiser(adsWithoutField) };
+    return {
+      name,
+      adsWithValue: ads.length - adsWithoutField.length,
+      missingByAdvertiser: countByAdvertiser(adsWithoutField),
+    };
   });
-  return { ads: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
+  return { totalAds: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
 
 /** Describes how many ads of a search were read, and which are missing. */
-function describeReading(
+function describeIncompleteGathering(
   gathering: Gathering,
-  { contents, orders, prices }: Pick<CoverageInput, 'contents' | 'orders' | 'prices'>,
-): IncompleteReading {
+  { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,
+): IncompleteGathering {
   const { id, found, adIds, missing, ended, storedParts, parts, state } = gathering;
   const readParts = parts.length === 0 ? [gathering] : storedParts;
-  const earlier = findPreviousComplete(gathering, contents);
+  const earlierGathering = findPreviousComplete(gathering, contents);
   return {
-    read: adIds.size,
-    found,
-    foundInParts: formatFoundInParts(gathering),
-    repeats: countRepeats(gathering),
-    removed: missing,
-    isEnded: ended,
-    isStuck: state.stuck || readParts.some((part) => part.state.stuck),
-    order: joinOrders(
-      readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => orders?.get(part.id)),
+    readCount: adIds.size,
+    matchingCount: found,
+    matchingCountText: formatFoundInParts(gathering),
+    repeatedCount: countRepeatedAds(gathering),
+    evictedCount: missing,
+    hasReadLastPage: ended,
+    isRepeatingPages: state.stuck || readParts.some((part) => part.state.stuck),
+    listingOrder: combineListingOrders(
+      readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => listingOrders?.get(part.id)),
     ),
-    missingParts: listMissingParts(gathering),
+    incompletePartTexts: describeMissingParts(gathering),
     hasUnreadPart:
       readParts.length < parts.length || readParts.some(({ complete, adIds }) => !complete && adIds.size === 0),
-    earlierCompleteDay: earlier && formatDay(earlier.gatheredAt),
-    rest: prices?.get(id),
+    earlierCompleteDay: earlierGathering && formatDay(earlierGathering.gatheredAt),
+    remainingPrice: remainingPrices?.get(id),
   };
 }
 
 /** Combines the sort orders of all parts of a search. Returns undefined unless all parts have the same order. */
-function joinOrders(orders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
-  const [first, ...otherOrders] = orders;
+function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
+  const [first, ...otherListingOrders] = listingOrders;
   if (first === undefined) return undefined;
-  let { from, to, endsWithoutValue } = first;
-  for (const order of otherOrders) {
+  let { minValue, maxValue, hasListedAllValues } = first;
+  for (const order of otherListingOrders) {
     if (order?.field !== first.field || order.isDescending !== first.isDescending) return undefined;
-    if (order.from < from) from = order.from;
-    if (order.to > to) to = order.to;
-    endsWithoutValue &&= order.endsWithoutValue;
+    if (order.minValue < minValue) minValue = order.minValue;
+    if (order.maxValue > maxValue) maxValue = order.maxValue;
+    hasListedAllValues &&= order.hasListedAllValues;
   }
-  return { ...first, from, to, endsWithoutValue };
+  return { ...first, minValue, maxValue, hasListedAllValues };
 }
 
 const maxMissingParts = 3;
 
 /** Describes the parts of a split search that are incomplete, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
-function listMissingParts(gathering: Gathering): string[] {
+function describeMissingParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
   const storedPartsById = new Map(gathering.storedParts.map((part) => [part.id, part]));
-  const missingParts = gathering.parts.flatMap((id, index) => {
+  const partTexts = gathering.parts.flatMap((id, index) => {
     const part = storedPartsById.get(id);
     if (part?.complete) return [];
-    const name = quote(truncateLine(toCanonicalJson(split[index] ?? {}), aboutTokens));
-    if (part === undefined) return `${name} not begun`;
-    return `${name} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
+    const quotedFilters = quote(truncateLine(toCanonicalJson(split[index] ?? {}), maxQuestionTokens));
+    if (part === undefined) return `${quotedFilters} not begun`;
+    return `${quotedFilters} ${formatNumber(part.adIds.size)} of ${part.found === null ? 'an unknown number' : formatCount(part.found, 'ad')}`;
   });
-  const omittedCount = missingParts.length - maxMissingParts;
+  const omittedCount = partTexts.length - maxMissingParts;
   return omittedCount > 0
-    ? [...missingParts.slice(0, maxMissingParts), `${formatCount(omittedCount, 'more part')}`]
-    : missingParts;
+    ? [...partTexts.slice(0, maxMissingParts), `${formatCount(omittedCount, 'more part')}`]
+    : partTexts;
 }
 
 /** Returns how many ads belong to a completely read search, and on which days they were read. */
@@ -331,41 +346,41 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
 /** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
 function viewPartial(gathering: Gathering, input: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
-  const reading = describeReading(gathering, input);
-  const { foundInParts, repeats } = reading;
+  const incompleteGathering = describeIncompleteGathering(gathering, input);
+  const { matchingCountText, repeatedCount } = incompleteGathering;
   return {
     gathering: id,
-    about: truncateLine(formatQuestionJson(gathering), aboutTokens),
+    about: truncateLine(formatQuestionJson(gathering), maxQuestionTokens),
     found,
-    ...(foundInParts && { foundInParts }),
+    ...(matchingCountText && { foundInParts: matchingCountText }),
     read: adIds.size,
     ...(missing > 0 && { removed: missing }),
-    ...(repeats > 0 && { repeats }),
+    ...(repeatedCount > 0 && { repeats: repeatedCount }),
     gatheredAt: formatDay(gatheredAt) ?? '',
-    ...(reading.earlierCompleteDay && { earlierComplete: reading.earlierCompleteDay }),
-    note: formatIncompleteReading(reading),
+    ...(incompleteGathering.earlierCompleteDay && { earlierComplete: incompleteGathering.earlierCompleteDay }),
+    note: formatIncompleteGathering(incompleteGathering),
   };
 }
 
 interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
-  ads: number;
+  adCount: number;
   /** Number of the advertiser's ads that belong to no completely read search. */
-  outside: number;
+  uncoveredCount: number;
 }
 
 interface Advertisers {
-  byKey: ReadonlyMap<string, Advertiser>;
+  advertisersByKey: ReadonlyMap<string, Advertiser>;
   /**
    * Keys of the advertisers that occur in the rows. Undefined if the rows contain neither ad ids nor known advertisers.
    */
-  inRows: ReadonlySet<string> | undefined;
-  getName(key: string): string;
+  keysInRows: ReadonlySet<string> | undefined;
+  getAdvertiserName(key: string): string;
 }
 
 /** Groups the ads of the dataset by advertiser, and determines which advertisers occur in the rows. */
 function collectAdvertisers({
   contents,
-  facts,
+  adFacts,
   columns = [],
   rows = [],
   maxCellChars = 0,
@@ -378,27 +393,28 @@ function collectAdvertisers({
   // A statement may change the case of names. Advertisers are always compared without regard to case.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
-  const findAdvertiserKey = createAdvertiserKeyFinder(facts.values());
-  const isInNames = (text: string | null) =>
+  const findAdvertiserKey = createAdvertiserKeyFinder(adFacts.values());
+  const isNameInRows = (text: string | null) =>
     text !== null && namesInRows.size > 0 && namesInRows.has(cleanCell(text, maxCellChars).toLowerCase());
-  const byKey = new Map<string, Advertiser>();
-  const inRows = new Set<string>();
-  for (const [key, { pageId, pageName }] of facts) {
+  const advertisersByKey = new Map<string, Advertiser>();
+  const keysInRows = new Set<string>();
+  for (const [key, { pageId, pageName }] of adFacts) {
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
-    const advertiser = byKey.get(advertiserKey) ?? { pageId, pageName, ads: 0, outside: 0 };
+    const advertiser = advertisersByKey.get(advertiserKey) ?? { pageId, pageName, adCount: 0, uncoveredCount: 0 };
     // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
-    advertiser.ads++;
-    if (!coveredIds.has(key)) advertiser.outside++;
-    if (idsInRows.has(key) || isInNames(pageId) || isInNames(pageName)) inRows.add(advertiserKey);
-    byKey.set(advertiserKey, advertiser);
+    advertiser.adCount++;
+    if (!coveredIds.has(key)) advertiser.uncoveredCount++;
+    if (idsInRows.has(key) || isNameInRows(pageId) || isNameInRows(pageName)) keysInRows.add(advertiserKey);
+    advertisersByKey.set(advertiserKey, advertiser);
   }
   // Tables such as `gatherings` contain ids that are not ad ids. Such ids do not identify an advertiser.
-  const hasAdIds = [...idsInRows].some((id) => facts.has(id));
-  const getName = (key: string) => quoteAdvertiser(byKey.get(key) ?? { pageId: null, pageName: null });
-  return { byKey, inRows: hasAdIds || inRows.size > 0 ? inRows : undefined, getName };
+  const hasAdIds = [...idsInRows].some((id) => adFacts.has(id));
+  const getAdvertiserName = (key: string) =>
+    quoteAdvertiserName(advertisersByKey.get(key) ?? { pageId: null, pageName: null });
+  return { advertisersByKey, keysInRows: hasAdIds || keysInRows.size > 0 ? keysInRows : undefined, getAdvertiserName };
 }
 
 /**
@@ -406,27 +422,27 @@ function collectAdvertisers({
  * these advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted without
  * being named.
  */
-function findUncovered({ columns = [], rows = [] }: CoverageInput, { byKey, inRows }: Advertisers) {
-  const uncovered = [...byKey].filter(([, { outside }]) => outside > 0);
-  const isEmptyList = rows.length === 0 && columns.some((column) => advertiserColumns.has(column));
-  if (inRows === undefined) return { named: [], others: isEmptyList ? 0 : uncovered.length };
+function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisersByKey, keysInRows }: Advertisers) {
+  const uncovered = [...advertisersByKey].filter(([, { uncoveredCount }]) => uncoveredCount > 0);
+  const isEmptyAdList = rows.length === 0 && columns.some((column) => advertiserColumns.has(column));
+  if (keysInRows === undefined) return { namedAdvertisers: [], omittedCount: isEmptyAdList ? 0 : uncovered.length };
   const uncoveredInRows = uncovered
-    .flatMap(([key, advertiser]) => (inRows.has(key) ? advertiser : []))
-    .sort((left, right) => right.outside - left.outside);
+    .flatMap(([key, advertiser]) => (keysInRows.has(key) ? advertiser : []))
+    .sort((left, right) => right.uncoveredCount - left.uncoveredCount);
   return {
-    named: uncoveredInRows.slice(0, maxAdvertisers),
-    others: Math.max(0, uncoveredInRows.length - maxAdvertisers),
+    namedAdvertisers: uncoveredInRows.slice(0, maxNamedAdvertisers),
+    omittedCount: Math.max(0, uncoveredInRows.length - maxNamedAdvertisers),
   };
 }
 
 /** Columns that identify the ads or the advertisers of the rows. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
-const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
+const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: sanitizeId(pageId) }),
-  ...(pageName !== null && { pageName: truncateLine(pageName, nameTokens) }),
-  ads,
-  outside,
+  ...(pageName !== null && { pageName: truncateLine(pageName, maxNameTokens) }),
+  ads: adCount,
+  outside: uncoveredCount,
 });
 
 /**
@@ -443,8 +459,8 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
   if (gatherings === 0) return '';
   if (current === undefined) return ' No gathering is complete, so current_ads is empty.';
   const { ads, firstDay, lastDay } = current;
-  const days = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
-  return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${days}.`;
+  const dayText = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
+  return ` current_ads: ${formatCount(ads, 'ad')} that the newest complete gathering of each question listed, read ${dayText}.`;
 }
 
 /**
@@ -464,21 +480,25 @@ export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageV
 
 function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
-  const start = `Coverage: ${formatCount(ads, 'ad')}`;
+  const prefix = `Coverage: ${formatCount(ads, 'ad')}`;
   const unlistedText =
     unlisted > 0 ? ` The service counts ${formatCount(unlisted, 'ad')} more, which it did not list.` : '';
   const notes = `${unlistedText}${removedAds > 0 ? ` ${formatCount(removedAds, 'ad')} removed to make room.` : ''}`;
-  if (ads === 0) return `${start}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;
-  if (gatherings === 0) return `${start} from searches; no gathering covers them.${notes}`;
-  const outside = outsideAds > 0 ? `, ${formatOutside(outsideAds)}` : '';
-  if (partial.length === 0) return `${start}${outside}; every gathering is complete.${notes}`;
+  if (ads === 0) return `${prefix}: nothing is gathered yet. gather_ads and the searches fill the dataset.${notes}`;
+  if (gatherings === 0) return `${prefix} from searches; no gathering covers them.${notes}`;
+  const outside = outsideAds > 0 ? `, ${formatUncoveredCount(outsideAds)}` : '';
+  if (partial.length === 0) return `${prefix}${outside}; every gathering is complete.${notes}`;
   const moreText = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${start}${outside}. Not complete: ${partial.map((partialGathering) => formatPartial(partialGathering, statedNotes)).join(' ')}${moreText}${notes}`;
+  return `${prefix}${outside}. Not complete: ${partial.map((partialGathering) => formatPartialGathering(partialGathering, statedNotes)).join(' ')}${moreText}${notes}`;
 }
 
-const formatOutside = (ads: number) => `${formatNumber(ads)} of them only from searches or earlier gatherings`;
+const formatUncoveredCount = (adCount: number) =>
+  `${formatNumber(adCount)} of them only from searches or earlier gatherings`;
 
-const formatPartial = ({ gathering, about, gatheredAt, note }: PartialView, statedNotes: readonly string[]): string =>
+const formatPartialGathering = (
+  { gathering, about, gatheredAt, note }: PartialView,
+  statedNotes: readonly string[],
+): string =>
   `${gathering} ${quote(about)}, ${gatheredAt}${statedNotes.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**

@@ -3,16 +3,16 @@ import { formatColumnTitle } from '../views/column-title.ts';
 import { dayMs } from '../views/durations.ts';
 import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 import type { SqlExport } from './sql/pool.ts';
-import { type Cell, getColumnNames, measureCells } from './tables.ts';
+import { type Cell, countCellChars, getColumnNames } from './tables.ts';
 import type { Sheet, SheetCell } from './workbook.ts';
 
 /** The file formats of an export. */
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
 /**
- * Runs an SQL statement from the beginning and passes the result to `read`. Resolves to the value that `read` returns.
+ * Runs an SQL statement from the beginning and passes the result to `readRows`. Resolves to the value that `readRows` returns.
  */
-export type RunStatement = <Result>(read: (exported: SqlExport) => Promise<Result>) => Promise<Result>;
+export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
 /** One SQL statement of an export. `name` is the name of its sheet in a workbook. */
 export interface Statement {
@@ -30,14 +30,14 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   /** Number of cells that were cut to the maximum length of a cell in Excel. */
   truncatedCells: number;
   /** The ad fields that the SQL statement reads. */
-  read: SqlExport['read'];
+  readFields: SqlExport['readFields'];
   /** False if the SQL statement reads no ads, but only the tables of stored searches or months. */
   isAboutAds: boolean;
   /**
    * The distinct values of the column `id` or `adId`. They may also be ids of other things than ads. Undefined if there
    * is no such column.
    */
-  ids: Set<Cell> | undefined;
+  distinctIds: Set<Cell> | undefined;
 }
 
 interface ExportTarget {
@@ -46,14 +46,14 @@ interface ExportTarget {
    * Writes a chunk of the file. The next rows are read after the returned promise has resolved, so that memory use
    * stays low.
    */
-  write(bytes: Uint8Array): void | Promise<void>;
+  writeBytes(bytes: Uint8Array): void | Promise<void>;
   /** Maximum size of the file in bytes. */
   maxBytes: number;
   /**
    * Returns the rows of the workbook's "Method" sheet. Called after all other sheets are written, because the sheet
    * contains their row counts.
    */
-  method(counts: readonly ExportCounts[]): SheetCell[][];
+  buildMethodRows(counts: readonly ExportCounts[]): SheetCell[][];
 }
 
 /** Default SQL statement of an export. Selects all ads in the order of arrival, with all columns except `json`. */
@@ -66,14 +66,17 @@ export const allAdsSql = `SELECT ${getColumnNames('ads')
  * workbook contains one sheet per statement.
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
-export async function writeExport(statements: readonly Statement[], { format, method, ...target }: ExportTarget) {
-  let bytes = 0;
-  const write = async (chunk: Uint8Array) => {
-    bytes += chunk.length;
-    if (bytes > target.maxBytes) {
+export async function writeExport(
+  statements: readonly Statement[],
+  { format, buildMethodRows, ...target }: ExportTarget,
+) {
+  let writtenBytes = 0;
+  const writeBytes = async (bytes: Uint8Array) => {
+    writtenBytes += bytes.length;
+    if (writtenBytes > target.maxBytes) {
       throw invalidRequest(`The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`);
     }
-    await target.write(chunk);
+    await target.writeBytes(bytes);
   };
   const countedStatements = statements.map(({ run, ...description }): { counts: ExportCounts; run: RunStatement } => {
     const counts: ExportCounts = {
@@ -82,21 +85,21 @@ export async function writeExport(statements: readonly Statement[], { format, me
       rowCount: 0,
       firstRows: [],
       truncatedCells: 0,
-      read: undefined,
+      readFields: undefined,
       isAboutAds: true,
-      ids: undefined,
+      distinctIds: undefined,
     };
-    return { counts, run: (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) })) };
+    return { counts, run: (read) => run((sqlExport) => read({ ...sqlExport, rows: countRows(sqlExport, counts) })) };
   });
   const counts = countedStatements.map(({ counts }) => counts);
   if (format === 'xlsx') {
-    await writeWorkbook(countedStatements, () => method(counts), write);
+    await writeWorkbook(countedStatements, () => buildMethodRows(counts), writeBytes);
     return counts;
   }
   for (const { run } of countedStatements) {
     if (format === 'parquet')
-      await run(readTypes).then(({ columns }) => run(({ rows }) => writeParquet(columns, rows, write)));
-    else await run((exported) => writeText(format, exported, write));
+      await run(readColumnTypes).then(({ columns }) => run(({ rows }) => writeParquet(columns, rows, writeBytes)));
+    else await run((sqlExport) => writeText(format, sqlExport, writeBytes));
   }
   return counts;
 }
@@ -104,31 +107,45 @@ export async function writeExport(statements: readonly Statement[], { format, me
 const maxFirstRows = 3;
 
 /** Counts rows while passing them on. A statement may run twice, so the counts are reset before the first row. */
-async function* countRows({ columns, rows, read, isAboutAds }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
-  const column = columns.findIndex((name) => name === 'id' || name === 'adId');
-  const ids: ExportCounts['ids'] = column < 0 ? undefined : new Set();
-  Object.assign(counts, { columns, read, isAboutAds, rowCount: 0, firstRows: [], ids } satisfies Partial<ExportCounts>);
+async function* countRows(
+  { columns, rows, readFields, isAboutAds }: SqlExport,
+  counts: ExportCounts,
+): SqlExport['rows'] {
+  const idColumn = columns.findIndex((name) => name === 'id' || name === 'adId');
+  const distinctIds: ExportCounts['distinctIds'] = idColumn < 0 ? undefined : new Set();
+  Object.assign(counts, {
+    columns,
+    readFields,
+    isAboutAds,
+    rowCount: 0,
+    firstRows: [],
+    distinctIds,
+  } satisfies Partial<ExportCounts>);
   for await (const batch of rows) {
     counts.firstRows.push(...batch.slice(0, maxFirstRows - counts.firstRows.length));
     counts.rowCount += batch.length;
-    for (const row of batch) counts.ids?.add(row[column] ?? null);
+    for (const row of batch) counts.distinctIds?.add(row[idColumn] ?? null);
     yield batch;
   }
 }
 
-async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, write: Write): Promise<void> {
-  const pause = createEventLoopYielder();
+async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, writeBytes: WriteBytes): Promise<void> {
+  const yieldToEventLoop = createEventLoopYielder();
   const formatLine =
-    format === 'csv' ? (row: readonly Cell[]) => formatCsvLine(row, pause) : createJsonLineFormatter(columns);
+    format === 'csv'
+      ? (row: readonly Cell[]) => formatCsvLine(row, yieldToEventLoop)
+      : createJsonLineFormatter(columns);
   if (format === 'csv')
-    await write(Buffer.from(`${byteOrderMark}${await formatCsvLine(columns.map(formatColumnTitle), pause)}`));
+    await writeBytes(
+      Buffer.from(`${byteOrderMark}${await formatCsvLine(columns.map(formatColumnTitle), yieldToEventLoop)}`),
+    );
   for await (const batch of rows) {
     const lines: string[] = [];
     for (const row of batch) {
       lines.push(await formatLine(row));
-      await pause();
+      await yieldToEventLoop();
     }
-    if (lines.length > 0) await write(Buffer.from(lines.join('')));
+    if (lines.length > 0) await writeBytes(Buffer.from(lines.join('')));
   }
 }
 
@@ -139,13 +156,15 @@ const byteOrderMark = '\ufeff';
  * Formats a row as a line of CSV (RFC 4180). Texts are quoted if they contain a character that any spreadsheet
  * application uses as list separator.
  */
-async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string> {
-  const signsToEscape = row.some((cell) => typeof cell === 'string' && functionCall.test(cell))
-    ? formulaSign
-    : formulaSignExceptListItem;
+async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEventLoop): Promise<string> {
+  const formulaPattern = row.some((cell) => typeof cell === 'string' && functionCallPattern.test(cell))
+    ? embeddedFormulaPattern
+    : embeddedFormulaExceptListPattern;
   const cells: string[] = [];
   for (const cell of row)
-    cells.push(typeof cell === 'string' ? await formatCsvText(cell, signsToEscape, pause) : String(cell ?? ''));
+    cells.push(
+      typeof cell === 'string' ? await formatCsvText(cell, formulaPattern, yieldToEventLoop) : String(cell ?? ''),
+    );
   return `${cells.join()}\r\n`;
 }
 
@@ -157,34 +176,38 @@ async function formatCsvLine(row: readonly Cell[], pause: Pause): Promise<string
  * so a formula may start in the middle of the text. If no cell of the row can call a function, lines such as `- item of
  * a list` are harmless and remain unchanged.
  */
-async function formatCsvText(cell: string, signs: RegExp, pause: Pause): Promise<string> {
+async function formatCsvText(
+  cell: string,
+  formulaPattern: RegExp,
+  yieldToEventLoop: YieldToEventLoop,
+): Promise<string> {
   if (isDate(cell)) return formatDate(cell);
   const escapedParts: string[] = [];
   for (const textPart of splitAtSeparators(cell)) {
-    escapedParts.push(textPart.replace(signs, "$&'").replaceAll('"', '""'));
-    if (textPart.length > shortChars) await pause();
+    escapedParts.push(textPart.replace(formulaPattern, "$&'").replaceAll('"', '""'));
+    if (textPart.length > maxShortTextChars) await yieldToEventLoop();
   }
-  const text = `${formula.test(cell) ? "'" : ''}${escapedParts.join('')}`;
-  return needsQuotes.test(cell) ? `"${text}"` : text;
+  const text = `${formulaStartPattern.test(cell) ? "'" : ''}${escapedParts.join('')}`;
+  return quotedTextPattern.test(cell) ? `"${text}"` : text;
 }
 
 /**
- * `pieceChars` is the number of characters to escape before yielding to the event loop, which takes a few milliseconds.
- * Texts up to `shortChars` take so little time that no yielding is needed.
+ * `charsPerPiece` is the number of characters to escape before yielding to the event loop, which takes a few milliseconds.
+ * Texts up to `maxShortTextChars` take so little time that no yielding is needed.
  */
-const pieceChars = 32_768;
-const shortChars = 1000;
+const charsPerPiece = 32_768;
+const maxShortTextChars = 1000;
 
 /**
- * Splits a long text before list separators. The pattern `signs` never matches across two pieces, because a match
+ * Splits a long text before list separators. The `formulaPattern` never matches across two pieces, because a match
  * starts with a list separator and contains no other one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
-  const separator = /[;|\t\r\n]/g;
+  const separatorPattern = /[;|\t\r\n]/g;
   let start = 0;
-  while (text.length - start > pieceChars) {
-    separator.lastIndex = start + pieceChars;
-    const end = separator.exec(text)?.index ?? text.length;
+  while (text.length - start > charsPerPiece) {
+    separatorPattern.lastIndex = start + charsPerPiece;
+    const end = separatorPattern.exec(text)?.index ?? text.length;
     yield text.slice(start, end);
     start = end;
   }
@@ -195,21 +218,21 @@ function* splitAtSeparators(text: string): Generator<string> {
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
 /** Matches texts that must be quoted in CSV. */
-const needsQuotes = /[",;|\t\r\n]/;
+const quotedTextPattern = /[",;|\t\r\n]/;
 /** Matches texts that could call a function or start another program (DDE). */
-const functionCall = /[|(]/;
+const functionCallPattern = /[|(]/;
 /** Matches the start of a text that a spreadsheet application would run as a formula. Includes full-width signs. */
-const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
+const formulaStartPattern = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 /** Matches a list separator that is followed by a sign which starts a formula. */
-const formulaSign = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Like `formulaSign`, but ignores `+` and `-` before a space, because they usually mark list items. */
-const formulaSignExceptListItem = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
+const embeddedFormulaPattern = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+/** Like `embeddedFormulaPattern`, but ignores `+` and `-` before a space, because they usually mark list items. */
+const embeddedFormulaExceptListPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>
   `${JSON.stringify(Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])))}\n`;
 
-type Write = (bytes: Uint8Array) => Promise<void>;
-type Pause = ReturnType<typeof createEventLoopYielder>;
+type WriteBytes = (bytes: Uint8Array) => Promise<void>;
+type YieldToEventLoop = ReturnType<typeof createEventLoopYielder>;
 
 /**
  * Maximum number of rows below the header of a sheet, and maximum number of characters in a cell. Source: "Excel
@@ -222,7 +245,7 @@ const maxSheetInteger = 999_999_999_999_999;
 /** First date that Excel counts correctly. Excel counts 29 February 1900, a day that never existed. */
 const firstSheetDate = '1900-03-01';
 /** Excel's number for 1 January 1970. Excel counts days from the beginning of 1900. */
-const excelDayOf1970 = 25_569;
+const excelDayNumberOf1970 = 25_569;
 
 /**
  * A column of the result with its type. The type is known only after the last row has been read. The statement
@@ -232,36 +255,42 @@ interface TypedColumn {
   name: string;
   type: ColumnType;
   /** True if all dates in the column are at midnight. They are then written without a time. */
-  isDaysOnly: boolean;
-  /** Length of the longest cell in characters, at most `maxWidth`. */
-  width: number;
+  hasOnlyDays: boolean;
+  /** Length of the longest cell in characters, at most `maxColumnWidth`. */
+  widthChars: number;
 }
 
 type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
 
-const maxWidth = 60;
+const maxColumnWidth = 60;
 
 /** Reads all rows of an SQL statement to determine the type of each column. Also returns the number of rows. */
-async function readTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rows: number }> {
+async function readColumnTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rowCount: number }> {
   const typedColumns = columns.map(
-    (name): TypedColumn => ({ name, type: 'nothing', isDaysOnly: true, width: Math.min(name.length + 3, maxWidth) }),
+    (name): TypedColumn => ({
+      name,
+      type: 'nothing',
+      hasOnlyDays: true,
+      widthChars: Math.min(name.length + 3, maxColumnWidth),
+    }),
   );
-  let count = 0;
+  let rowCount = 0;
   for await (const batch of rows) {
-    count += batch.length;
+    rowCount += batch.length;
     for (const row of batch)
-      for (const [index, column] of typedColumns.entries()) addCellToColumn(column, row[index] ?? null);
+      for (const [index, column] of typedColumns.entries()) widenColumnForCell(column, row[index] ?? null);
   }
-  return { columns: typedColumns, rows: count };
+  return { columns: typedColumns, rowCount };
 }
 
-function addCellToColumn(column: TypedColumn, cell: Cell): void {
+function widenColumnForCell(column: TypedColumn, cell: Cell): void {
   if (cell === null) return;
   const type = getCellType(cell);
   if (column.type === 'nothing') column.type = type;
   else if (column.type !== type) column.type = isNumeric(column.type) && isNumeric(type) ? 'number' : 'text';
-  if (type === 'date') column.isDaysOnly &&= String(cell).endsWith('T00:00:00.000Z');
-  if (column.width < maxWidth) column.width = Math.max(column.width, Math.min(String(cell).length, maxWidth));
+  if (type === 'date') column.hasOnlyDays &&= String(cell).endsWith('T00:00:00.000Z');
+  if (column.widthChars < maxColumnWidth)
+    column.widthChars = Math.max(column.widthChars, Math.min(String(cell).length, maxColumnWidth));
 }
 
 const isNumeric = (type: ColumnType) => type === 'integer' || type === 'number';
@@ -277,21 +306,21 @@ const isDate = (cell: Cell): cell is string =>
 
 /** Writes an Excel workbook with one sheet per statement, followed by the "Method" sheet. */
 async function writeWorkbook(
-  statements: readonly { counts: ExportCounts; run: RunStatement }[],
-  method: () => SheetCell[][],
-  write: Write,
+  countedStatements: readonly { counts: ExportCounts; run: RunStatement }[],
+  buildMethodRows: () => SheetCell[][],
+  writeBytes: WriteBytes,
 ): Promise<void> {
   const { openWorkbook } = await import('./workbook.ts');
-  const workbook = openWorkbook(write);
-  for (const { counts, run } of statements) {
-    const { columns, rows } = await run(readTypes);
-    if (rows > maxSheetRows)
+  const workbook = openWorkbook(writeBytes);
+  for (const { counts, run } of countedStatements) {
+    const { columns, rowCount } = await run(readColumnTypes);
+    if (rowCount > maxSheetRows)
       throw invalidRequest(
-        `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rows}. Select fewer rows, or export them as csv or parquet.`,
+        `A sheet of Excel holds ${maxSheetRows} rows below its header, and the statement gives ${rowCount}. Select fewer rows, or export them as csv or parquet.`,
       );
     await run(({ rows }) => workbook.addSheet(buildSheet(columns, rows, counts)));
   }
-  await workbook.addSheet({ name: methodSheetName, columns: methodColumns, rows: [method()], isTable: false });
+  await workbook.addSheet({ name: methodSheetName, columns: methodColumns, rows: [buildMethodRows()], isTable: false });
   await workbook.end();
 }
 
@@ -303,7 +332,7 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
   counts.truncatedCells = 0;
   const toSheetCell = (cell: Cell, { type }: TypedColumn) => {
     if (cell === null || (typeof cell === 'number' && isExactInExcel(cell))) return cell;
-    if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + excelDayOf1970;
+    if (type === 'date' && isDate(cell)) return Date.parse(cell) / dayMs + excelDayNumberOf1970;
     const text = String(cell);
     if (text.length > maxSheetCellChars) counts.truncatedCells++;
     return text.slice(0, maxSheetCellChars);
@@ -316,10 +345,10 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
     name: counts.name,
     rows: rows(),
     isTable: true,
-    columns: columns.map(({ name, type, isDaysOnly, width }) => ({
+    columns: columns.map(({ name, type, hasOnlyDays, widthChars }) => ({
       title: formatColumnTitle(name).slice(0, maxSheetCellChars),
-      ...(type === 'date' ? { width: isDaysOnly ? 13 : 20 } : { width: width + 2 }),
-      style: type !== 'date' ? 'plain' : isDaysOnly ? 'day' : 'time',
+      ...(type === 'date' ? { width: hasOnlyDays ? 13 : 20 } : { width: widthChars + 2 }),
+      style: type !== 'date' ? 'plain' : hasOnlyDays ? 'day' : 'time',
     })),
   };
 }
@@ -331,11 +360,11 @@ const isExactInExcel = (number: number) =>
  * Maximum number of cells and characters in a Parquet row group. Groups are small, because writing a group blocks the
  * event loop.
  */
-const groupCells = 40_000;
-const groupChars = 2_000_000;
+const maxGroupCells = 40_000;
+const maxGroupChars = 2_000_000;
 
 /** Writes a Parquet file, one row group at a time. */
-async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<void> {
+async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], writeBytes: WriteBytes): Promise<void> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
   const types = columns.map(({ type }) => parquetTypes[type]);
   const buildColumnData = (rows: readonly Cell[][]) =>
@@ -350,21 +379,21 @@ async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], 
   const flush = async () => {
     const bytes = writer.getBytes().slice();
     writer.index = 0;
-    await write(bytes);
+    await writeBytes(bytes);
   };
-  let group: Cell[][] = [];
-  let size = 0;
+  let rowGroup: Cell[][] = [];
+  let groupChars = 0;
   const writeGroup = async () => {
-    if (group.length > 0) file.write({ columnData: buildColumnData(group), rowGroupSize: group.length });
-    group = [];
-    size = 0;
+    if (rowGroup.length > 0) file.write({ columnData: buildColumnData(rowGroup), rowGroupSize: rowGroup.length });
+    rowGroup = [];
+    groupChars = 0;
     await flush();
   };
   for await (const batch of batches) {
     for (const row of batch) {
-      group.push(row);
-      size += measureCells(row);
-      if (group.length * columns.length >= groupCells || size >= groupChars) await writeGroup();
+      rowGroup.push(row);
+      groupChars += countCellChars(row);
+      if (rowGroup.length * columns.length >= maxGroupCells || groupChars >= maxGroupChars) await writeGroup();
     }
   }
   await writeGroup();

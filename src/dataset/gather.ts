@@ -24,7 +24,7 @@ import {
   openGathering,
   removeDuplicateParts,
 } from './gatherings.ts';
-import { classifyFailure, isCallAbandoned, type Stop, type StopSignals } from './stops.ts';
+import { classifyFailure, isCallAbandoned, type StopInfo, type StopSignals } from './stops.ts';
 
 /** What a call should read (filters or a collection), and the limits of the call. */
 export interface GatherRequest {
@@ -44,16 +44,16 @@ export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
   /** Opens the caller's dataset. It includes ads that other processes have added. */
-  dataset(): Promise<Dataset>;
+  openDataset(): Promise<Dataset>;
   /** Returns true if the response to a request is cached, so that the request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
   /** Returns how many ads match a search, if a cached response contains that number. */
-  cachedTotal(filters: object): Promise<CachedTotal | undefined>;
+  findCachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
    * Creates a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is 0, so that the call
    * stops at the first charge.
    */
-  callBudget(maxCredits?: number): Promise<CallBudget>;
+  createCallBudget(maxCredits?: number): Promise<CallBudget>;
   /** Waits for a named lock of the caller. Resolves to a function that releases the lock. */
   acquireLock(name: string): Promise<() => void>;
   /** Time at which the call started, in milliseconds since the Unix epoch. */
@@ -80,7 +80,7 @@ export type ReportProgress = (progress: Progress) => void;
 /** The result of a call that reads and stores ads. */
 export interface GatherOutcome {
   /** The reason why the call stopped reading. */
-  stop: Stop;
+  stopInfo: StopInfo;
   /** The gathering, i.e. the stored ads of this search. Undefined if nothing is stored. */
   gathering: Gathering | undefined;
   contents: DatasetContents;
@@ -96,50 +96,53 @@ export interface GatherOutcome {
    * Records that the caller has received the result. After that, a call with `fresh` starts again instead of
    * continuing.
    */
-  markReturned(): Promise<void>;
+  markResultReturned(): Promise<void>;
 }
 
 /** A gathering (the stored ads of one search) that can be continued, together with a snapshot of the dataset. */
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering (the stored ads) of a search and passes it to `work`, which may read the missing pages. If a
+ * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages. If a
  * caller sends several calls for the same search, they run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
- * @param work receives the gathering, and a function that reads the missing pages
+ * @param useGathering receives the gathering, and a function that reads the missing pages
  */
 export async function withOpenedGathering<Result>(
   { question, ...limits }: GatherRequest,
   contentsBefore: DatasetContents,
   context: GatherContext,
-  work: (opened: OpenedGathering, read: () => Promise<GatherOutcome>) => Promise<Result>,
+  useGathering: (openedGathering: OpenedGathering, readMissingPages: () => Promise<GatherOutcome>) => Promise<Result>,
 ): Promise<Result> {
   const request = { ...limits, question: removeDuplicateParts(question) };
   const releaseLock = await context.acquireLock(getQuestionKey(request.question));
   try {
     const openCurrent = () => openCurrentGathering(request, contentsBefore, context);
     const openedGathering = await openCurrent();
-    return await work(openedGathering, () => GatheringRun.read(request, openedGathering, openCurrent, context));
+    return await useGathering(openedGathering, () =>
+      GatheringReader.readMissingPages(request, openedGathering, openCurrent, context),
+    );
   } finally {
     releaseLock();
   }
 }
 
 /** How long after its start a call with `fresh` can be continued by another call with `fresh`, in milliseconds. */
-const maxFreshAge = dayMs;
+const maxFreshAgeMs = dayMs;
 
 async function openCurrentGathering(
   { question, fresh }: GatherRequest,
   contentsBefore: DatasetContents,
   context: GatherContext,
 ) {
-  const contents = await (await context.dataset()).readContents();
+  const contents = await (await context.openDataset()).readContents();
   const [newestGathering] = findGatherings(contents, question);
-  const startsOver = fresh && !(newestGathering && isFresh(newestGathering, contentsBefore, context.now));
-  const openedGathering = openGathering(question, contents, startsOver, context.clock());
+  const shouldStartOver =
+    fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
+  const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
   /** True if an earlier call with `fresh` stopped too long ago to be continued. */
-  const isTooOld = startsOver && newestGathering?.fresh === true && !newestGathering.ended;
-  return { ...openedGathering, contents, isTooOld };
+  const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
+  return { ...openedGathering, contents, isTooOld: isTooOldToContinue };
 }
 
 /**
@@ -149,11 +152,11 @@ async function openCurrentGathering(
  * - The gathering started after the call arrived.
  * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its end yet.
  */
-function isFresh({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
-  const byId = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
-  const gathering = byId.get(id);
-  if (gathering === undefined) return parts.every((part) => !byId.has(part));
-  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
+function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
+  const gatheringsById = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
+  const gathering = gatheringsById.get(id);
+  if (gathering === undefined) return parts.every((part) => !gatheringsById.has(part));
+  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAgeMs;
 }
 
 /**
@@ -165,13 +168,13 @@ const maxCachedAds = 1000;
  * Maximum number of ad ids stored for one search, counted separately for each of its parts. Within this limit, the
  * dataset evicts no ids of a search that is being read.
  */
-const maxInParts = 100_000;
+const maxAdsInParts = 100_000;
 /** If this many consecutive pages contain no new ad, the service is considered to repeat its pages. */
 const maxIdlePages = 3;
 /** A page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
 const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount per ad. */
-const summaryMs = { all: 300, each: 0.6 };
+const summaryTimeMs = { all: 300, each: 0.6 };
 
 /** The cursor of a page of results, and the maximum number of ads on it. */
 interface PagePosition {
@@ -180,26 +183,26 @@ interface PagePosition {
 }
 
 /** The state of one part of a search while this call reads it. */
-interface PartRun extends GatheringPart {
+interface PartProgress extends GatheringPart {
   /** True to request pages even if their responses are cached. */
   fresh: boolean;
   /** Normalized ids of all ads that were read for this part. */
-  ids: Set<string>;
+  readAdIds: Set<string>;
   /** Ids on the pages that this call has read. An ad counts as new even if an earlier call has read it. */
-  listedIds: Set<string>;
+  adIdsListedByCall: Set<string>;
   /** Number of consecutive pages without a new ad. */
   idlePages: number;
   /**
    * All requests that may be charged. Each promise settles when its request has finished, even if the call was
    * cancelled earlier.
    */
-  requests: Promise<unknown>[];
+  chargeableRequests: Promise<unknown>[];
 }
 
-type ListAnswer = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
+type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
 
 /** Reads the missing pages of a search, one part at a time, within the limits of one call. */
-class GatheringRun {
+class GatheringReader {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
   readonly #reopen: () => Promise<OpenedGathering>;
@@ -236,55 +239,56 @@ class GatheringRun {
     this.#context = context;
     this.#dataset = dataset;
     this.#callBudget = callBudget;
-    this.#pageSizes = { max: getMaxPageSize(request.question, context.adFilters), accepted: 0 };
+    this.#pageSizes = { max: determineMaxPageSize(request.question, context.adFilters), accepted: 0 };
   }
 
   /** Reads the missing pages and returns what was read and why reading stopped. */
-  static async read(
+  static async readMissingPages(
     request: GatherRequest,
     openedGathering: OpenedGathering,
     reopen: () => Promise<OpenedGathering>,
     context: GatherContext,
   ): Promise<GatherOutcome> {
-    const [dataset, callBudget] = [await context.dataset(), await context.callBudget(request.maxCredits)];
-    const run = new GatheringRun(request, openedGathering, reopen, { context, dataset, callBudget });
-    return run.#buildOutcome(await run.#readParts(), openedGathering);
+    const [dataset, callBudget] = [await context.openDataset(), await context.createCallBudget(request.maxCredits)];
+    const reader = new GatheringReader(request, openedGathering, reopen, { context, dataset, callBudget });
+    return reader.#buildOutcome(await reader.#readParts(), openedGathering);
   }
 
-  async #buildOutcome(stop: Stop, { isTooOld }: OpenedGathering): Promise<GatherOutcome> {
+  async #buildOutcome(stopInfo: StopInfo, { isTooOld: isTooOldToContinue }: OpenedGathering): Promise<GatherOutcome> {
     const contents = await this.#dataset.readContents();
     const { gathering, parts } = this.#openedGathering;
     return {
-      stop,
+      stopInfo,
       gathering: contents.gatherings.find(({ id }) => id === gathering.id),
       contents,
       readCount: this.#adIds.size,
       idsReadByCall: this.#idsReadByCall,
       spentCredits: await this.#callBudget.readUsedCredits(),
-      hasStartedOver: isTooOld && this.#idsReadByCall.size > 0,
-      markReturned: () => this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
+      hasStartedOver: isTooOldToContinue && this.#idsReadByCall.size > 0,
+      markResultReturned: () =>
+        this.#markReturned(contents, new Set([gathering.id, ...parts.map(({ state }) => state.id)])),
     };
   }
 
-  async #markReturned({ gatherings }: DatasetContents, ids: ReadonlySet<string>): Promise<void> {
+  async #markReturned({ gatherings }: DatasetContents, gatheringIds: ReadonlySet<string>): Promise<void> {
     if (isCallAbandoned(this.#context.signal)) return;
     for (const { id, ended, fresh, state } of gatherings)
-      if (ids.has(id) && ended && fresh)
+      if (gatheringIds.has(id) && ended && fresh)
         await this.#dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
   }
 
-  async #readParts(): Promise<Stop> {
-    this.#continueFrom(this.#openedGathering);
+  async #readParts(): Promise<StopInfo> {
+    this.#continueFromGathering(this.#openedGathering);
     await this.#updateMaxAds();
-    let repeatingStop: Stop | undefined;
+    let repeatedPagesStop: StopInfo | undefined;
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.question)?.state.ended !== false) continue;
-      const stop = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
+      const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
       // If the service repeats the pages of one part, continue with the other parts.
-      if (stop.deadEnd === 'repeats') repeatingStop ??= stop;
-      else if (stop.reason !== 'end') return stop;
+      if (stopInfo.deadEndReason === 'repeats') repeatedPagesStop ??= stopInfo;
+      else if (stopInfo.reason !== 'end') return stopInfo;
     }
-    if (repeatingStop) return repeatingStop;
+    if (repeatedPagesStop) return repeatedPagesStop;
     if (!this.#openedGathering.gathering.ended)
       await this.#saveSplitGathering({ ended: true, gatheredAt: this.#context.clock() });
     return { reason: 'end' };
@@ -294,39 +298,46 @@ class GatheringRun {
    * Reads a part of the search while holding its lock, so that no other call reads the same part at the same time. The
    * lock is released after the last request has finished.
    */
-  async #readPartWithLock(question: string): Promise<Stop> {
+  async #readPartWithLock(question: string): Promise<StopInfo> {
     const releaseLock = await this.#context
       .acquireLock(`pages of ${question}`)
       .catch((error) => classifyFailure(error, this.#context));
     if (typeof releaseLock !== 'function') return releaseLock;
-    const requests: Promise<unknown>[] = [];
+    const chargeableRequests: Promise<unknown>[] = [];
     try {
       // Other calls may have read pages of this part while this call was waiting for the lock.
-      this.#continueFrom(await this.#reopen());
+      this.#continueFromGathering(await this.#reopen());
       const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
-      const ids = new Set(part.stored?.adIds);
+      const readAdIds = new Set(part.storedGathering?.adIds);
       const fresh = this.#request.fresh || part.state.fresh;
-      const stop = await this.#readPart({ ...part, fresh, ids, listedIds: new Set(), idlePages: 0, requests });
-      if (stop.deadEnd) await this.#saveSplitGathering({ fresh: false });
-      return stop;
+      const stopInfo = await this.#readPart({
+        ...part,
+        fresh,
+        readAdIds,
+        adIdsListedByCall: new Set(),
+        idlePages: 0,
+        chargeableRequests,
+      });
+      if (stopInfo.deadEndReason) await this.#saveSplitGathering({ fresh: false });
+      return stopInfo;
     } finally {
       // Requests continue even if their caller disconnects. Hold the lock until they finish, so that the next call
       // continues after their pages.
-      void Promise.all(requests).then(releaseLock);
+      void Promise.all(chargeableRequests).then(releaseLock);
     }
   }
 
   /** Reads pages of a part until there are no more pages or a limit is reached. */
-  async #readPart(part: PartRun): Promise<Stop> {
-    if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEnd: 'repeats' };
-    const total = part.state.found === null ? await this.#findTotal(part) : undefined;
-    const cursors = new Set([part.state.cursor]);
+  async #readPart(part: PartProgress): Promise<StopInfo> {
+    if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
+    const knownTotal = part.state.found === null ? await this.#findTotal(part) : undefined;
+    const seenCursors = new Set([part.state.cursor]);
     let isTotalPlausible = true;
     for (;;) {
-      const limit = this.#findReachedLimit();
-      if (limit) return limit;
-      const totalAds = part.state.found ?? total?.totalAds;
+      const limitStop = this.#findReachedLimit();
+      if (limitStop) return limitStop;
+      const totalAds = part.state.found ?? knownTotal?.totalAds;
       // Some services charge for the requested number of ads rather than the returned number. Request only as many ads
       // as remain on the last page.
       const remainingAds =
@@ -334,8 +345,10 @@ class GatheringRun {
       try {
         await this.#readPage(part, remainingAds);
       } catch (error) {
-        const stop = classifyFailure(error, this.#context);
-        return stop.error && isRejected(stop.error) ? this.#endPart(part, stop.error, 'rejected') : stop;
+        const stopInfo = classifyFailure(error, this.#context);
+        return stopInfo.error && isRejectedRequest(stopInfo.error)
+          ? this.#endPart(part, stopInfo.error, 'rejected')
+          : stopInfo;
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
@@ -345,51 +358,51 @@ class GatheringRun {
       const { state } = part;
       if (state.ended) return { reason: 'end' };
       isTotalPlausible &&= totalAds === undefined || state.listed < totalAds;
-      if (cursors.has(state.cursor) || part.idlePages >= maxIdlePages)
+      if (seenCursors.has(state.cursor) || part.idlePages >= maxIdlePages)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
-      cursors.add(state.cursor);
+      seenCursors.add(state.cursor);
     }
   }
 
-  #findTotal({ question }: PartRun) {
+  #findTotal({ question }: PartProgress) {
     return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
   /** Records that it is useless to continue this part, so that a later call with `fresh` starts again. */
-  async #endPart({ state }: PartRun, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<Stop> {
+  async #endPart({ state }: PartProgress, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<StopInfo> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
       await this.#dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
-    return { reason: 'error', error, deadEnd };
+    return { reason: 'error', error, deadEndReason: deadEnd };
   }
 
   /** Reads the next page of a part. If the service refuses the page size, tries smaller sizes. */
-  async #readPage(part: PartRun, remainingAds: number): Promise<void> {
+  async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
-    const sizes = this.#pageSizes;
-    const getLargestSize = () => Math.min(sizes.max, this.#maxAds - this.#adIds.size);
+    const pageSizes = this.#pageSizes;
+    const getLargestSize = () => Math.min(pageSizes.max, this.#maxAds - this.#adIds.size);
     const largestPage = buildPageRequest(part.question, { limit: getLargestSize(), cursor });
     const isLargestPageCached =
       remainingAds < getLargestSize() &&
       !part.fresh &&
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
-    let max = isLargestPageCached ? getLargestSize() : remainingAds;
+    let maxPageSize = isLargestPageCached ? getLargestSize() : remainingAds;
     for (;;) {
-      const limit = await this.#callBudget.choosePageSize({ operation, max: Math.min(getLargestSize(), max) });
+      const limit = await this.#callBudget.choosePageSize({ operation, max: Math.min(getLargestSize(), maxPageSize) });
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });
         this.#pagesRead++;
-        sizes.accepted = Math.max(sizes.accepted, limit);
+        pageSizes.accepted = Math.max(pageSizes.accepted, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = smallerPageSizes.find((size) => size < limit);
         // The service may have refused the page because it was too small, so try the largest size once.
-        if (limit === max && limit < sizes.max) max = Infinity;
-        else if (smallerSize === undefined || limit <= sizes.accepted) throw error;
-        else sizes.max = smallerSize;
+        if (limit === maxPageSize && limit < pageSizes.max) maxPageSize = Infinity;
+        else if (smallerSize === undefined || limit <= pageSizes.accepted) throw error;
+        else pageSizes.max = smallerSize;
       } finally {
         this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
       }
@@ -397,58 +410,68 @@ class GatheringRun {
   }
 
   /** Requests a page and stores it, even if the caller disconnects before the response arrives. */
-  async #requestPage(part: PartRun, position: PagePosition): Promise<void> {
+  async #requestPage(part: PartProgress, position: PagePosition): Promise<void> {
     let pageStoring: Promise<void> | undefined;
-    const storePageOnce = (answer: ListAnswer) => {
-      pageStoring ??= this.#storePage(part, answer);
+    const storePageOnce = (response: AdListResponse) => {
+      pageStoring ??= this.#storePage(part, response);
       return pageStoring;
     };
     // The service charges for every page it has sent. Store the page even if the caller has disconnected.
     const onSending = (sending: Promise<ServiceResponse>) => {
       // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
-      const storingPage = sending.then((answer) => storePageOnce(answer as ListAnswer)).catch(() => {});
-      part.requests.push(storingPage);
+      const storingPage = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
+      part.chargeableRequests.push(storingPage);
       return storingPage;
     };
-    const listedBy = getListOperation(part.question);
+    const operation = getListOperation(part.question);
     const skipsCaching = this.#adIds.size >= maxCachedAds;
     const callOptions = { fresh: part.fresh, skipsCaching, creditLimit: this.#callBudget, onSending };
-    const answer = await this.#context.api[listedBy]({ ...buildPageRequest(part.question, position), ...callOptions });
+    const response = await this.#context.api[operation]({
+      ...buildPageRequest(part.question, position),
+      ...callOptions,
+    });
     // A response without a sequence number counts as older than all responses with one.
-    const { order = 0, receipt, raw } = answer;
+    const { order = 0, receipt, raw } = response;
     // Add the ads of a cached response again, because the dataset may have evicted them.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
-      const answeredAt = getAnswerTime(answer, this.#context.clock());
-      await this.#dataset.addItems({ type: 'ads', items: () => items, at: answeredAt, order, requestId, listedBy });
+      const answeredAt = getResponseTime(response, this.#context.clock());
+      await this.#dataset.addItems({
+        type: 'ads',
+        items: () => items,
+        at: answeredAt,
+        order,
+        requestId,
+        listedBy: operation,
+      });
     }
-    await storePageOnce(answer);
+    await storePageOnce(response);
   }
 
   /** Stores the progress of a part after a page was read, including the ad ids on that page. */
-  async #storePage(part: PartRun, answer: ListAnswer): Promise<void> {
-    const { state, listedIds } = part;
-    const { ids, found } = await readListAnswer(part.question, answer);
-    const { cursor, hasMore } = answer.value;
-    const { charged } = answer.receipt;
-    const [idsBefore, listedBefore] = [part.ids.size, listedIds.size];
+  async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
+    const { state, adIdsListedByCall } = part;
+    const { ids, found: totalAds } = await readListedAds(part.question, response);
+    const { cursor, hasMore } = response.value;
+    const { charged } = response.receipt;
+    const [readCountBefore, listedCountBefore] = [part.readAdIds.size, adIdsListedByCall.size];
     for (const id of ids.map(normalizeAdId))
-      for (const idSet of [part.ids, listedIds, this.#adIds, this.#idsReadByCall]) idSet.add(id);
-    const added = part.ids.size - idsBefore;
-    this.#listedCount += added;
-    part.idlePages = listedIds.size > listedBefore ? 0 : part.idlePages + 1;
+      for (const idSet of [part.readAdIds, adIdsListedByCall, this.#adIds, this.#idsReadByCall]) idSet.add(id);
+    const newIdCount = part.readAdIds.size - readCountBefore;
+    this.#listedCount += newIdCount;
+    part.idlePages = adIdsListedByCall.size > listedCountBefore ? 0 : part.idlePages + 1;
     const nextState = {
       ...state,
-      found: found ?? state.found,
+      found: totalAds ?? state.found,
       // `listed` can be higher than the number of stored ids, because the dataset may have evicted ids of earlier
       // pages.
-      listed: Math.max(state.listed, idsBefore) + added,
+      listed: Math.max(state.listed, readCountBefore) + newIdCount,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
-      answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
+      answerOrder: Math.max(state.answerOrder, response.order ?? 0),
       gatheredAt: this.#context.clock(),
     };
     part.state = nextState;
@@ -472,12 +495,12 @@ class GatheringRun {
     return this.#openedGathering.parts.find(({ state }) => state.question === question);
   }
 
-  #continueFrom(openedGathering: OpenedGathering): void {
+  #continueFromGathering(openedGathering: OpenedGathering): void {
     this.#openedGathering = openedGathering;
     this.#listedCount = 0;
-    for (const { stored } of openedGathering.parts) {
-      this.#listedCount += stored?.adIds.size ?? 0;
-      for (const id of stored?.adIds ?? []) this.#adIds.add(id);
+    for (const { storedGathering } of openedGathering.parts) {
+      this.#listedCount += storedGathering?.adIds.size ?? 0;
+      for (const id of storedGathering?.adIds ?? []) this.#adIds.add(id);
     }
   }
 
@@ -485,13 +508,13 @@ class GatheringRun {
     this.#maxAds = Math.min(this.#request.maxAds, await this.#dataset.estimateMaxAds());
   }
 
-  #findReachedLimit(): Stop | undefined {
+  #findReachedLimit(): StopInfo | undefined {
     const { clock, deadline, isDraining, isFirstPageOnly } = this.#context;
     if (isFirstPageOnly && this.#pagesRead > 0) return { reason: 'firstPage' };
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
-    if (this.#listedCount >= maxInParts) return { reason: 'maxAds', maxInParts };
+    if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryMs.all - summaryMs.each * this.#adIds.size;
+    const remainingMs = deadline - clock() - summaryTimeMs.all - summaryTimeMs.each * this.#adIds.size;
     return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
@@ -507,7 +530,7 @@ class GatheringRun {
 /** Returns how many ads match a search, from its stored result or from a cached response, whichever is newer. */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
-    question.collectionId === undefined ? await context.cachedTotal(question.filters ?? {}) : undefined;
+    question.collectionId === undefined ? await context.findCachedTotal(question.filters ?? {}) : undefined;
   const gathering = findGatherings(contents, question).find(({ found, complete }) => found !== null || complete);
   const gatheredTotal = gathering && {
     totalAds: gathering.found ?? gathering.adIds.size,
@@ -527,17 +550,17 @@ function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit,
   return { path: { collectionId }, query: { itemType: 'ads', ...position } };
 }
 
-async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListAnswer) {
+async function readListedAds({ collectionId }: GatheringQuestion, response: AdListResponse) {
   // Import the API client on first use instead of at startup, so that the process starts faster.
-  const { parseAds: readAds } = await import('../api/client.ts');
-  const collectionAnswer = answer as ApiResponse<'listCollectionItems'>;
-  const ids = readAds(collectionAnswer).map(({ id }) => id);
+  const { parseAds } = await import('../api/client.ts');
+  const collectionResponse = response as ApiResponse<'listCollectionItems'>;
+  const ids = parseAds(collectionResponse).map(({ id }) => id);
   return {
     ids: ids.filter(({ length }) => length <= maxIdLength),
     found:
       collectionId === undefined
-        ? readTotalHits(answer as ApiResponse<'searchAds'>)
-        : parseCount(collectionAnswer.value.collection?.adCount),
+        ? readTotalHits(response as ApiResponse<'searchAds'>)
+        : parseCount(collectionResponse.value.collection?.adCount),
   };
 }
 
@@ -545,14 +568,14 @@ async function readListAnswer({ collectionId }: GatheringQuestion, answer: ListA
  * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. For a cached response,
  * its age is subtracted.
  */
-export const getAnswerTime = ({ receipt }: Pick<ListAnswer, 'receipt'>, now: number): number =>
+export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);
 
 /**
  * Returns the maximum page size, which is the described maximum of the filter `limit`. If there is none, returns the
  * limit from the API document.
  */
-export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
+export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;
   const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
   return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
@@ -561,7 +584,7 @@ export function getMaxPageSize({ collectionId }: GatheringQuestion, filters: rea
 /** Page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing. */
 const smallerPageSizes = [50, 20, 10];
 
-const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
+const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
 const addCharge = (sum: number | null, charged: number | null): number | null =>

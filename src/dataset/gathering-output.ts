@@ -10,7 +10,7 @@ import type { GatherOutcome } from './gather.ts';
 import { formatDifferences, formatSummary, type RowContext, readGatheredRows } from './gathering-summary.ts';
 import {
   compareGatherings,
-  countRepeats,
+  countRepeatedAds,
   countUnlistedAds,
   findPreviousComplete,
   formatFoundInParts,
@@ -25,7 +25,7 @@ export const CounterChangesView = z
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
 /** Schema for the changes since the same search was last read completely. `fresh` is the number of new ads. */
-const SinceLast = z
+const SinceLastView = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
     fresh: z.number().describe('Number of new ads.'),
@@ -36,7 +36,7 @@ const SinceLast = z
   .meta({ title: 'SinceLast' });
 
 /** Descriptions of the credit fields. All estimates share them. */
-export const estimateMeanings = {
+export const creditDescriptions = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
   atMost: 'Most credits that the calls may cost. Missing if unknown.',
@@ -50,9 +50,9 @@ export const EstimateView = z
       .nullable()
       .describe('Number of matching ads, including the ads that are already read. null if unknown.'),
     pages: z.number().nullable().describe('Number of calls. null if unknown.'),
-    credits: z.number().nullable().describe(estimateMeanings.credits),
-    atLeast: z.number().describe(estimateMeanings.atLeast),
-    atMost: z.number().optional().describe(estimateMeanings.atMost),
+    credits: z.number().nullable().describe(creditDescriptions.credits),
+    atLeast: z.number().describe(creditDescriptions.atLeast),
+    atMost: z.number().optional().describe(creditDescriptions.atMost),
   })
   .meta({ title: 'Estimate' });
 export type EstimateView = DataOf<typeof EstimateView>;
@@ -94,7 +94,7 @@ export const GatherOutput = z.looseObject({
   missing: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
   unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
   repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
-  sinceLast: SinceLast.optional().describe('Changes since the last complete gathering of this question.'),
+  sinceLast: SinceLastView.optional().describe('Changes since the last complete gathering of this question.'),
   incomplete: z
     .string()
     .optional()
@@ -114,29 +114,33 @@ const maxListedGoneIds = 40;
 
 /**
  * Builds the structured result of a call that read ads.
- * @param options `before`: snapshot of the dataset from the beginning of the call
+ * @param options `contentsBefore`: snapshot of the dataset from the beginning of the call
  */
 export async function buildGatherOutput(
   gathering: Gathering,
-  { contents, before, idsReadByCall }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { before: DatasetContents },
+  {
+    contents,
+    before: contentsBefore,
+    idsReadByCall,
+  }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { before: DatasetContents },
   context: RowContext,
 ) {
   const { adIds: ids, found, complete } = gathering;
   const [foundInParts, unlisted, repeats] = [
     formatFoundInParts(gathering),
     countUnlistedAds(gathering),
-    countRepeats(gathering),
+    countRepeatedAds(gathering),
   ];
   const itemsReadByCall = contents.ads.filter(({ id }) => idsReadByCall.has(normalizeAdId(id)));
-  const earlierItems = new Map(before.ads.map((item) => [normalizeAdId(item.id), item]));
+  const earlierItems = new Map(contentsBefore.ads.map((item) => [normalizeAdId(item.id), item]));
   const rows = await readGatheredRows(ids, contents, context);
   const evictedCount = ids.size - rows.ads.length;
   const { oneDay } = describeGathering(gathering, {
     contents,
-    facts: await context.getAdRowReader().readFacts(contents),
+    adFacts: await context.getAdRowReader().readFacts(contents),
   });
   const previousGathering = complete ? findPreviousComplete(gathering, contents) : undefined;
-  const changes = previousGathering && compareGatherings(previousGathering, gathering, contents);
+  const differences = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {
     gathering: gathering.id,
     found,
@@ -145,23 +149,23 @@ export async function buildGatherOutput(
     added: itemsReadByCall.filter(({ id }) => !earlierItems.has(normalizeAdId(id))).length,
     updated: itemsReadByCall.filter((item) => !hasSameContent(earlierItems.get(normalizeAdId(item.id)) ?? item, item))
       .length,
-    gone: changes?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
+    gone: differences?.goneIds.slice(0, maxListedGoneIds).map(sanitizeId) ?? null,
     complete,
     gatheredAt: formatIsoTime(gathering.gatheredAt),
     ...(evictedCount > 0 && { missing: evictedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(repeats > 0 && { repeats }),
-    ...(changes && {
+    ...(differences && {
       sinceLast: {
         gatheredAt: formatIsoTime(previousGathering.gatheredAt),
-        fresh: changes.newIds.length,
-        updated: changes.updatedIds.length,
-        gone: changes.goneIds.length,
-        ...(Object.keys(changes.counters).length > 0 && { counters: changes.counters }),
+        fresh: differences.newIds.length,
+        updated: differences.updatedIds.length,
+        gone: differences.goneIds.length,
+        ...(Object.keys(differences.counters).length > 0 && { counters: differences.counters }),
       },
     }),
     summary: joinLines([
-      changes && formatDifferences(previousGathering.gatheredAt, changes, gathering.filters),
+      differences && formatDifferences(previousGathering.gatheredAt, differences, gathering.filters),
       formatSummary(rows),
       oneDay,
     ]),

@@ -4,13 +4,13 @@ import { formatMinute } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines } from '../views/safe-text.ts';
 import type { EstimateView, GatherOutput } from './gathering-output.ts';
-import type { Stop } from './stops.ts';
+import type { StopInfo } from './stops.ts';
 
 /** Formats an estimate, e.g. `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
-export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, read: number): string {
+export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, readCount: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
   const total = formatCount(ads ?? 0, 'ad');
-  const countText = read === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - read))} of ${total}`;
+  const countText = readCount === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - readCount))} of ${total}`;
   const price = formatPrice({ atLeast, atMost });
   return `${countText} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
@@ -47,22 +47,22 @@ function formatHeadline(output: GatherOutput): string {
   } = output;
   // If a limit stopped the call, first say which limit, which ads are missing, and what reading them costs.
   if (incomplete)
-    return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+    return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
   const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
   const totalText = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;
-  const state = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
+  const stateText = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const missingText = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
-  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${state}.${missingText}${unlisted ? ` ${unlistedText(unlisted)}` : ''}`;
+  return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${stateText}.${missingText}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
 }
 
-const unlistedText = (ads: number) =>
+const formatUnlistedAds = (ads: number) =>
   `The service counts ${formatCount(ads, 'ad')} more, which it did not list: fresh: true reads all again, and is charged again.`;
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
 /** Note for calls that had to start again instead of continuing an older call. */
-export const restartNote =
+export const startedOverNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
 /** Explains how to read the ads of a search again after all of them were read. */
@@ -73,19 +73,19 @@ export const readAgainHint = 'To read them again, call with fresh: true, which i
  * another reason.
  */
 export function formatDatasetLimit(
-  { maxAds = Infinity, maxInParts }: Stop,
+  { maxAds = Infinity, maxAdsInParts }: StopInfo,
   request: { maxAds: number },
 ): string | undefined {
-  if (maxInParts === undefined && maxAds >= request.maxAds) return;
-  const limitText = `${formatCount(maxInParts ?? maxAds, 'ad')} of this gathering${maxInParts === undefined ? '' : ', counting each part'}`;
+  if (maxAdsInParts === undefined && maxAds >= request.maxAds) return;
+  const limitText = `${formatCount(maxAdsInParts ?? maxAds, 'ad')} of this gathering${maxAdsInParts === undefined ? '' : ', counting each part'}`;
   return `The dataset has room for ${limitText}. Narrow the filters to read other ads.`;
 }
 
 /** Returns the result fields that explain why the call stopped and how to continue. */
-export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: ErrorContext) {
-  const next = deadEnd ? startOverHint : nextSteps[reason];
-  const isOwnLimit = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
-  const { kind, text } = error && !isOwnLimit ? explain(error) : { kind: undefined, text: undefined };
+export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { explainError }: ErrorContext) {
+  const next = deadEndReason ? startOverHint : nextSteps[reason];
+  const isLimitOfCall = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
+  const { kind, text } = error && !isLimitOfCall ? explainError(error) : { kind: undefined, text: undefined };
   return {
     stopped: reason,
     ...(reason === 'error' && kind && { error: kind }),
@@ -96,11 +96,11 @@ export function buildStopFields({ reason, error, deadEnd }: Stop, { explain }: E
 
 /** Explains errors in words. Used if a result contains both an error and the ads that were read before it. */
 export interface ErrorContext {
-  explain(thrown: unknown): { kind: ErrorKind; text: string };
+  explainError(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
 /** How the caller can continue, for each reason to stop. */
-const nextSteps: Record<Stop['reason'], string | undefined> = {
+const nextSteps: Record<StopInfo['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,
   maxAds: 'To continue, call again with a larger maxAds. Ads that were already read are not charged again.',

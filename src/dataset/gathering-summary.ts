@@ -6,7 +6,7 @@ import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views
 import { estimateTokens, sanitizeId, truncateLine } from '../views/tokens.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
-import { type Differences, formatCounterChanges } from './gatherings.ts';
+import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
 /** Gives access to the object that reads ads as table rows. */
@@ -18,7 +18,7 @@ export interface RowContext {
  * Replaces the long texts of an ad with null. A summary does not need them, and they would take too much memory for all
  * ads of a search.
  */
-const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
+const emptyTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
 /** The table rows from which a summary is computed. */
 interface GatheredRows {
@@ -34,9 +34,9 @@ export async function readGatheredRows(
 ) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
-  for await (const part of getAdRowReader().readRows(contents, { json: false, ids }))
-    for (const { ad, countries } of part) {
-      ads.push({ ...ad, ...noTexts });
+  for await (const adRowsBatch of getAdRowReader().readRows(contents, { json: false, ids }))
+    for (const { ad, countries } of adRowsBatch) {
+      ads.push({ ...ad, ...emptyTexts });
       countryRows.push(...countries);
     }
   return { ads, countries: countryRows };
@@ -48,7 +48,7 @@ export async function readGatheredRows(
  */
 export function formatDifferences(
   previousReadingAt: number,
-  { newIds, updatedIds, goneIds, counters }: Differences,
+  { newIds, updatedIds, goneIds, counters }: GatheringDifferences,
   filters: Gathering['filters'],
 ): string {
   const counts = `${formatNumber(newIds.length)} new, ${formatNumber(updatedIds.length)} changed, ${formatNumber(goneIds.length)} no longer listed`;
@@ -56,7 +56,7 @@ export function formatDifferences(
     `Since the last complete gathering of ${formatMinute(previousReadingAt)}: ${counts}.`,
     formatIdsLine('New', newIds),
     formatIdsLine('Changed', updatedIds),
-    formatIdsLine(formatGoneTitle(filters), goneIds),
+    formatIdsLine(formatGoneAdsTitle(filters), goneIds),
     formatCounterChanges(counters),
   ]);
 }
@@ -65,7 +65,7 @@ export function formatDifferences(
  * Returns the title of ads that a search no longer lists. With most filters, these ads may still be running. They have
  * ended if the search finds only running ads, or the ads of a question, from which a complete import removes gone ads.
  */
-export const formatGoneTitle = (filters: Gathering['filters']): string =>
+export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
   filters?.question === undefined && filters?.active !== true
     ? 'No longer listed (they may still be running)'
     : 'No longer listed';
@@ -85,58 +85,68 @@ function formatIdsLine(label: string, ids: readonly string[]): string | undefine
  * third-party text, so they are sanitized and shortened.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
-  const lines = buildSummaryLines(rows);
+  const summaryLines = buildSummaryLines(rows);
   for (let share = 1; ; share *= 0.8) {
-    const text = lines.map((line) => (typeof line === 'string' ? line : line(share))).join('\n');
+    const text = summaryLines
+      .map((summaryLine) => (typeof summaryLine === 'string' ? summaryLine : summaryLine(share)))
+      .join('\n');
     if (estimateTokens(text) <= maxTokens || share < 0.01) return text;
   }
 }
 
 /** A line of the summary, or a function that formats the line with only a share of its values (0 to 1). */
-type Line = string | ((share: number) => string);
+type SummaryLine = string | ((share: number) => string);
 
-function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
-  const readValues = (name: keyof AdRow) => ads.map((ad) => toValue(ad[name]));
-  const readCodes = (name: keyof AdRow) => ads.map((ad) => toCodeValue(ad[name]));
+function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
+  const listValues = (name: keyof AdRow) => ads.map((ad) => toCountedValue(ad[name]));
+  const listCodes = (name: keyof AdRow) => ads.map((ad) => toCountedCode(ad[name]));
   const variants = ads.flatMap(({ variant }) => variant ?? []);
   const videoSeconds = ads.flatMap(({ videoSeconds, videoCount }) =>
     (videoSeconds ?? videoCount) ? [videoSeconds] : [],
   );
-  const countAdsWith = (value: (ad: AdRow) => number | null) =>
-    formatNumber(ads.filter((ad) => value(ad) !== null).length);
-  const selectAdsByState = (state: number | null) => ads.filter((ad) => ad.active === state);
+  const countAdsWith = (getValue: (ad: AdRow) => number | null) =>
+    formatNumber(ads.filter((ad) => getValue(ad) !== null).length);
+  const selectAdsByActivity = (active: number | null) => ads.filter((ad) => ad.active === active);
   const [runningCount, endedCount, unknownCount] = [
-    selectAdsByState(1).length,
-    selectAdsByState(0).length,
-    selectAdsByState(null).length,
+    selectAdsByActivity(1).length,
+    selectAdsByActivity(0).length,
+    selectAdsByActivity(null).length,
   ];
-  const lastSeen = findSeenDays(selectAdsByState(null));
-  const days = ads.map(({ daysRunning }) => daysRunning);
-  const runningWhenLastRead = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
+  const lastSeenDays = findSeenDays(selectAdsByActivity(null));
+  const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
+  const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
   // If the state of every ad is known, `running` already contains this number.
   const runningText =
-    unknownCount > 0 && runningWhenLastRead > 0 ? `; ${formatNumber(runningWhenLastRead)} running when last read` : '';
-  const placeholders = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
+    unknownCount > 0 && runningWhenLastReadCount > 0
+      ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
+      : '';
+  const placeholderCount = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
   return [
-    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeen ? `, ${formatSeenDays(lastSeen)}` : ''}${runningText}.`,
-    countValues('Advertisers', listAdvertisers(ads), 10, quote),
-    countValues('Formats', readCodes('displayFormat'), 8, quoteUnlessConstant),
-    countValues('Calls to action', readCodes('ctaType'), 8, quoteUnlessConstant),
-    countValues('Months started, newest first', readValues('startedMonth'), 18, quoteUnlessWord, compareNewestFirst),
-    countValues('Landing domains', readValues('landingDomain'), 10, quoteUnlessWord),
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeenDays ? `, ${formatSeenDays(lastSeenDays)}` : ''}${runningText}.`,
+    formatValueCounts('Advertisers', listAdvertisers(ads), 10, quote),
+    formatValueCounts('Formats', listCodes('displayFormat'), 8, quoteUnlessConstant),
+    formatValueCounts('Calls to action', listCodes('ctaType'), 8, quoteUnlessConstant),
+    formatValueCounts(
+      'Months started, newest first',
+      listValues('startedMonth'),
+      18,
+      quoteUnlessWord,
+      compareNewestFirst,
+    ),
+    formatValueCounts('Landing domains', listValues('landingDomain'), 10, quoteUnlessWord),
     ...(ads.some(({ landing }) => landing !== null)
-      ? [countValues('Landing pages', readValues('landing'), 6, quoteUnlessWord)]
+      ? [formatValueCounts('Landing pages', listValues('landing'), 6, quoteUnlessWord)]
       : []),
-    countValues('Countries (an ad may count for several)', listCountries(ads, countries), 12, quoteUnlessWord),
-    countValues('Languages of the copy', readValues('language'), 12, quoteUnlessWord),
-    formatNumbers('Days running', days),
-    ...(videoSeconds.some((seconds) => seconds !== null) ? [formatNumbers('Seconds of video', videoSeconds)] : []),
+    formatValueCounts('Countries (an ad may count for several)', listCountries(ads, countries), 12, quoteUnlessWord),
+    formatValueCounts('Languages of the copy', listValues('language'), 12, quoteUnlessWord),
+    formatDistribution('Days running', daysRunningPerAd),
+    ...(videoSeconds.some((seconds) => seconds !== null) ? [formatDistribution('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
     // Every ad with visible text belongs to a variant, i.e. a group of nearly equal texts.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
-    countValues('First lines', readValues('firstLine'), 6, quote),
-    ...(placeholders > 0
-      ? [`Ads whose texts have placeholders such as {{product.name}}: ${formatNumber(placeholders)}`]
+    formatValueCounts('First lines', listValues('firstLine'), 6, quote),
+    ...(placeholderCount > 0
+      ? [`Ads whose texts have placeholders such as {{product.name}}: ${formatNumber(placeholderCount)}`]
       : []),
     ...formatUnknownDates(ads),
     ...formatPictureStates(ads),
@@ -146,8 +156,8 @@ function buildSummaryLines({ ads, countries }: GatheredRows): Line[] {
 /** Formats how many ads lack each date. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
   const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
-    const unknown = ads.filter((ad) => ad[name] === null).length;
-    return unknown > 0 ? `${name} ${formatNumber(unknown)}` : [];
+    const unknownCount = ads.filter((ad) => ad[name] === null).length;
+    return unknownCount > 0 ? `${name} ${formatNumber(unknownCount)}` : [];
   });
   return counts.length > 0 ? [`Unknown dates: ${counts.join(', ')}`] : [];
 }
@@ -159,29 +169,31 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const counts = new Map(pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]));
   const triedCount = sumOf([...counts.values()]);
   if (triedCount === (counts.get('available') ?? 0)) return [];
-  const knownValues = [...counts].flatMap(([state, number]) => (number > 0 ? `${state} ${formatNumber(number)}` : []));
+  const stateTexts = [...counts].flatMap(([state, adCount]) =>
+    adCount > 0 ? `${state} ${formatNumber(adCount)}` : [],
+  );
   const untriedCount = ads.length - triedCount;
   return [
-    `Pictures: ${[...knownValues, ...(untriedCount > 0 ? [`not tried ${formatNumber(untriedCount)}`] : [])].join(', ')}`,
+    `Pictures: ${[...stateTexts, ...(untriedCount > 0 ? [`not tried ${formatNumber(untriedCount)}`] : [])].join(', ')}`,
   ];
 }
 
 /**
  * A value of an ad's field. Values with the same `key` are counted together and shown in their most frequent spelling.
  */
-type Value = { key: string; spelling: string } | null;
+type CountedValue = { key: string; spelling: string } | null;
 
-const toValue = (cell: Cell): Value => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
+const toCountedValue = (cell: Cell): CountedValue => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
 /**
  * Creates a value from a code such as `VIDEO` or `DE`, ignoring case. SQL and the filters of a local library ignore the
  * case of such codes too.
  */
-const toCodeValue = (cell: Cell): Value =>
+const toCountedCode = (cell: Cell): CountedValue =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
 /** Returns the advertiser of each ad: the page name if any of the advertiser's ads has one, otherwise the page id. */
-function listAdvertisers(ads: GatheredRows['ads']): Value[] {
+function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const namedKeys = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (findAdvertiserKey(ad) ?? []))));
   return ads.map((ad) => {
@@ -193,45 +205,51 @@ function listAdvertisers(ads: GatheredRows['ads']): Value[] {
 }
 
 /** Returns the countries of all ads, with null for each ad without a country. */
-function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): Value[] {
+function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): CountedValue[] {
   const ids = new Set(ads.map(({ id }) => id));
   const knownCountries = countries.filter(({ id }) => id !== null && ids.has(id));
-  const unknown = ids.size - new Set(knownCountries.map(({ id }) => id)).size;
-  return [...knownCountries.map(({ country }) => toCodeValue(country)), ...Array.from({ length: unknown }, () => null)];
+  const unknownCount = ids.size - new Set(knownCountries.map(({ id }) => id)).size;
+  return [
+    ...knownCountries.map(({ country }) => toCountedCode(country)),
+    ...Array.from({ length: unknownCount }, () => null),
+  ];
 }
 
-type Counted = [value: string, ads: number];
-type Order = (left: Counted, right: Counted) => number;
+type ValueCount = [value: string, ads: number];
+type CompareValueCounts = (left: ValueCount, right: ValueCount) => number;
 
-const compareNames: Order = ([left], [right]) => (left < right ? -1 : 1);
-const compareByFrequency: Order = (left, right) => right[1] - left[1] || compareNames(left, right);
-const compareNewestFirst: Order = (left, right) => compareNames(right, left);
+const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? -1 : 1);
+const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
+const compareNewestFirst: CompareValueCounts = (left, right) => compareByValue(right, left);
 
 /** Formats the number of ads per value on one line, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
-function countValues(
+function formatValueCounts(
   label: string,
-  values: readonly Value[],
-  max: number,
-  formatName: (value: string) => string,
-  order = compareByFrequency,
-): Line {
+  values: readonly CountedValue[],
+  maxShownValues: number,
+  formatValue: (value: string) => string,
+  compare = compareByFrequency,
+): SummaryLine {
   const knownValues = values.filter((value) => value !== null);
-  const sorted = [...groupBy(knownValues, ({ key }) => key).values()]
-    .map((equalValues): Counted => [findMostFrequentSpelling(equalValues), equalValues.length])
-    .sort(order);
+  const valueCounts = [...groupBy(knownValues, ({ key }) => key).values()]
+    .map((equalValues): ValueCount => [findMostFrequentSpelling(equalValues), equalValues.length])
+    .sort(compare);
   const missingCount = values.length - knownValues.length;
   return (share) => {
-    const shownValues = selectShownValues(sorted, Math.round(share * Math.min(max, sorted.length)));
-    const otherValues = sorted.filter((value) => !shownValues.includes(value));
+    const shownValues = selectShownValues(
+      valueCounts,
+      Math.round(share * Math.min(maxShownValues, valueCounts.length)),
+    );
+    const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
     const parts = [
       // Shorten values only after counting, because two values may have the same beginning.
-      ...shownValues.map(([value, ads]) => `${formatName(truncateLine(value, valueTokens))} ${formatNumber(ads)}`),
+      ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
         : []),
       ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
     ];
-    return `${label} (${formatNumber(sorted.length)}): ${parts.join(', ') || 'none'}`;
+    return `${label} (${formatNumber(valueCounts.length)}): ${parts.join(', ') || 'none'}`;
   };
 }
 
@@ -239,33 +257,33 @@ function countValues(
  * Returns the most frequent values without changing their order. If only one value would be omitted, it is returned
  * too, because its name takes no more space than "1 other".
  */
-function selectShownValues(sorted: readonly Counted[], max: number): readonly Counted[] {
-  if (max >= sorted.length - 1) return sorted;
-  const mostFrequent = new Set(sorted.toSorted(([, left], [, right]) => right - left).slice(0, max));
-  return sorted.filter((value) => mostFrequent.has(value));
+function selectShownValues(valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] {
+  if (maxShownValues >= valueCounts.length - 1) return valueCounts;
+  const mostFrequent = new Set(valueCounts.toSorted(([, left], [, right]) => right - left).slice(0, maxShownValues));
+  return valueCounts.filter((value) => mostFrequent.has(value));
 }
 
-function findMostFrequentSpelling(values: readonly NonNullable<Value>[]): string {
+function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]): string {
   const valuesBySpelling = groupBy(
     values.filter(({ spelling }) => spelling !== ''),
     ({ spelling }) => spelling,
   );
   const [[spelling] = ['']] = [...valuesBySpelling]
-    .map(([text, equalSpellings]): Counted => [text, equalSpellings.length])
+    .map(([text, equalSpellings]): ValueCount => [text, equalSpellings.length])
     .sort(compareByFrequency);
   return spelling;
 }
 
 /** Maximum length of a value in tokens. */
-const valueTokens = 24;
+const maxValueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */
-function formatNumbers(label: string, values: readonly (number | null)[]): string {
+function formatDistribution(label: string, values: readonly (number | null)[]): string {
   const knownValues = values.filter((value) => value !== null);
-  const unknown = values.length - knownValues.length;
-  const unknownText = `unknown for ${formatCount(unknown, 'ad')}`;
+  const unknownCount = values.length - knownValues.length;
+  const unknownText = `unknown for ${formatCount(unknownCount, 'ad')}`;
   if (knownValues.length === 0) return `${label}: ${unknownText}`;
   const formatPercentile = (percent: number) => Math.round(100 * computePercentile(knownValues, percent)) / 100;
-  const figures = `min ${formatPercentile(0)}, median ${formatPercentile(50)}, 90th percentile ${formatPercentile(90)}, max ${formatPercentile(100)}`;
-  return `${label}: ${figures}${unknown > 0 ? `; ${unknownText}` : ''}`;
+  const figureTexts = `min ${formatPercentile(0)}, median ${formatPercentile(50)}, 90th percentile ${formatPercentile(90)}, max ${formatPercentile(100)}`;
+  return `${label}: ${figureTexts}${unknownCount > 0 ? `; ${unknownText}` : ''}`;
 }

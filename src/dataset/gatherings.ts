@@ -22,33 +22,33 @@ export interface GatheringQuestion {
 export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQuestion): string =>
   hash('sha256', toCanonicalJson([filters, split ?? null, collectionId?.toLowerCase() ?? null]), 'base64url');
 
-const listParts = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
+const listPartQuestions = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
 /** Removes duplicate parts from the `split` of a search. */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
-  const keys = listParts(question).map(getQuestionKey);
-  const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
+  const partKeys = listPartQuestions(question).map(getQuestionKey);
+  const split = question.split?.filter((_, index) => partKeys.indexOf(partKeys[index] ?? '') === index);
   return { ...question, split };
 }
 
 /**
  * Creates the state of a new gathering (the stored ads of one search). Its id is derived from the search and the
  * sequence number, so two processes that start the same gathering create the same id.
- * @param startsAt time at which the gathering starts, in milliseconds since the Unix epoch
- * @param order sequence number of the gathering
+ * @param startedAt time at which the gathering starts, in milliseconds since the Unix epoch
+ * @param sequenceNumber sequence number of the gathering
  */
 export function createGathering(
   question: GatheringQuestion,
-  startsAt: number,
-  order = startsAt,
+  startedAt: number,
+  sequenceNumber = startedAt,
   fresh = false,
 ): GatheringState {
-  const key = getQuestionKey(question);
+  const questionKey = getQuestionKey(question);
   const { filters = {}, split, collectionId = null } = question;
   return {
-    id: `g${hash('sha256', `${key} ${order}`).slice(0, 10)}`,
-    question: key,
+    id: `g${hash('sha256', `${questionKey} ${sequenceNumber}`).slice(0, 10)}`,
+    question: questionKey,
     filters: collectionId === null ? { ...filters, ...(split && { split }) } : null,
     collectionId,
     fresh,
@@ -59,11 +59,11 @@ export function createGathering(
     stuck: false,
     ended: false,
     cursor: null,
-    order,
+    order: sequenceNumber,
     step: 0,
     answerOrder: 0,
-    startedAt: startsAt,
-    gatheredAt: startsAt,
+    startedAt,
+    gatheredAt: startedAt,
   };
 }
 
@@ -72,7 +72,7 @@ export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
   /** The stored ads of this part. Undefined if nothing is stored. */
-  stored: Gathering | undefined;
+  storedGathering: Gathering | undefined;
 }
 
 /**
@@ -83,15 +83,23 @@ export interface GatheringPart {
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
   // The new gathering must sort after all others, even if the clocks of other processes are ahead.
-  const order = contents.gatherings.reduce((next, gathering) => Math.max(next, gathering.order + 1), now);
-  const state = newestGathering ? newestGathering.state : createGathering(question, now, order, fresh);
-  if (question.split === undefined) return { gathering: state, parts: [{ question, state, stored: newestGathering }] };
-  const parts = listParts(question).map((part) => findPartState(part, state, contents));
-  const ids = parts.map((part) => part.state.id);
-  const hasOtherParts = state.ended && state.parts.join() !== ids.join();
-  const currentState = hasOtherParts ? createGathering(question, now, order) : state;
+  const sequenceNumber = contents.gatherings.reduce(
+    (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.order + 1),
+    now,
+  );
+  const state = newestGathering ? newestGathering.state : createGathering(question, now, sequenceNumber, fresh);
+  if (question.split === undefined)
+    return { gathering: state, parts: [{ question, state, storedGathering: newestGathering }] };
+  const parts = listPartQuestions(question).map((part) => findPartState(part, state, contents));
+  const partIds = parts.map((part) => part.state.id);
+  const hasOtherParts = state.ended && state.parts.join() !== partIds.join();
+  const currentState = hasOtherParts ? createGathering(question, now, sequenceNumber) : state;
   return {
-    gathering: { ...currentState, parts: ids, ended: currentState.ended && parts.every((part) => part.state.ended) },
+    gathering: {
+      ...currentState,
+      parts: partIds,
+      ended: currentState.ended && parts.every((part) => part.state.ended),
+    },
     parts,
   };
 }
@@ -106,13 +114,15 @@ function findPartState(
   wholeGathering: GatheringState,
   contents: DatasetContents,
 ): GatheringPart {
-  const { fresh, order, startedAt, parts } = wholeGathering;
-  const usableGatherings = findGatherings(contents, question).filter((gathering) => !fresh || gathering.order >= order);
-  const stored =
-    usableGatherings.find(({ complete }) => complete) ??
-    usableGatherings.find(({ id }) => parts.includes(id)) ??
-    usableGatherings[0];
-  return { question, state: stored ? stored.state : createGathering(question, startedAt, order, fresh), stored };
+  const { fresh, order, startedAt, parts: partIds } = wholeGathering;
+  const candidates = findGatherings(contents, question).filter((gathering) => !fresh || gathering.order >= order);
+  const storedGathering =
+    candidates.find(({ complete }) => complete) ?? candidates.find(({ id }) => partIds.includes(id)) ?? candidates[0];
+  return {
+    question,
+    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, order, fresh),
+    storedGathering,
+  };
 }
 
 /** Returns the search (or collection) whose ads a gathering contains. */
@@ -125,8 +135,8 @@ export function getQuestion({ filters, collectionId, parts }: Gathering): Gather
 
 /** Returns the gatherings (stored results) of a search, newest first. */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
-  const key = getQuestionKey(question);
-  return gatherings.filter((gathering) => gathering.question === key).reverse();
+  const questionKey = getQuestionKey(question);
+  return gatherings.filter((gathering) => gathering.question === questionKey).reverse();
 };
 
 /**
@@ -139,25 +149,27 @@ export function findBroaderGathering(
 ): Gathering | undefined {
   const { filters = {}, collectionId } = question;
   if (collectionId !== undefined) return undefined;
-  const key = getQuestionKey(question);
-  return gatherings.findLast((gathering) => gathering.question !== key && includesAdsOf(gathering, filters));
+  const questionKey = getQuestionKey(question);
+  return gatherings.findLast(
+    (gathering) => gathering.question !== questionKey && includesAllMatches(gathering, filters),
+  );
 }
 
 /** Filters that change the order of the ads, but not which ads match. */
-const orderFilters = new Set(['sort', 'order']);
+const sortFilters = new Set(['sort', 'order']);
 
 /**
  * Returns true if a complete gathering contains all ads that match the filters, because its own filters occur among
  * them with the same values. A split search contains only the ads of its parts.
  */
-function includesAdsOf(
+function includesAllMatches(
   { complete, filters: ownFilters, parts }: Gathering,
   filters: Readonly<Record<string, unknown>>,
 ) {
   if (!complete || ownFilters === null || parts.length > 0) return false;
   return Object.entries(ownFilters).every(
     ([name, value]) =>
-      orderFilters.has(name) ||
+      sortFilters.has(name) ||
       (Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value)),
   );
 }
@@ -179,10 +191,10 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
   const newestByQuestion = new Map(
     gatherings.filter(({ complete }) => complete).map((gathering) => [gathering.question, gathering]),
   );
-  const isNewest = (gathering: Gathering) => newestByQuestion.get(gathering.question) === gathering;
-  const candidates = [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewest));
+  const isNewestOfQuestion = (gathering: Gathering) => newestByQuestion.get(gathering.question) === gathering;
+  const candidates = [...newestByQuestion.values()].filter(({ storedParts }) => storedParts.every(isNewestOfQuestion));
   const isReplaced = ({ filters, gatheredAt }: Gathering) =>
-    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAdsOf(newer, filters));
+    filters !== null && candidates.some((newer) => newer.gatheredAt > gatheredAt && includesAllMatches(newer, filters));
   return candidates.filter((gathering) => !isReplaced(gathering));
 }
 
@@ -215,7 +227,7 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
 /**
  * Returns the gatherings that store the ad ids: one for each part of a split search, otherwise the gathering itself.
  */
-const listReadParts = (gathering: Gathering): readonly Gathering[] =>
+const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
@@ -223,37 +235,39 @@ const listReadParts = (gathering: Gathering): readonly Gathering[] =>
  * parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
-  const totals = storedParts.flatMap((part) => part.found ?? []);
-  if (found !== null || totals.length === 0) return undefined;
-  return `${formatNumber(sumOf(totals))} found in ${totals.length} of ${parts.length} parts`;
+  const partTotals = storedParts.flatMap((part) => part.found ?? []);
+  if (found !== null || partTotals.length === 0) return undefined;
+  return `${formatNumber(sumOf(partTotals))} found in ${partTotals.length} of ${parts.length} parts`;
 }
 
 /** Returns how many ads `found` counts more than once, because they belong to several parts. */
-export const countRepeats = ({ storedParts, adIds }: Gathering): number =>
+export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
 /** Returns how many ads the service counted but never listed, although the last page was read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
-  gathering.ended ? sumOf(listReadParts(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed))) : 0;
+  gathering.ended
+    ? sumOf(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
+    : 0;
 
 /**
  * Returns true if all pages were read and the ids of all listed ads are still stored. The ads themselves may have been
  * evicted.
  */
-export const hasAllIds = (gathering: Gathering): boolean =>
+export const hasAllAdIds = (gathering: Gathering): boolean =>
   gathering.ended &&
   gathering.storedParts.length === new Set(gathering.parts).size &&
-  listReadParts(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
+  listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
  * Maps each normalized ad id of a stored search to the sequence number of the last API response that may have contained
  * the ad.
  */
-export function findLastAnswers(gathering: Gathering): ReadonlyMap<string, number> {
-  const orders = new Map<string, number>();
-  for (const { adIds, answerOrder } of listReadParts(gathering))
-    for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
-  return orders;
+export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
+  const responseNumbers = new Map<string, number>();
+  for (const { adIds, answerOrder } of listGatheringsWithIds(gathering))
+    for (const id of adIds) responseNumbers.set(id, Math.max(answerOrder, responseNumbers.get(id) ?? 0));
+  return responseNumbers;
 }
 
 /** A period of time. Both ends are in milliseconds since the Unix epoch. */
@@ -277,25 +291,25 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 /**
  * Returns up to which times the launches of ads are known, in milliseconds since the Unix epoch.
  *
- * - `complete`: for each search, take the time at which it was last read. This is the earliest of these times. Launches
+ * - `completeUntil`: for each search, take the time at which it was last read. This is the earliest of these times. Launches
  *   before it are known for all searches.
- * - `partial`: the time of the latest API response. Between the two times, launches are known only for searches that
+ * - `partialUntil`: the time of the latest API response. Between the two times, launches are known only for searches that
  *   were read again.
  *
  * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
 export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gatherings' | 'ads'>) {
-  const readings = contents.gatherings.filter(({ parts }) => parts.length === 0);
-  const partial = [...readings.map(({ gatheredAt }) => gatheredAt), ...contents.ads.map(({ at }) => at)].reduce(
-    (latest, time) => Math.max(latest, time),
-    Number.NEGATIVE_INFINITY,
-  );
-  if (partial === Number.NEGATIVE_INFINITY) return undefined;
-  const complete = selectNewestGatherings({ gatherings: readings }).reduce(
+  const unsplitGatherings = contents.gatherings.filter(({ parts }) => parts.length === 0);
+  const latestResponseAt = [
+    ...unsplitGatherings.map(({ gatheredAt }) => gatheredAt),
+    ...contents.ads.map(({ at }) => at),
+  ].reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
+  if (latestResponseAt === Number.NEGATIVE_INFINITY) return undefined;
+  const earliestReadingAt = selectNewestGatherings({ gatherings: unsplitGatherings }).reduce(
     (earliest, { gatheredAt }) => Math.min(earliest, gatheredAt),
-    partial,
+    latestResponseAt,
   );
-  return { complete, partial };
+  return { completeUntil: earliestReadingAt, partialUntil: latestResponseAt };
 }
 
 /**
@@ -304,9 +318,9 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
-  const parts = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
+  const partIds = new Set(newestGatherings.flatMap((gathering) => gathering.parts));
   return newestGatherings
-    .filter(({ id, charged }) => !parts.has(id) || charged !== 0)
+    .filter(({ id, charged }) => !partIds.has(id) || charged !== 0)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
@@ -328,7 +342,7 @@ function formatFilterValue(value: unknown): string {
 }
 
 /** The differences between two stored results of the same search. All lists contain ad ids. */
-export interface Differences {
+export interface GatheringDifferences {
   newIds: string[];
   /**
    * Ads whose content changed after the earlier result was read. It does not matter which call noticed the change
@@ -357,25 +371,25 @@ export function compareGatherings(
   earlierGathering: Gathering,
   gathering: Gathering,
   contents: DatasetContents,
-): Differences {
+): GatheringDifferences {
   const { adIds: ids } = gathering;
-  const readItems = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
-  const orders = findLastAnswers(earlierGathering);
+  const gatheredItems = contents.ads.filter(({ id }) => ids.has(normalizeAdId(id)));
+  const responseNumbers = findLastResponseNumbers(earlierGathering);
   const updatedItems: StoredItem[] = [];
   const counters: CounterChanges = {};
-  for (const item of readItems) {
-    const order = orders.get(normalizeAdId(item.id));
+  for (const item of gatheredItems) {
+    const responseNumber = responseNumbers.get(normalizeAdId(item.id));
     // If an ad was evicted and read again, its earlier versions are lost and changes cannot be detected.
-    if (order === undefined || item.firstOrder > order) continue;
-    const versionBefore = findVersionAt(order, item);
-    if (versionBefore === undefined || !hasSameContent(versionBefore, item)) updatedItems.push(item);
-    if (versionBefore !== undefined && versionBefore !== item)
-      addCounterChanges(counters, readCounts(versionBefore), readCounts(item));
+    if (responseNumber === undefined || item.firstOrder > responseNumber) continue;
+    const earlierVersion = findVersionAt(responseNumber, item);
+    if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
+    if (earlierVersion !== undefined && earlierVersion !== item)
+      addCounterChanges(counters, readCounts(earlierVersion), readCounts(item));
   }
   return {
-    newIds: listIds(readItems.filter(({ id }) => !orders.has(normalizeAdId(id)))),
+    newIds: listIds(gatheredItems.filter(({ id }) => !responseNumbers.has(normalizeAdId(id)))),
     updatedIds: listIds(updatedItems),
-    goneIds: [...orders.keys()].filter((id) => !ids.has(id)),
+    goneIds: [...responseNumbers.keys()].filter((id) => !ids.has(id)),
     counters,
   };
 }
@@ -394,11 +408,11 @@ function addCounterChanges(counters: CounterChanges, before: CounterValues, now:
  * Returns an empty string if no counter changed.
  */
 export function formatCounterChanges(counters: CounterChanges): string {
-  const parts = Object.entries(counters).map(([name, { rose, fell }]) => {
-    const moves = [rose > 0 && `rose for ${formatNumber(rose)}`, fell > 0 && `fell for ${formatNumber(fell)}`];
-    return `${name} ${moves.filter(Boolean).join(' and ')}`;
+  const counterTexts = Object.entries(counters).map(([name, { rose, fell }]) => {
+    const changeTexts = [rose > 0 && `rose for ${formatNumber(rose)}`, fell > 0 && `fell for ${formatNumber(fell)}`];
+    return `${name} ${changeTexts.filter(Boolean).join(' and ')}`;
   });
-  return parts.length === 0 ? '' : `The service's counters: ${parts.join('; ')}.`;
+  return counterTexts.length === 0 ? '' : `The service's counters: ${counterTexts.join('; ')}.`;
 }
 
 const listIds = (ads: readonly StoredItem[]): string[] => ads.map(({ id }) => id);

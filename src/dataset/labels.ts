@@ -18,7 +18,7 @@ interface AdLabel extends Label {
 }
 
 /** Maximum length of a label's name, in characters. */
-export const maxLabelChars = 40;
+export const maxLabelNameChars = 40;
 /** Maximum length of a label's value, in characters. */
 export const maxLabelValueChars = 200;
 
@@ -32,7 +32,7 @@ export const normalizeLabel = (text: string): string => sanitizeLine(text).norma
  * Returns the record id of a label. An ad can have only one label with the same name. The id is unambiguous, because
  * names contain no line breaks.
  */
-export const buildLabelId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
+export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
 /** A label as it is stored. `at` is in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });

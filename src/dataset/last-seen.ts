@@ -6,7 +6,7 @@ import { formatIsoTime } from './tables.ts';
  * The first and the last date on which any ad of a search was seen running, as table cells. Both are null if no ad has
  * such a date.
  */
-export interface SeenRange {
+export interface LastSeenRange {
   lastSeenFrom: string | null;
   lastSeenTo: string | null;
 }
@@ -15,31 +15,31 @@ export interface SeenRange {
  * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. If a
  * date is later than the gathering, the time of the gathering is used, because another call must have read the ad
  * again.
- * @param lastSeenById returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
+ * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
  */
-export async function findSeenRanges(
+export async function findLastSeenRanges(
   gatherings: readonly Gathering[],
-  lastSeenById: (id: string) => number | null | undefined,
-): Promise<ReadonlyMap<string, SeenRange>> {
-  const ranges = new Map<string, SeenRange>();
-  const pause = createEventLoopYielder();
+  getLastSeenAt: (id: string) => number | null | undefined,
+): Promise<ReadonlyMap<string, LastSeenRange>> {
+  const lastSeenRanges = new Map<string, LastSeenRange>();
+  const yieldToEventLoop = createEventLoopYielder();
   for (const { id, adIds, state } of gatherings) {
     let [earliest, latest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     for (const adId of adIds) {
-      const seenAt = lastSeenById(adId);
+      const seenAt = getLastSeenAt(adId);
       if (typeof seenAt !== 'number') continue;
       const time = Math.min(seenAt, state.gatheredAt);
       earliest = Math.min(earliest, time);
       latest = Math.max(latest, time);
     }
     const isKnown = earliest <= latest;
-    ranges.set(id, {
+    lastSeenRanges.set(id, {
       lastSeenFrom: isKnown ? formatIsoTime(earliest) : null,
       lastSeenTo: isKnown ? formatIsoTime(latest) : null,
     });
-    await pause();
+    await yieldToEventLoop();
   }
-  return ranges;
+  return lastSeenRanges;
 }
 
 /**
@@ -50,17 +50,17 @@ export async function findSeenRanges(
 export async function findLastGatherings({
   gatherings,
 }: Pick<DatasetContents, 'gatherings'>): Promise<ReadonlyMap<string, Gathering>> {
-  const parts = new Set(gatherings.flatMap((gathering) => gathering.parts));
+  const partIds = new Set(gatherings.flatMap((gathering) => gathering.parts));
   const newestFirst = gatherings
-    .filter(({ id }) => !parts.has(id))
+    .filter(({ id }) => !partIds.has(id))
     .sort((left, right) => right.state.gatheredAt - left.state.gatheredAt || right.order - left.order);
-  const lastGatherings = new Map<string, Gathering>();
-  const pause = createEventLoopYielder();
+  const lastGatheringByAd = new Map<string, Gathering>();
+  const yieldToEventLoop = createEventLoopYielder();
   for (const gathering of newestFirst) {
-    for (const adId of gathering.adIds) if (!lastGatherings.has(adId)) lastGatherings.set(adId, gathering);
-    await pause();
+    for (const adId of gathering.adIds) if (!lastGatheringByAd.has(adId)) lastGatheringByAd.set(adId, gathering);
+    await yieldToEventLoop();
   }
-  return lastGatherings;
+  return lastGatheringByAd;
 }
 
 /**
@@ -75,10 +75,10 @@ export function computeActiveWhenLastRead(
   lastSeenTo: string | null,
 ): number | null {
   if (lastSeenTo === null) return null;
-  const lastDay = getDay(lastSeenTo);
-  if (endDate !== null && getDay(endDate) < lastDay) return 0;
-  return lastSeenAt === null ? null : Number(getDay(lastSeenAt) >= lastDay);
+  const lastDay = getDatePart(lastSeenTo);
+  if (endDate !== null && getDatePart(endDate) < lastDay) return 0;
+  return lastSeenAt === null ? null : Number(getDatePart(lastSeenAt) >= lastDay);
 }
 
 /** Returns the date part of an ISO date and time, e.g. `2026-06-01`. */
-const getDay = (time: string): string => time.slice(0, 10);
+const getDatePart = (time: string): string => time.slice(0, 10);

@@ -8,13 +8,13 @@ export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
   /** The smallest and the largest value among the listed ads. Dates are ISO days. */
-  from: string | number;
-  to: string | number;
+  minValue: string | number;
+  maxValue: string | number;
   /**
    * True if the list has reached the ads without a value, which come last. In that case, all ads with a value were
    * listed.
    */
-  endsWithoutValue: boolean;
+  hasListedAllValues: boolean;
 }
 
 /**
@@ -69,28 +69,28 @@ const maxInversionShare = 0.01;
  * An order is reported only if randomly ordered ads would show it with a probability of at most 1 in 1,000. Short
  * lists, and lists with mostly equal values, are often sorted by chance.
  */
-const minSurprise = Math.log(1000);
+const minOrderEvidence = Math.log(1000);
 
 /**
  * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to be
  * consistent with it. Otherwise the order must be evident from the values. Returns undefined if the ads are not sorted
  * by any field. Up to 1 % of neighboring ads may be out of order, because values can change after an ad was listed.
- * @param listing the values of each ad, in the order in which the service listed the ads
+ * @param valuesOfListedAds the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(
-  listing: readonly OrderValues[],
+  valuesOfListedAds: readonly OrderValues[],
   { sort, order }: RequestedOrder = {},
 ): ListingOrder | undefined {
   const requestedField = orderFields.find((field) => field === sort);
-  const requestedOrder = requestedField && describeListing(listing, requestedField);
-  if (requestedOrder && agreesWith(requestedOrder, order))
-    return toListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
+  const requestedOrder = requestedField && describeListing(valuesOfListedAds, requestedField);
+  if (requestedOrder && hasRequestedDirection(requestedOrder, order))
+    return buildListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
   // If no order was requested, it is unknown where the service lists ads without a value.
   for (const field of orderFields) {
-    const describedListing = describeListing(listing, field);
-    if (!describedListing || describedListing.values.length < minKnownShare * listing.length) continue;
-    if (measureSurprise(describedListing.values) >= minSurprise)
-      return toListingOrder({ ...describedListing, endsWithoutValue: false });
+    const describedListing = describeListing(valuesOfListedAds, field);
+    if (!describedListing || describedListing.values.length < minKnownShare * valuesOfListedAds.length) continue;
+    if (measureOrderEvidence(describedListing.values) >= minOrderEvidence)
+      return buildListingOrder({ ...describedListing, hasListedAllValues: false });
   }
 }
 
@@ -100,60 +100,61 @@ interface DescribedListing {
   values: readonly number[];
   /** Undefined if all values are equal, because the direction is then unknown. */
   isDescending: boolean | undefined;
-  endsWithoutValue: boolean;
+  hasListedAllValues: boolean;
 }
 
 /**
  * Determines whether a list of ads is sorted by a field, and in which direction. Returns undefined if it is not sorted
  * by this field.
  */
-function describeListing(listing: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
-  const index = orderFields.indexOf(field);
-  const values = listing.flatMap((ad) => ad[index] ?? []);
-  const hasValue = (ad: OrderValues | undefined) => (ad?.[index] ?? null) !== null;
-  const endsWithoutValue = !hasValue(listing.at(-1)) && listing.slice(0, values.length).every(hasValue);
-  const [rising, falling] = countSteps(values);
+function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
+  const fieldIndex = orderFields.indexOf(field);
+  const values = valuesOfListedAds.flatMap((ad) => ad[fieldIndex] ?? []);
+  const hasValue = (ad: OrderValues | undefined) => (ad?.[fieldIndex] ?? null) !== null;
+  const hasListedAllValues =
+    !hasValue(valuesOfListedAds.at(-1)) && valuesOfListedAds.slice(0, values.length).every(hasValue);
+  const [risingSteps, fallingSteps] = countSteps(values);
   const maxInversions = Math.floor(maxInversionShare * (values.length - 1));
-  if (values.length === 0 || Math.min(rising, falling) > maxInversions) return undefined;
-  const isDescending = rising === falling ? undefined : rising < falling;
-  return { field, values, isDescending, endsWithoutValue };
+  if (values.length === 0 || Math.min(risingSteps, fallingSteps) > maxInversions) return undefined;
+  const isDescending = risingSteps === fallingSteps ? undefined : risingSteps < fallingSteps;
+  return { field, values, isDescending, hasListedAllValues };
 }
 
 /** Returns true if a list has the requested direction. A local library sorts in descending order by default. */
-const agreesWith = ({ isDescending }: DescribedListing, order: unknown): boolean =>
-  isDescending === undefined || order === undefined || isDescending === (order !== 'asc');
+const hasRequestedDirection = ({ isDescending }: DescribedListing, requestedDirection: unknown): boolean =>
+  isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
 
-function toListingOrder({ field, values, isDescending = true, endsWithoutValue }: DescribedListing): ListingOrder {
-  const [from, to] = findRange(values).map((value) =>
+function buildListingOrder({ field, values, isDescending = true, hasListedAllValues }: DescribedListing): ListingOrder {
+  const [minValue, maxValue] = findRange(values).map((value) =>
     dateFields.has(field) ? formatIsoTime(value).slice(0, 10) : value,
   );
-  return { field, isDescending, from: from ?? '', to: to ?? '', endsWithoutValue };
+  return { field, isDescending, minValue: minValue ?? '', maxValue: maxValue ?? '', hasListedAllValues };
 }
 
 /** Counts how often a value is larger than the previous value, and how often it is smaller. */
 function countSteps(values: readonly number[]): [rising: number, falling: number] {
-  let [rising, falling] = [0, 0];
+  let [risingSteps, fallingSteps] = [0, 0];
   for (const [index, value] of values.entries()) {
     const previous = values[index - 1] ?? value;
-    if (value > previous) rising++;
-    if (value < previous) falling++;
+    if (value > previous) risingSteps++;
+    if (value < previous) fallingSteps++;
   }
-  return [rising, falling];
+  return [risingSteps, fallingSteps];
 }
 
 /**
  * Returns the natural logarithm of the number of different orders in which the values could be listed. The higher it
  * is, the less likely the list is sorted by chance. Swapping equal values does not count as a different order.
  */
-function measureSurprise(values: readonly number[]): number {
-  const counts = new Map<number, number>();
-  let orders = 0;
+function measureOrderEvidence(values: readonly number[]): number {
+  const countsByValue = new Map<number, number>();
+  let orderCountLog = 0;
   for (const [index, value] of values.entries()) {
-    const equalValues = (counts.get(value) ?? 0) + 1;
-    counts.set(value, equalValues);
-    orders += Math.log((index + 1) / equalValues);
+    const equalValueCount = (countsByValue.get(value) ?? 0) + 1;
+    countsByValue.set(value, equalValueCount);
+    orderCountLog += Math.log((index + 1) / equalValueCount);
   }
-  return orders;
+  return orderCountLog;
 }
 
 const findRange = (values: readonly number[]): number[] => [

@@ -10,7 +10,7 @@ import type { SheetCell } from './workbook.ts';
 interface MethodNoteInput {
   contents: DatasetContents;
   coverage: CoverageView;
-  exported: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
+  exportedStatements: readonly Pick<ExportCounts, 'name' | 'sql' | 'rowCount'>[];
   /** Normalized ids of the exported ads. Undefined if the rows contain no ad ids. */
   adIds?: ReadonlySet<string> | undefined;
   now: number;
@@ -18,51 +18,51 @@ interface MethodNoteInput {
 }
 
 /** A section of an export's method note. All fields except the heading are optional. */
-interface NotePart {
+interface NoteSection {
   heading: string;
   paragraphs?: string[];
   sql?: string;
   table?: (string | number)[][];
-  points?: string[];
+  bulletPoints?: string[];
 }
 
 /** Builds the method note of an export. It explains how the ads were collected and what the columns mean. */
-export function buildMethodNote(options: MethodNoteInput): NotePart[] {
-  const { contents, coverage, exported, adIds, now, version } = options;
+export function buildMethodNote(options: MethodNoteInput): NoteSection[] {
+  const { contents, coverage, exportedStatements, adIds, now, version } = options;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter(
     (gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)),
   );
   const otherCount = contents.gatherings.length - gatherings.length;
-  const outside = countAdsOutsideGatherings(contents);
-  const rows = sumOf(exported.map((statement) => statement.rowCount));
-  const hasOneStatement = exported.length === 1;
+  const uncoveredCount = countAdsOutsideGatherings(contents);
+  const rowCount = sumOf(exportedStatements.map((statement) => statement.rowCount));
+  const hasOneStatement = exportedStatements.length === 1;
   return [
     {
       heading: 'How these ads were gathered',
       paragraphs: [
-        `Exported ${formatIsoTime(now)} by ad-library-mcp ${version}: ${formatCount(rows, 'row')} from ${formatCount(ads.length, 'ad')} and ${formatCount(pages.length, 'page')}.`,
+        `Exported ${formatIsoTime(now)} by ad-library-mcp ${version}: ${formatCount(rowCount, 'row')} from ${formatCount(ads.length, 'ad')} and ${formatCount(pages.length, 'page')}.`,
       ],
     },
-    ...exported.map(({ name, sql, rowCount }) => ({
+    ...exportedStatements.map(({ name, sql, rowCount }) => ({
       heading: hasOneStatement ? 'Statement' : `Statement of ${name}, ${formatCount(rowCount, 'row')}`,
       sql: sql.trim(),
     })),
     {
       heading: 'Gatherings',
-      ...(gatherings.length > 0 && { table: [tableHeader, ...gatherings.map(buildTableRow)] }),
+      ...(gatherings.length > 0 && { table: [gatheringColumns, ...gatherings.map(buildGatheringRow)] }),
       paragraphs: [
         contents.gatherings.length === 0 &&
           'None. These are only the ads that searches returned, so shares and totals say nothing about all existing ads.',
         otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
-        outside > 0 &&
-          `${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
+        uncoveredCount > 0 &&
+          `${uncoveredCount} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
         evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,
       ].filter((text) => text !== false),
     },
     {
       heading: 'What to keep in mind',
-      points: [
+      bulletPoints: [
         '"Found" is the number of matching ads that the service stated. "Read" is the number of different ads that were read. For a question in parts, "found" is the sum over the parts, so an ad in several parts is counted several times. An incomplete gathering contains the ads that the service listed first. It is not a random sample.',
         'Each ad is in its newest version. If a later response lacks a field, the earlier value of the field is kept.',
         ...describeColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
@@ -74,25 +74,25 @@ export function buildMethodNote(options: MethodNoteInput): NotePart[] {
   ];
 }
 
-const tableHeader = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
+const gatheringColumns = ['gathering', 'question', 'gathered', 'found', 'read', 'complete'];
 
-const buildTableRow = (gathering: Gathering): (string | number)[] => {
+const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
   const { id, gatheredAt, found, adIds, complete } = gathering;
   const total = found ?? formatFoundInParts(gathering) ?? 'not stated';
   return [id, formatQuestionJson(gathering), formatIsoTime(gatheredAt), total, adIds.size, complete ? 'yes' : 'no'];
 };
 
 /** Formats the method note of an export as Markdown. */
-export const renderNoteMarkdown = (parts: readonly NotePart[]): string =>
-  parts
-    .flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }, index) => [
+export const renderNoteMarkdown = (noteSections: readonly NoteSection[]): string =>
+  noteSections
+    .flatMap(({ heading, paragraphs = [], sql, table = [], bulletPoints = [] }, index) => [
       `${index === 0 ? '#' : '##'} ${heading}`,
       sql?.replace(/^/gm, '    '),
       table
         .flatMap((row, index) => [formatTableLine(row), index === 0 ? [`|${'---|'.repeat(row.length)}`] : []].flat())
         .join('\n'),
       ...paragraphs,
-      points.map((point) => `- ${point}`).join('\n'),
+      bulletPoints.map((bulletPoint) => `- ${bulletPoint}`).join('\n'),
     ])
     .filter(Boolean)
     .join('\n\n')
@@ -103,12 +103,14 @@ const formatTableLine = (cells: readonly (string | number)[]) =>
 const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
 /** Converts the method note of an export to rows of a worksheet. */
-export const buildNoteRows = (parts: readonly NotePart[]): SheetCell[][] =>
-  parts.flatMap(({ heading, paragraphs = [], sql, table = [], points = [] }): SheetCell[][] => [
+export const buildNoteRows = (noteSections: readonly NoteSection[]): SheetCell[][] =>
+  noteSections.flatMap(({ heading, paragraphs = [], sql, table = [], bulletPoints = [] }): SheetCell[][] => [
     [{ bold: heading }],
-    ...[...(sql?.split('\n') ?? []), ...paragraphs, ...points.map((point) => point.replaceAll('`', ''))].map((line) => [
-      line,
-    ]),
+    ...[
+      ...(sql?.split('\n') ?? []),
+      ...paragraphs,
+      ...bulletPoints.map((bulletPoint) => bulletPoint.replaceAll('`', '')),
+    ].map((line) => [line]),
     ...table.map((row, index) => row.map((cell) => (index === 0 ? { bold: String(cell) } : cell))),
     [],
   ]);

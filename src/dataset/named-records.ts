@@ -9,18 +9,18 @@ import { normalizeLabel } from './labels.ts';
  * @param kind the noun for a record in the error message, e.g. `watch`
  * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists all names
  */
-export function findRecordsByName<Named extends { name: string }>(
+export function findRecordsByName<NamedRecord extends { name: string }>(
   kind: string,
-  records: readonly Named[],
+  records: readonly NamedRecord[],
   names: readonly string[],
-): Named[] {
+): NamedRecord[] {
   const storedNames = records.map(({ name }) => name);
   return [...new Set(names.map(normalizeLabel))].map((name) => {
     const record = records.find((storedRecord) => storedRecord.name === name);
     if (record) return record;
-    const [nearest = ''] = sortBySimilarity(name, storedNames);
-    const hint = isSimilar(name, nearest)
-      ? `Did you mean ${quote(nearest)}?`
+    const [nearestName = ''] = sortBySimilarity(name, storedNames);
+    const hint = isSimilar(name, nearestName)
+      ? `Did you mean ${quote(nearestName)}?`
       : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
     throw invalidRequest(`There is no ${kind} ${quoteUntrusted(name, 30)}. ${hint}`);
   });

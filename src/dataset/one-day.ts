@@ -19,15 +19,15 @@ export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
   /** Total number of the advertiser's ads. */
-  ads: number;
+  adCount: number;
   /** Number of these ads that were last seen on `day`. */
-  seenOnDay: number;
+  adsSeenOnDay: number;
   day: string;
 }
 
 /** Minimum share and minimum number of an advertiser's ads that must have been last seen on the same day. */
-const minShare = 0.8;
-const minAds = 10;
+const minShareOnDay = 0.8;
+const minAdsOnDay = 10;
 
 /**
  * Finds the advertisers whose ads were nearly all last seen on the same day, more than two days before they were read.
@@ -39,35 +39,40 @@ const minAds = 10;
  */
 export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<string, OneDayAdvertiser> {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
-  const advertisers = new Map<string, { pageId: string | null; pageName: string | null; ads: number; days: Days }>();
+  const advertisers = new Map<
+    string,
+    { pageId: string | null; pageName: string | null; adCount: number; adCountsByDay: AdCountsByDay }
+  >();
   for (const ad of ads) {
     const key = findAdvertiserKey(ad);
     if (key === null) continue;
-    const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, ads: 0, days: new Map() };
+    const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, adCount: 0, adCountsByDay: new Map() };
     advertiser.pageId ??= ad.pageId;
     // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
     advertiser.pageName = ad.pageName ?? advertiser.pageName;
-    advertiser.ads++;
-    const day = findDayBeforeReading(ad);
-    if (day !== undefined) advertiser.days.set(day, (advertiser.days.get(day) ?? 0) + 1);
+    advertiser.adCount++;
+    const day = findLastSeenDay(ad);
+    if (day !== undefined) advertiser.adCountsByDay.set(day, (advertiser.adCountsByDay.get(day) ?? 0) + 1);
     advertisers.set(key, advertiser);
   }
-  const oneDayAdvertisers = [...advertisers].flatMap(([key, { days, ...advertiser }]): [string, OneDayAdvertiser][] => {
-    const [[day, seenOnDay] = [0, 0]] = [...days].sort(([, left], [, right]) => right - left);
-    if (seenOnDay < minAds || seenOnDay < minShare * advertiser.ads) return [];
-    return [[key, { ...advertiser, seenOnDay, day: formatIsoTime(day * dayMs).slice(0, 10) }]];
-  });
-  return new Map(oneDayAdvertisers.sort(([, left], [, right]) => right.ads - left.ads));
+  const oneDayAdvertisers = [...advertisers].flatMap(
+    ([key, { adCountsByDay, ...advertiser }]): [string, OneDayAdvertiser][] => {
+      const [[day, adsSeenOnDay] = [0, 0]] = [...adCountsByDay].sort(([, left], [, right]) => right - left);
+      if (adsSeenOnDay < minAdsOnDay || adsSeenOnDay < minShareOnDay * advertiser.adCount) return [];
+      return [[key, { ...advertiser, adsSeenOnDay, day: formatIsoTime(day * dayMs).slice(0, 10) }]];
+    },
+  );
+  return new Map(oneDayAdvertisers.sort(([, left], [, right]) => right.adCount - left.adCount));
 }
 
 /** Number of ads last seen on each day. The keys are days since the Unix epoch. */
-type Days = Map<number, number>;
+type AdCountsByDay = Map<number, number>;
 
 /**
  * Returns the day on which an ad was last seen, in days since the Unix epoch. Returns undefined unless the ad was read
  * more than two days later.
  */
-function findDayBeforeReading({ lastSeenAt, readAt }: SeenAd): number | undefined {
+function findLastSeenDay({ lastSeenAt, readAt }: SeenAd): number | undefined {
   if (lastSeenAt === null) return undefined;
   const day = Math.floor(lastSeenAt / dayMs);
   return Math.floor(readAt / dayMs) - day > maxDaysSinceSeen ? day : undefined;

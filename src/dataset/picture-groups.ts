@@ -8,12 +8,12 @@ import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 /** The perceptual hash of an ad's picture, and the group of ads with similar pictures. */
 export interface GroupedPicture {
   /** Perceptual hash of the picture (a difference hash), as 16 hexadecimal digits. */
-  picture: string;
+  perceptualHash: string;
   /**
    * Id of the first ad in the group. null for a picture of nearly a single color, because all such pictures look
    * similar.
    */
-  group: string | null;
+  groupId: string | null;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface GroupedPicture {
  */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /** Maximum number of bits in which a picture's hash may differ from the first picture of its group. */
-const maxDistance = 8;
+const maxDifferingBits = 8;
 
 /** Compares two ads by the order in which they first arrived. */
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
@@ -34,48 +34,48 @@ export const compareArrival = (left: StoredItem, right: StoredItem): number =>
  * @returns the grouped pictures by normalized ad id
  */
 export async function groupPictures(ads: DatasetContents['ads'], perceptualHashes: ReadonlyMap<string, unknown>) {
-  const groupByHash = new Map<string, string>();
+  const groupIdByHash = new Map<string, string>();
   const picturesById = new Map<string, GroupedPicture>();
   const adsWithHash = ads.filter(({ id }) => perceptualHashes.has(normalizeAdId(id)));
-  const groupStarts = { ids: [] as string[], halves: new Int32Array(2 * adsWithHash.length) };
-  const pause = createEventLoopYielder();
+  const firstPictures = { ids: [] as string[], halves: new Int32Array(2 * adsWithHash.length) };
+  const yieldToEventLoop = createEventLoopYielder();
   for (const { id } of adsWithHash.sort(compareArrival)) {
-    await pause();
-    const [, first = '', second = '', isPlain] =
+    await yieldToEventLoop();
+    const [, firstHalf = '', secondHalf = '', plainMark] =
       perceptualHashPattern.exec(String(perceptualHashes.get(normalizeAdId(id)))) ?? [];
-    if (first === '') continue;
-    const picture = first + second;
-    if (isPlain === '-') {
-      picturesById.set(normalizeAdId(id), { picture, group: null });
+    if (firstHalf === '') continue;
+    const perceptualHash = firstHalf + secondHalf;
+    if (plainMark === '-') {
+      picturesById.set(normalizeAdId(id), { perceptualHash, groupId: null });
       continue;
     }
-    let group = groupByHash.get(picture);
-    if (group === undefined) {
-      const halves = [Number.parseInt(first, 16), Number.parseInt(second, 16)] as const;
-      group = findNearestGroup(groupStarts, halves);
-      if (group === undefined) groupStarts.halves.set(halves, 2 * groupStarts.ids.push(id) - 2);
-      group ??= id;
-      groupByHash.set(picture, group);
+    let groupId = groupIdByHash.get(perceptualHash);
+    if (groupId === undefined) {
+      const halves = [Number.parseInt(firstHalf, 16), Number.parseInt(secondHalf, 16)] as const;
+      groupId = findNearestGroup(firstPictures, halves);
+      if (groupId === undefined) firstPictures.halves.set(halves, 2 * firstPictures.ids.push(id) - 2);
+      groupId ??= id;
+      groupIdByHash.set(perceptualHash, groupId);
     }
-    picturesById.set(normalizeAdId(id), { picture, group });
+    picturesById.set(normalizeAdId(id), { perceptualHash, groupId });
   }
   return picturesById;
 }
 
 /**
- * Returns the id of the most similar group within `maxDistance`. Each hash is stored as two 32-bit numbers in a single
+ * Returns the id of the most similar group within `maxDifferingBits`. Each hash is stored as two 32-bit numbers in a single
  * array, because thousands of pictures are compared with thousands of groups.
  */
 function findNearestGroup(
-  { ids, halves }: { ids: string[]; halves: Int32Array },
-  [high, low]: readonly [number, number],
+  { ids: groupIds, halves }: { ids: string[]; halves: Int32Array },
+  [firstHalf, secondHalf]: readonly [number, number],
 ) {
   let nearestId: string | undefined;
-  let leastDistance = maxDistance + 1;
-  for (let index = 0; index < ids.length; index++) {
-    const distance =
-      countBits((halves[2 * index] as number) ^ high) + countBits((halves[2 * index + 1] as number) ^ low);
-    if (distance < leastDistance) [nearestId, leastDistance] = [ids[index], distance];
+  let fewestDifferingBits = maxDifferingBits + 1;
+  for (let index = 0; index < groupIds.length; index++) {
+    const differingBits =
+      countBits((halves[2 * index] as number) ^ firstHalf) + countBits((halves[2 * index + 1] as number) ^ secondHalf);
+    if (differingBits < fewestDifferingBits) [nearestId, fewestDifferingBits] = [groupIds[index], differingBits];
   }
   return nearestId;
 }
@@ -91,13 +91,13 @@ function countBits(number: number): number {
 export interface FetchedPicture {
   adId: string;
   picture: AdPicture;
-  fetched: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
+  fetchResult: { perceptualHash?: string; reason?: string; isLate?: boolean } | undefined;
 }
 
 /**
  * Returns true if a picture represents its ad. Advertisers' profile pictures and the pictures of later cards do not.
  */
-function representsAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
+function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
   if ('reason' in picture || picture.shows === 'portrait') return false;
   return typeof picture.shows !== 'object' || picture.shows.card === 1;
 }
@@ -119,7 +119,7 @@ export function findPictureState(
 ): 'available' | 'expired' | 'none' | 'failed' | null {
   const picture = selectPicture(ad, { now });
   if ('reason' in picture && picture.expired !== undefined) return 'expired';
-  if (!representsAd(picture)) return 'none';
+  if (!isPictureOfAd(picture)) return 'none';
   if (perceptualHash === undefined) return null;
   return perceptualHash === failedPicture ? 'failed' : 'available';
 }
@@ -130,7 +130,7 @@ export function findPictureState(
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
-  return representsAd(picture) ? storedPictureUrl.exec(picture.address)?.[1] : undefined;
+  return isPictureOfAd(picture) ? storedPictureUrl.exec(picture.address)?.[1] : undefined;
 }
 
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
@@ -140,13 +140,13 @@ const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
  * entries, the oldest ones are removed. Errors are ignored, because the pictures can be fetched again.
  * @returns the perceptual hashes by normalized ad id
  */
-export async function storePerceptualHashes(userRecords: UserRecords, fetched: readonly FetchedPicture[]) {
+export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();
-  for (const { adId, picture, fetched: fetchResult } of fetched)
-    if (fetchResult?.perceptualHash && representsAd(picture))
+  for (const { adId, picture, fetchResult } of fetchedPictures)
+    if (fetchResult?.perceptualHash && isPictureOfAd(picture))
       newHashes.set(normalizeAdId(adId), fetchResult.perceptualHash);
-  const failedIds = fetched.flatMap(({ adId, picture, fetched: fetchResult }) =>
-    fetchResult?.reason !== undefined && !fetchResult.isLate && representsAd(picture) ? normalizeAdId(adId) : [],
+  const failedIds = fetchedPictures.flatMap(({ adId, picture, fetchResult }) =>
+    fetchResult?.reason !== undefined && !fetchResult.isLate && isPictureOfAd(picture) ? normalizeAdId(adId) : [],
   );
   const newRecords = new Map([...failedIds.map((id): [string, string] => [id, failedPicture]), ...newHashes]);
   if (newRecords.size === 0) return newHashes;

@@ -11,7 +11,7 @@ import {
 import { formatDay } from '../views/dates.ts';
 
 /** A section of a stored report, without the results of its SQL statement. */
-const Section = z.object({
+const StoredSection = z.object({
   heading: z.string(),
   text: z.string().optional(),
   /** Time at which the text was written, in milliseconds since the Unix epoch. */
@@ -25,21 +25,21 @@ const Section = z.object({
  * The result of a section whose SQL statement returned exactly one row, by column. Numbers are figures to compare with
  * later reports; texts say what the figures measure.
  */
-const Row = z.record(z.string(), z.union([z.number(), z.string()]));
-type Row = z.infer<typeof Row>;
+const StoredRow = z.record(z.string(), z.union([z.number(), z.string()]));
+type StoredRow = z.infer<typeof StoredRow>;
 
 /**
  * One run of a report: its time in milliseconds since the Unix epoch, and one row for each section. The row is null for
  * a section that did not return exactly one row.
  */
-const Run = z.object({ at: z.number(), rows: z.array(Row.nullable()) });
-type ReportRun = z.infer<typeof Run>;
+const StoredRun = z.object({ at: z.number(), rows: z.array(StoredRow.nullable()) });
+type StoredRun = z.infer<typeof StoredRun>;
 
 const ReportRecord = z.object({
   title: z.string(),
-  sections: z.array(Section),
+  sections: z.array(StoredSection),
   /** The last run, followed by the last run of an earlier day. */
-  runs: z.array(Run),
+  runs: z.array(StoredRun),
 });
 
 /** Parses stored reports. Records that do not match the schema are skipped. */
@@ -51,7 +51,7 @@ export type SavedReport = ReturnType<typeof parseReports>[number];
  * Returns the last run of an earlier day. Runs of the same day are skipped, because a report is often written twice:
  * first to get its figures, then with texts about them.
  */
-export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): ReportRun | undefined =>
+export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
@@ -65,7 +65,7 @@ const maxRowChars = 400;
  * Converts the row of a section to its stored form. Returns null if the row is too long to store. Later runs then
  * cannot compare their figures with it.
  */
-export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): Row | null {
+export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): StoredRow | null {
   const cells = Object.fromEntries(
     columns.flatMap((name, index) => {
       const cell = row[index];
@@ -80,15 +80,15 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
  * equal. For example, if the current row has a different advertiser, the figures are not comparable.
  */
 export function selectComparableFigures(
-  earlierRow: Row | null | undefined,
-  currentRow: Row | null,
+  earlierRow: StoredRow | null | undefined,
+  currentRow: StoredRow | null,
 ): Record<string, number> | undefined {
   if (!earlierRow || !currentRow || !isDeepStrictEqual(selectTexts(earlierRow), selectTexts(currentRow))) return;
   const figures = Object.entries(earlierRow).filter((cell): cell is [string, number] => typeof cell[1] === 'number');
   return figures.length > 0 ? Object.fromEntries(figures) : undefined;
 }
 
-const selectTexts = (row: Row) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
+const selectTexts = (row: StoredRow) => new Map(Object.entries(row).filter(([, cell]) => typeof cell === 'string'));
 
 /**
  * Checks that a report can be stored. Called before the report is written to a file.
@@ -101,12 +101,12 @@ export async function checkReportFits(userRecords: UserRecords, { name, title, s
 }
 
 /**
- * Stores a report together with its latest run. If `isAgain` is true but the report has been removed meanwhile, nothing
+ * Stores a report together with its latest run. If `isRewrite` is true but the report has been removed meanwhile, nothing
  * is stored.
  */
-export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isAgain: boolean) {
+export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isRewrite: boolean) {
   return userRecords.update('report', (records) => ({
-    put: isAgain && !records.has(name) ? [] : [[name, report]],
+    put: isRewrite && !records.has(name) ? [] : [[name, report]],
     result: undefined,
   }));
 }

@@ -6,8 +6,8 @@ import type { Fields } from '../views/view.ts';
 import type { AdRowReader, AdRowReaders, AdRows } from './ad-rows.ts';
 import { getLaunchesKnownUntil, selectCurrentGatherings } from './gatherings.ts';
 import { groupLabelsByAd } from './labels.ts';
-import type { SeenRange } from './last-seen.ts';
-import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
+import type { LastSeenRange } from './last-seen.ts';
+import type { DatasetSnapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import {
   buildMonthRows,
   createCellReader,
@@ -30,21 +30,21 @@ export function openDatasetSql(adRows: AdRowReaders) {
   };
   return {
     forTenant(tenantId: string) {
-      const snapshot = (contents: DatasetContents) => ({
+      const createTenantSnapshot = (contents: DatasetContents) => ({
         tenantId,
         ...createSnapshot(adRows.forTenant(tenantId), contents),
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) =>
-          (await openPool()).query(snapshot(contents), query),
+          (await openPool()).query(createTenantSnapshot(contents), query),
         /**
-         * Passes all rows of an SQL statement to `read`. The rows arrive in batches, and their cells are not shortened.
+         * Passes all rows of an SQL statement to `readRows`. The rows arrive in batches, and their cells are not shortened.
          */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
-          read: (exported: SqlExport) => Promise<Result>,
-        ) => (await openPool()).export(snapshot(contents), query, read),
+          readRows: (exported: SqlExport) => Promise<Result>,
+        ) => (await openPool()).export(createTenantSnapshot(contents), query, readRows),
       };
     },
     close: async () => (await pool)?.close(),
@@ -57,19 +57,19 @@ export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant
 /**
  * Creates a snapshot of a dataset for SQL. Its version changes whenever an SQL statement may return a different result.
  */
-export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<Snapshot, 'tenantId'> {
+export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${reader.getTimeVersion()}`,
-    async *tables({ json }): AsyncGenerator<TableRows> {
-      let earliest: string | undefined;
-      for await (const batch of reader.readRows(contents, { json })) {
+    async *readTables({ includeJson }): AsyncGenerator<TableRows> {
+      let earliestStart: string | undefined;
+      for await (const batch of reader.readRows(contents, { json: includeJson })) {
         for (const { ad } of batch)
-          if (ad.startedAt !== null && ad.startedAt < (earliest ?? '~')) earliest = ad.startedAt;
+          if (ad.startedAt !== null && ad.startedAt < (earliestStart ?? '~')) earliestStart = ad.startedAt;
         yield* listAdTables(batch);
       }
-      yield* listOtherTables(contents, await reader.readSeenRanges(contents), json);
+      yield* listOtherTables(contents, await reader.readLastSeenRanges(contents), includeJson);
       const knownUntil = getLaunchesKnownUntil(contents);
-      yield { table: 'months', rows: earliest && knownUntil ? buildMonthRows(earliest, knownUntil) : [] };
+      yield { table: 'months', rows: earliestStart && knownUntil ? buildMonthRows(earliestStart, knownUntil) : [] };
     },
   };
 }
@@ -84,20 +84,20 @@ function* listAdTables(rows: readonly AdRows[]): Generator<TableRows> {
 
 function* listOtherTables(
   contents: DatasetContents,
-  seenRanges: ReadonlyMap<string, SeenRange>,
-  json: boolean,
+  lastSeenRanges: ReadonlyMap<string, LastSeenRange>,
+  includeJson: boolean,
 ): Generator<TableRows> {
   const { ads, pages, gatherings } = contents;
-  yield { table: 'ad_versions', rows: buildRowsLazily(ads, (item) => buildVersionRows(item, json)) };
+  yield { table: 'ad_versions', rows: buildRowsLazily(ads, (item) => buildVersionRows(item, includeJson)) };
   yield {
     table: 'pages',
-    rows: buildRowsLazily(pages, (item) => [buildPageRow(parseItem(item), item, decodeJson(item.json, json))]),
+    rows: buildRowsLazily(pages, (item) => [buildPageRow(parseItem(item), item, decodeJson(item.json, includeJson))]),
   };
   const currentGatherings = new Set(selectCurrentGatherings(contents));
   yield {
     table: 'gatherings',
     rows: buildRowsLazily(gatherings, (gathering) => [
-      buildGatheringRow(gathering, currentGatherings.has(gathering), seenRanges.get(gathering.id)),
+      buildGatheringRow(gathering, currentGatherings.has(gathering), lastSeenRanges.get(gathering.id)),
     ]),
   };
   const originalIds = new Map(ads.map(({ id }) => [normalizeAdId(id), id]));
@@ -124,24 +124,24 @@ function* buildRowsLazily<Item, Row>(items: Iterable<Item>, buildRows: (item: It
 
 const decoder = new TextDecoder();
 
-const decodeJson = (bytes: Uint8Array, isWanted: boolean): string => (isWanted ? decoder.decode(bytes) : '');
+const decodeJson = (bytes: Uint8Array, includeJson: boolean): string => (includeJson ? decoder.decode(bytes) : '');
 
-const buildVersionRows = (item: StoredItem, hasJson: boolean): Row<'ad_versions'>[] =>
+const buildVersionRows = (item: StoredItem, includeJson: boolean): Row<'ad_versions'>[] =>
   listContentVersions(item).map(({ at, json }) => ({
     id: item.id,
     gatheredAt: formatIsoTime(at),
-    json: toJsonCell(decodeJson(json, hasJson)),
+    json: toJsonCell(decodeJson(json, includeJson)),
   }));
 
 /**
  * Builds the table row of a gathering, i.e. of the stored ads of one search.
- * @param isNewest true if the ads of the gathering belong to the SQL view `current_ads`
- * @param seenRange when the ads of the gathering were last seen
+ * @param isCurrent true if the ads of the gathering belong to the SQL view `current_ads`
+ * @param lastSeenRange when the ads of the gathering were last seen
  */
 function buildGatheringRow(
   gathering: Gathering,
-  isNewest: boolean,
-  seenRange: SeenRange = { lastSeenFrom: null, lastSeenTo: null },
+  isCurrent: boolean,
+  lastSeenRange: LastSeenRange = { lastSeenFrom: null, lastSeenTo: null },
 ): Row<'gatherings'> {
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = gathering;
   return {
@@ -153,18 +153,18 @@ function buildGatheringRow(
     charged,
     complete: Number(complete),
     gatheredAt: formatIsoTime(gatheredAt),
-    newest: Number(isNewest),
-    ...seenRange,
+    newest: Number(isCurrent),
+    ...lastSeenRange,
   };
 }
 
 /** Builds the table row of an advertiser page. */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
-  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readSentPageCells(page), {
+  return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readApiPageCells(page), {
     firstGatheredAt: formatIsoTime(firstAt),
     gatheredAt: formatIsoTime(at),
     json: toJsonCell(json),
   });
 }
 
-const readSentPageCells = createCellReader(pageFields);
+const readApiPageCells = createCellReader(pageFields);

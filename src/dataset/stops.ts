@@ -15,17 +15,17 @@ export const stopReasons = [
 ] as const;
 
 /** Describes why a tool call stopped reading ads. */
-export interface Stop {
+export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
   /** Set if it is useless to continue, because the service repeats its pages or rejects the request. */
-  deadEnd?: 'repeats' | 'rejected';
+  deadEndReason?: 'repeats' | 'rejected';
   /**
-   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search; `maxInParts`
+   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search; `maxAdsInParts`
    * limits the sum over its parts.
    */
   maxAds?: number;
-  maxInParts?: number;
+  maxAdsInParts?: number;
 }
 
 /** Signals that can end a tool call early. */
@@ -47,17 +47,17 @@ export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted 
  * @throws the error itself if the tool call cannot return a result, because the caller has disconnected or the service
  * rejected the API key
  */
-export function classifyFailure(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
-  if (!(thrown instanceof AdLibraryError)) throw thrown;
-  const { failure } = thrown;
+export function classifyFailure(error: unknown, { signal, isDraining }: StopSignals): StopInfo {
+  if (!(error instanceof AdLibraryError)) throw error;
+  const { failure } = error;
   const { kind } = failure;
-  if (kind === 'unauthorized' || kind === 'no_api_key') throw thrown;
+  if (kind === 'unauthorized' || kind === 'no_api_key') throw error;
   if (signal.aborted) {
-    if (isDraining()) return { reason: 'shutdown', error: thrown };
-    if (isPastDeadline(signal)) return { reason: 'deadline', error: thrown };
-    throw thrown;
+    if (isDraining()) return { reason: 'shutdown', error };
+    if (isPastDeadline(signal)) return { reason: 'deadline', error };
+    throw error;
   }
   if (failure.kind === 'credit_budget')
-    return { reason: failure.limit === 'tool call' ? 'maxCredits' : 'budget', error: thrown };
-  return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error: thrown };
+    return { reason: failure.limit === 'tool call' ? 'maxCredits' : 'budget', error };
+  return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error };
 }

@@ -3,17 +3,17 @@ import { adFields, type NamesWith, pageFields, type SentField } from '../views/f
 import { readNumber } from '../views/view.ts';
 
 /** Column types for the API fields that are table columns. */
-type SentColumns<Fields> = {
+type ApiColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
 /** Returns the column type of each API field that is a table column. */
-const selectSentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
+const selectApiColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
       column ? [[name, type === 'number' || type === 'flag' ? 'numeric' : 'text']] : [],
     ),
-  ) as SentColumns<Fields>;
+  ) as ApiColumns<Fields>;
 
 /**
  * The tables of the dataset and their column types. Dates are ISO texts, flags are 0 or 1, and missing values are null.
@@ -24,7 +24,7 @@ export const tables = {
     id: 'text',
     pageId: 'text',
     pageName: 'text',
-    ...selectSentColumns(adFields),
+    ...selectApiColumns(adFields),
     landingDomain: 'text',
     landing: 'text',
     utm: 'text',
@@ -58,7 +58,7 @@ export const tables = {
   ad_versions: { id: 'text', gatheredAt: 'text', json: 'text' },
   pages: {
     pageId: 'text',
-    ...selectSentColumns(pageFields),
+    ...selectApiColumns(pageFields),
     firstGatheredAt: 'text',
     gatheredAt: 'text',
     json: 'text',
@@ -94,7 +94,7 @@ export const views = {
  * Explanations of columns that are not API fields. They are shown in the description of `query_ads` and in the method
  * note of exports.
  */
-const meanings: { [Name in keyof typeof tables.ads]?: string } = {
+const columnMeanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
   utm: 'JSON: source, campaign …',
   daysRunning: 'startedAt to endDate if past, else lastSeenAt',
@@ -138,7 +138,7 @@ export const getColumnNames = (table: TableName): string[] => Object.keys(tables
 /** Returns the columns of `ads` that are not API fields, with their explanations. */
 export function describeColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
-  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
+  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: columnMeanings[name] }));
 }
 
 /**
@@ -155,20 +155,20 @@ export const toTextCell = (value: unknown): string | null =>
 const maxTextChars = 50_000;
 
 /** Cuts a text to the maximum length of a text cell. */
-export const clipText = (text: string): string => clip(text, maxTextChars);
+export const clipText = (text: string): string => clipToLength(text, maxTextChars);
 
 /** Returns the approximate size of cells in characters. Numbers and nulls count as 8 characters. */
-export const measureCells = (cells: readonly Cell[]): number =>
+export const countCellChars = (cells: readonly Cell[]): number =>
   cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /**
- * Cuts a text to `max` characters and appends how many characters are missing. Never splits a surrogate pair.
+ * Cuts a text to `maxChars` characters and appends how many characters are missing. Never splits a surrogate pair.
  * @param unreadChars number of characters after `text` that were not read
  */
-export function clip(text: string, max: number, unreadChars = 0): string {
-  if (text.length <= max && unreadChars === 0) return text;
-  const start = text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
-  return `${start}… (+${text.length - start.length + unreadChars} chars)`;
+export function clipToLength(text: string, maxChars: number, unreadChars = 0): string {
+  if (text.length <= maxChars && unreadChars === 0) return text;
+  const clippedText = text.slice(0, maxChars).replace(/[\ud800-\udbff]$/, '');
+  return `${clippedText}… (+${text.length - clippedText.length + unreadChars} chars)`;
 }
 
 /**
@@ -198,22 +198,25 @@ export function toDateCell(value: unknown): string | null {
 /** Formats milliseconds since the Unix epoch as an ISO date and time. */
 export const formatIsoTime = (time: number): string => new Date(time).toISOString();
 
-const maxMonths = 240;
+const maxMonthRows = 240;
 
 /**
- * Builds the rows of the table `months`: one row per UTC month from `from` to the latest API response, but at most the
+ * Builds the rows of the table `months`: one row per UTC month from `firstDate` to the latest API response, but at most the
  * last 240. Each row contains the first and the last millisecond of its month. Later months have no row, because it is
  * unknown which ads launched in them. A month is marked as unfinished if it had not ended when all stored searches were
  * read.
  */
-export function buildMonthRows(from: string, knownUntil: { complete: number; partial: number }): Row<'months'>[] {
-  const [start = 0, end = 0] = [new Date(from), new Date(knownUntil.partial)].map(
+export function buildMonthRows(
+  firstDate: string,
+  knownUntil: { completeUntil: number; partialUntil: number },
+): Row<'months'>[] {
+  const [start = 0, end = 0] = [new Date(firstDate), new Date(knownUntil.partialUntil)].map(
     (date) => 12 * (date.getUTCFullYear() - 2000) + date.getUTCMonth(),
   );
   const rows: Row<'months'>[] = [];
-  for (let number = Math.max(start, end - maxMonths + 1); number <= end; number++) {
+  for (let number = Math.max(start, end - maxMonthRows + 1); number <= end; number++) {
     const [first, last] = [Date.UTC(2000, number), Date.UTC(2000, number + 1) - 1];
-    const unfinished = Number(last >= knownUntil.complete);
+    const unfinished = Number(last >= knownUntil.completeUntil);
     rows.push({
       month: formatIsoTime(first).slice(0, 7),
       first: formatIsoTime(first),
@@ -225,7 +228,7 @@ export function buildMonthRows(from: string, knownUntil: { complete: number; par
 }
 
 /** Returns the non-empty texts of a list without duplicates. Texts that differ only in case are duplicates. */
-export function readTexts(value: unknown): string[] {
+export function readDistinctTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();
   for (const text of value)
@@ -235,25 +238,25 @@ export function readTexts(value: unknown): string[] {
 
 /** Converts a list of texts to JSON. Returns null for an empty list. */
 function toListCell(value: unknown): string | null {
-  const texts = readTexts(value);
+  const texts = readDistinctTexts(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
 
 /** Creates a function that converts the API fields of an object to table cells. */
 export function createCellReader<Fields extends Record<string, SentField>>(
   fields: Fields,
-): (sent: object) => SentCells<Fields> {
-  const cells = Object.entries(fields).flatMap(([name, { type, column }]) =>
+): (apiObject: object) => ApiCells<Fields> {
+  const cellReaders = Object.entries(fields).flatMap(([name, { type, column }]) =>
     column ? [{ name, toCell: cellConverters[type] }] : [],
   );
   return (object) => {
     const row: Record<string, unknown> = {};
-    for (const { name, toCell } of cells) row[name] = toCell((object as Record<string, unknown>)[name]);
-    return row as SentCells<Fields>;
+    for (const { name, toCell } of cellReaders) row[name] = toCell((object as Record<string, unknown>)[name]);
+    return row as ApiCells<Fields>;
   };
 }
 
-type SentCells<Fields> = { [Name in keyof SentColumns<Fields>]: CellOf<SentColumns<Fields>[Name]> };
+type ApiCells<Fields> = { [Name in keyof ApiColumns<Fields>]: CellOf<ApiColumns<Fields>[Name]> };
 
 const cellConverters = {
   text: toTextCell,

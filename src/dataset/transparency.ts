@@ -12,8 +12,8 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
  * earlier ones. `bylines` is the disclaimer of a political ad, which contains the payer's name.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
-  const entries = readObjects(beneficiaryPayers);
-  const currentEntry = entries.find((entry) => entry.current === true) ?? entries[0];
+  const payerEntries = readObjects(beneficiaryPayers);
+  const currentEntry = payerEntries.find((entry) => entry.current === true) ?? payerEntries[0];
   return {
     payer: toTextCell(payer) ?? toTextCell(currentEntry?.payer) ?? toTextCell(bylines),
     beneficiary: toTextCell(beneficiary) ?? toTextCell(currentEntry?.beneficiary),
@@ -51,16 +51,16 @@ const maxReachRows = 5000;
  */
 export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];
-  for (const { country, age_gender_breakdowns: groups } of readObjects(ad.ageCountryGenderReachBreakdown))
-    for (const group of readObjects(groups))
+  for (const { country, age_gender_breakdowns: ageGroups } of readObjects(ad.ageCountryGenderReachBreakdown))
+    for (const ageGroup of readObjects(ageGroups))
       for (const gender of ['female', 'male', 'unknown'])
-        if (isNumber(group[gender]))
+        if (isNumber(ageGroup[gender]))
           rows.push({
             id,
             country: toTextCell(country),
-            age: toTextCell(group.age_range),
+            age: toTextCell(ageGroup.age_range),
             gender,
-            reach: group[gender],
+            reach: ageGroup[gender],
           });
   const countries = new Set(rows.map(({ country }) => country));
   const totals = typeof ad.reachByCountry === 'object' && ad.reachByCountry !== null ? ad.reachByCountry : {};

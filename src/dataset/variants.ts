@@ -43,13 +43,13 @@ export class VariantIndex {
   }
 
   #findSimilar(bands: readonly number[], shingles: Uint32Array): string | undefined {
-    const compared = new Set<string>();
+    const comparedIds = new Set<string>();
     for (const band of bands) {
       for (const id of this.#idsByBand.get(band) ?? []) {
-        if (compared.has(id)) continue;
-        compared.add(id);
-        const earliest = this.#earliestShingles.get(id);
-        if (earliest && computeSimilarity(shingles, earliest) >= minSimilarity) return id;
+        if (comparedIds.has(id)) continue;
+        comparedIds.add(id);
+        const earliestShingles = this.#earliestShingles.get(id);
+        if (earliestShingles && computeSimilarity(shingles, earliestShingles) >= minSimilarity) return id;
       }
     }
   }
@@ -67,7 +67,7 @@ const rowsPerBand = 3;
  * Maximum number of ids to store per band. If more ads share a band, it comes from a common phrase and does not help.
  */
 const maxIdsPerBand = 50;
-const maxChars = 2000;
+const maxComparedChars = 2000;
 const shingleLength = 3;
 
 /**
@@ -75,7 +75,7 @@ const shingleLength = 3;
  * one shingle.
  */
 function hashShingles(adText: string): Uint32Array {
-  const visibleText = sanitize(adText).trim().slice(0, maxChars);
+  const visibleText = sanitize(adText).trim().slice(0, maxComparedChars);
   // A text without letters and digits, such as an emoji, is compared unchanged.
   const text = normalizeText(visibleText) || visibleText;
   const length = Math.min(shingleLength, text.length);
@@ -100,15 +100,15 @@ const normalizeText = (text: string): string =>
 
 /** Returns the size of the intersection of two sorted sets, divided by the size of their union (Jaccard similarity). */
 function computeSimilarity(left: Uint32Array, right: Uint32Array): number {
-  let shared = 0;
+  let sharedCount = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {
     const difference = (left[i] ?? 0) - (right[j] ?? 0);
-    if (difference === 0) shared++;
+    if (difference === 0) sharedCount++;
     if (difference <= 0) i++;
     if (difference >= 0) j++;
   }
-  const union = left.length + right.length - shared;
-  return union === 0 ? 0 : shared / union;
+  const unionCount = left.length + right.length - sharedCount;
+  return unionCount === 0 ? 0 : sharedCount / unionCount;
 }
 
 function hashBands(shingles: Uint32Array): number[] {
@@ -121,8 +121,8 @@ function hashBands(shingles: Uint32Array): number[] {
 }
 
 const mixHash = (hash: number): number => {
-  const mixed = Math.imul(hash ^ (hash >>> 16), 0x9e3779b1);
-  return (mixed ^ (mixed >>> 15)) >>> 0;
+  const mixedHash = Math.imul(hash ^ (hash >>> 16), 0x9e3779b1);
+  return (mixedHash ^ (mixedHash >>> 15)) >>> 0;
 };
 
 /** Mixes all hashes with a seed and returns the smallest result, as in MinHash. */
@@ -130,9 +130,9 @@ function findSmallestHash(shingles: Uint32Array, seed: number): number {
   const salt = Math.imul(seed + 1, 0x85ebca6b);
   let smallestHash = 0xffffffff;
   for (const shingle of shingles) {
-    let mixed = Math.imul(shingle ^ salt, 0xc2b2ae35);
-    mixed = (mixed ^ (mixed >>> 15)) >>> 0;
-    if (mixed < smallestHash) smallestHash = mixed;
+    let mixedHash = Math.imul(shingle ^ salt, 0xc2b2ae35);
+    mixedHash = (mixedHash ^ (mixedHash >>> 15)) >>> 0;
+    if (mixedHash < smallestHash) smallestHash = mixedHash;
   }
   return smallestHash;
 }

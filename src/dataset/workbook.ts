@@ -22,14 +22,14 @@ interface SheetColumn {
 /** A cell of a sheet. A date is a number of days, as Excel counts them. An object is a bold text. */
 export type SheetCell = string | number | null | { bold: string };
 
-type Write = (bytes: Uint8Array) => Promise<void>;
+type WriteBytes = (bytes: Uint8Array) => Promise<void>;
 
 const xmlHead = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const packageNamespace = 'http://schemas.openxmlformats.org/package/2006';
 const officeNamespace = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 
-function wrapXml(name: string, inside: string): string {
-  return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${inside}</${name}>`;
+function wrapXml(name: string, content: string): string {
+  return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${content}</${name}>`;
 }
 
 /** The index of each cell format in `styleSheet`. */
@@ -47,17 +47,17 @@ const styleSheet = wrapXml(
 /**
  * Creates a workbook that is written while sheets are added, so that only one chunk of a sheet is in memory at a time.
  */
-export function openWorkbook(write: Write) {
-  const zip = createZipWriter(write);
-  const names: string[] = [];
+export function openWorkbook(writeBytes: WriteBytes) {
+  const zip = createZipWriter(writeBytes);
+  const sheetNames: string[] = [];
   return {
     async addSheet(sheet: Sheet): Promise<void> {
-      names.push(sheet.name);
-      await zip.add(`xl/worksheets/sheet${names.length}.xml`, writeSheetXml(sheet));
+      sheetNames.push(sheet.name);
+      await zip.addEntry(`xl/worksheets/sheet${sheetNames.length}.xml`, writeSheetXml(sheet));
     },
     async end(): Promise<void> {
-      const joinSheets = (write: (id: number, name: string) => string) =>
-        names.map((name, index) => write(index + 1, name)).join('');
+      const joinSheets = (formatSheet: (id: number, name: string) => string) =>
+        sheetNames.map((name, index) => formatSheet(index + 1, name)).join('');
       const sheets = joinSheets((id, name) => `<sheet name="${escapeXml(name)}" sheetId="${id}" r:id="rId${id}"/>`);
       const ids = joinSheets((id) => formatRelation(id, 'worksheet', `worksheets/sheet${id}.xml`));
       const types = joinSheets((id) => formatContentType(`worksheets/sheet${id}.xml`, 'worksheet'));
@@ -72,69 +72,73 @@ export function openWorkbook(write: Write) {
       for (const [path, xml] of [
         ['xl/styles.xml', styleSheet],
         ['xl/workbook.xml', wrapXml('workbook', `<sheets>${sheets}</sheets>`)],
-        ['xl/_rels/workbook.xml.rels', wrapRelations(ids + formatRelation(names.length + 1, 'styles', 'styles.xml'))],
+        [
+          'xl/_rels/workbook.xml.rels',
+          wrapRelations(ids + formatRelation(sheetNames.length + 1, 'styles', 'styles.xml')),
+        ],
         ['_rels/.rels', wrapRelations(formatRelation(1, 'officeDocument', 'xl/workbook.xml'))],
         [
           '[Content_Types].xml',
           `${xmlHead}<Types xmlns="${packageNamespace}/content-types">${defaults}${overrides}</Types>`,
         ],
       ] as const)
-        await zip.add(path, [xml]);
+        await zip.addEntry(path, [xml]);
       await zip.end();
     },
   };
 }
 
-const wrapRelations = (inside: string) =>
-  `${xmlHead}<Relationships xmlns="${packageNamespace}/relationships">${inside}</Relationships>`;
+const wrapRelations = (content: string) =>
+  `${xmlHead}<Relationships xmlns="${packageNamespace}/relationships">${content}</Relationships>`;
 const formatRelation = (id: number, type: string, target: string) =>
   `<Relationship Id="rId${id}" Type="${officeNamespace}/${type}" Target="${target}"/>`;
 const formatContentType = (path: string, type: string) =>
   `<Override PartName="/xl/${path}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.${type}+xml"/>`;
 
 async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator<string> {
-  const letters = columns.map((_, index) => formatColumnLetters(index));
+  const columnLetters = columns.map((_, index) => formatColumnLetters(index));
   const frozenPane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
-  const view = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
-  const widths = columns.map(
+  const sheetViews = `<sheetViews><sheetView workbookViewId="0">${isTable ? frozenPane : ''}</sheetView></sheetViews>`;
+  const columnElements = columns.map(
     ({ width }, index) => `<col min="${index + 1}" max="${index + 1}" width="${width}" customWidth="1"/>`,
   );
-  const [start = '', end = ''] = wrapXml('worksheet', `${view}<cols>${widths.join('')}</cols><sheetData>\0`).split(
-    '\0',
-  );
-  const pause = createEventLoopYielder();
-  let number = 0;
+  const [openingXml = '', closingXml = ''] = wrapXml(
+    'worksheet',
+    `${sheetViews}<cols>${columnElements.join('')}</cols><sheetData>\0`,
+  ).split('\0');
+  const yieldToEventLoop = createEventLoopYielder();
+  let rowNumber = 0;
   const formatRow = async (cells: readonly SheetCell[]) => {
-    number++;
+    rowNumber++;
     const xml: string[] = [];
     for (const [index, cell] of cells.entries()) {
-      xml.push(formatCell(cell, `${letters[index]}${number}`, styles[columns[index]?.style ?? 'plain']));
-      if (typeof cell === 'string' && cell.length > longCellChars) await pause();
+      xml.push(formatCell(cell, `${columnLetters[index]}${rowNumber}`, styles[columns[index]?.style ?? 'plain']));
+      if (typeof cell === 'string' && cell.length > longCellChars) await yieldToEventLoop();
     }
-    await pause();
-    return `<row r="${number}">${xml.join('')}</row>`;
+    await yieldToEventLoop();
+    return `<row r="${rowNumber}">${xml.join('')}</row>`;
   };
-  yield start;
+  yield openingXml;
   if (isTable) yield formatRow(columns.map(({ title }) => ({ bold: title })));
   for await (const batch of rows) {
     let xml = '';
     for (const cells of batch) {
       xml += await formatRow(cells);
-      if (xml.length < flushChars) continue;
+      if (xml.length < charsPerChunk) continue;
       yield xml;
       xml = '';
     }
     if (xml !== '') yield xml;
   }
-  yield `</sheetData>${isTable ? `<autoFilter ref="A1:${letters.at(-1)}${number}"/>` : ''}${end}`;
+  yield `</sheetData>${isTable ? `<autoFilter ref="A1:${columnLetters.at(-1)}${rowNumber}"/>` : ''}${closingXml}`;
 }
 
 /**
  * After a cell with more than `longCellChars` characters, the writer yields so that other calls can run. XML is
- * compressed in chunks of `flushChars` characters.
+ * compressed in chunks of `charsPerChunk` characters.
  */
 const longCellChars = 1000;
-const flushChars = 200_000;
+const charsPerChunk = 200_000;
 
 function formatCell(cell: SheetCell, reference: string, style: number): string {
   if (cell === null) return '';
@@ -155,7 +159,7 @@ const formatColumnLetters = (index: number): string =>
 const escapeXml = (text: string): string =>
   text
     .replace(invalidXmlCharacters, '')
-    .replace(escapeLookalike, '_x005F_')
+    .replace(escapeLookalikePattern, '_x005F_')
     // Five searches for single characters are ten times as fast as one pattern with a replacer function.
     .replaceAll('&', '&#38;')
     .replaceAll('<', '&#60;')
@@ -165,10 +169,10 @@ const escapeXml = (text: string): string =>
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed.
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
-const escapeLookalike = /_(?=x[0-9a-f]{4}_)/gi;
+const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 
 /** Creates a ZIP file (APPNOTE 6.3). Entries are compressed and written while their content is being produced. */
-function createZipWriter(writeBytes: Write) {
+function createZipWriter(writeBytes: WriteBytes) {
   const entries: Buffer[] = [];
   let offset = 0;
   const write = async (...parts: Buffer[]) => {
@@ -177,54 +181,64 @@ function createZipWriter(writeBytes: Write) {
     await writeBytes(bytes);
   };
   return {
-    async add(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
-      const start = offset;
+    async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
+      const entryStart = offset;
       const name = Buffer.from(path);
       // Write checksum and sizes after the content of an entry (flag bit 3). Names are UTF-8 (flag bit 11).
-      const head = [20, 0x0808, 8, 0, 0x21].map(toUint16);
+      const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await write(
-        buildRecord('PK\x03\x04', ...head, toUint32(0), toUint32(0), toUint32(0), toUint16(name.length), toUint16(0)),
+        buildRecord(
+          'PK\x03\x04',
+          ...headerFields,
+          toUint32(0),
+          toUint32(0),
+          toUint32(0),
+          toUint16(name.length),
+          toUint16(0),
+        ),
         name,
       );
-      const packedStart = offset;
-      const total = { crc: 0, size: 0 };
+      const compressedStart = offset;
+      const entryTotals = { crc: 0, size: 0 };
       async function* readBytes() {
         for await (const text of texts) {
           const bytes = Buffer.from(text);
-          total.crc = crc32(bytes, total.crc);
-          total.size += bytes.length;
-          if (total.size > maxEntryBytes)
+          entryTotals.crc = crc32(bytes, entryTotals.crc);
+          entryTotals.size += bytes.length;
+          if (entryTotals.size > maxEntryBytes)
             throw invalidRequest('A sheet would have more than 4 GB. Select fewer columns or rows.');
           yield bytes;
         }
       }
-      await pipeline(readBytes, createDeflateRaw(), async (packed: AsyncIterable<Buffer>) => {
-        for await (const bytes of packed) await write(bytes);
+      await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer>) => {
+        for await (const bytes of compressedChunks) await write(bytes);
       });
-      const sizes = [total.crc, offset - packedStart, total.size].map(toUint32);
-      await write(buildRecord('PK\x07\x08', ...sizes));
+      const sizeFields = [entryTotals.crc, offset - compressedStart, entryTotals.size].map(toUint32);
+      await write(buildRecord('PK\x07\x08', ...sizeFields));
       const entryFields = [
         toUint16(name.length),
         ...Array.from({ length: 4 }, () => toUint16(0)),
         toUint32(0),
-        toUint32(start),
+        toUint32(entryStart),
       ];
-      entries.push(Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...head, ...sizes, ...entryFields), name]));
+      entries.push(
+        Buffer.concat([buildRecord('PK\x01\x02', toUint16(20), ...headerFields, ...sizeFields, ...entryFields), name]),
+      );
     },
     async end(): Promise<void> {
-      const start = offset;
+      const entryStart = offset;
       const directory = Buffer.concat(entries);
-      const parts = toUint16(entries.length);
+      const entryCount = toUint16(entries.length);
       await write(directory);
       await write(
         buildRecord(
           'PK\x05\x06',
           toUint16(0),
           toUint16(0),
-          parts,
-          parts,
+          entryCount,
+          entryCount,
           toUint32(directory.length),
-          toUint32(start),
+          toUint32(entryStart),
           toUint16(0),
         ),
       );

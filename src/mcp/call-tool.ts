@@ -201,7 +201,7 @@ async function createToolContext(
     getToolName,
     linkOrigin: call.linkOrigin,
     isOffered: (name) => server.tools.has(name),
-    explain: (thrown) => {
+    explainError: (thrown) => {
       const { text, error } = explainError(thrown, toolsForModels(server), { wasSent: receipts.wasSent() });
       return { kind: error.kind, text };
     },

@@ -54,7 +54,7 @@ export function openCallerContexts(options: CallerContextOptions) {
       const startedAt = now();
       return {
         api: apiOf(caller),
-        dataset: async () => {
+        openDataset: async () => {
           const dataset = await answers.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
@@ -68,9 +68,9 @@ export function openCallerContexts(options: CallerContextOptions) {
           const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },
-        cachedTotal: (filters) => answers.findCachedTotal(tenantId, filters),
+        findCachedTotal: (filters) => answers.findCachedTotal(tenantId, filters),
         isCached: (request) => answers.hasCachedAnswer(tenantId, request),
-        callBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
+        createCallBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         loadPictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },

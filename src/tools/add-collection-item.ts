@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
-import { classifyFailure, type Stop } from '../dataset/stops.ts';
+import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import type { DataOf } from '../views/fields.ts';
 import { isUuid, joinLines, joinNames, quoteUnlessWord } from '../views/safe-text.ts';
@@ -84,7 +84,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
   const ids = [...new Set(itemIds.map((id) => (itemType === 'ads' ? id.toLowerCase() : id)))];
   const items: SavedItemView[] = [];
   let collection: CollectionView | undefined;
-  let remainingStop: Stop | undefined;
+  let remainingStop: StopInfo | undefined;
   let firstError: unknown;
   for (const itemId of ids) {
     if (remainingStop) {
@@ -103,7 +103,7 @@ async function addItems(collectionId: string, itemType: ItemType, itemIds: reado
       firstError ??= error;
       const failureStop = classifyFailure(error, context);
       if (!itemErrorKinds.includes(failureStop.error?.failure.kind ?? '')) remainingStop = failureStop;
-      items.push({ itemId, added: false, problem: context.explain(error).text });
+      items.push({ itemId, added: false, problem: context.explainError(error).text });
     }
   }
   if (firstError !== undefined && collection === undefined) throw firstError;

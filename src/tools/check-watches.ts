@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { getListOperation, getMaxPageSize } from '../dataset/gather.ts';
+import { determineMaxPageSize, getListOperation } from '../dataset/gather.ts';
 import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
-import { buildStopFields, formatDatasetLimit, restartNote } from '../dataset/gathering-report.ts';
+import { buildStopFields, formatDatasetLimit, startedOverNote } from '../dataset/gathering-report.ts';
 import {
   findBroaderGathering,
   findGatherings,
@@ -98,7 +98,7 @@ export const checkWatches = defineTool({
     note: z.string().optional().describe('Why the results of the checks were not stored.'),
   }),
   async run({ names, maxCredits, fresh = false }, context) {
-    const { userRecords } = await context.dataset();
+    const { userRecords } = await context.openDataset();
     const allWatches = parseWatches(await userRecords.read('watch'));
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
@@ -116,7 +116,7 @@ export const checkWatches = defineTool({
  * last check. More ads may match by now, so the upper bound is the most that the limits of the watches allow.
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
-  const contents = await (await context.dataset()).readContents();
+  const contents = await (await context.openDataset()).readContents();
   const watchesToRead = selectedWatches.filter(
     (watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context),
   );
@@ -209,11 +209,11 @@ function formatChecksEstimate({
  * because the first page may then cost more than `maxCredits`.
  * @param ads number of ads that matched at the last count
  */
-async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBudget, adFilters }: ToolContext) {
+async function computeMaxCharge(watch: Watch, ads: number | undefined, { createCallBudget, adFilters }: ToolContext) {
   const question = pickQuestion(watch);
   const maxAds = watch.maxAds ?? defaultMaxAds;
-  const pageSize = Math.min(maxAds, getMaxPageSize(question, adFilters));
-  const budget = await callBudget(0);
+  const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
+  const budget = await createCallBudget(0);
   const getMaxPrice = async (items: number) =>
     (await budget.estimateCost({ operation: getListOperation(question), items, size: pageSize, isTotalKnown: true }))
       ?.atMost;
@@ -233,17 +233,17 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { callBud
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
-  const { userRecords } = await context.dataset();
+  const { userRecords } = await context.openDataset();
   try {
     await saveChecks(
       userRecords,
       checkedWatches.flatMap(({ check }) => check ?? []),
     );
   } catch (error) {
-    const { text } = context.explain(error as AdLibraryError);
+    const { text } = context.explainError(error as AdLibraryError);
     return `This check could not be stored, so the next one compares with the same earlier check. ${text}`;
   }
-  for (const { gathered } of checkedWatches) await gathered?.markReturned();
+  for (const { gathered } of checkedWatches) await gathered?.markResultReturned();
   return;
 }
 
@@ -376,7 +376,7 @@ function listCheckNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch
     complete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
-    gathered?.hasStartedOver && restartNote,
+    gathered?.hasStartedOver && startedOverNote,
     isRecent && gathering && formatReadingTimeNote(gathering),
     !complete &&
       check &&

@@ -6,10 +6,10 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { getAnswerTime } from '../dataset/gather.ts';
-import { buildCreditRange, estimateMeanings, StopView } from '../dataset/gathering-output.ts';
+import { getResponseTime } from '../dataset/gather.ts';
+import { buildCreditRange, creditDescriptions, StopView } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
-import { classifyFailure, type Stop } from '../dataset/stops.ts';
+import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type DatasetContents, pickAdsById } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
@@ -54,9 +54,9 @@ type PartCountView = DataOf<typeof PartCountView>;
 const CountEstimate = z
   .looseObject({
     calls: z.number().describe('Number of searches.'),
-    credits: z.number().nullable().describe(estimateMeanings.credits),
-    atLeast: z.number().describe(estimateMeanings.atLeast),
-    atMost: z.number().optional().describe(estimateMeanings.atMost),
+    credits: z.number().nullable().describe(creditDescriptions.credits),
+    atLeast: z.number().describe(creditDescriptions.atLeast),
+    atMost: z.number().optional().describe(creditDescriptions.atMost),
   })
   .meta({ title: 'CountEstimate' });
 type CountEstimate = DataOf<typeof CountEstimate>;
@@ -98,7 +98,7 @@ export const countAds = defineTool({
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
     checkSelectionArguments([filters, ...split], { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
-    const callBudget = await context.callBudget(maxCredits);
+    const callBudget = await context.createCallBudget(maxCredits);
     // If the stored dataset is unavailable, count with a search instead of failing the call.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
@@ -107,7 +107,7 @@ export const countAds = defineTool({
       ? countSplit(filters, split, countContext)
       : countByValue(countedFilter, filters, countContext));
     if (stop === undefined) return { data: counts };
-    const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
+    const problem = stop.error && stop.reason !== 'maxCredits' ? context.explainError(stop.error) : undefined;
     const data = {
       ...counts,
       stopped: stop.reason,
@@ -137,7 +137,8 @@ export const countAds = defineTool({
   },
 });
 
-const readContents = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).readContents();
+const readContents = async ({ openDataset }: ToolContext): Promise<DatasetContents> =>
+  (await openDataset()).readContents();
 
 const noTotalText = 'The service does not say how many ads match.';
 const moreCreditsHint = 'To count the rest, call again with a larger maxCredits.';
@@ -176,7 +177,7 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
   const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
   return {
     total: readTotalHits(answer) ?? null,
-    countedAt: getAnswerTime(answer, now),
+    countedAt: getResponseTime(answer, now),
     ...readServiceNotes(answer.raw),
     lastSeen: findSeenDays(items),
     valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
@@ -425,7 +426,7 @@ async function countParts(
     adCount: undefined,
   }));
   if (totalCount.total === null) return { parts: countedParts, stop: undefined };
-  let stop: Stop | undefined;
+  let stop: StopInfo | undefined;
   let nextIndex = 0;
   const countNextParts = async () => {
     while (stop === undefined && nextIndex < parts.length) {

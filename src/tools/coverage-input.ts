@@ -1,4 +1,4 @@
-import { type CoverageInput, maxPartial, selectIncompleteGatherings } from '../dataset/coverage.ts';
+import { type CoverageInput, maxListedGatherings, selectIncompleteGatherings } from '../dataset/coverage.ts';
 import { getQuestion } from '../dataset/gatherings.ts';
 import type { DatasetContents } from '../storage/dataset.ts';
 import { estimateRemaining } from './gather-ads.ts';
@@ -11,10 +11,10 @@ import type { ToolContext } from './tool.ts';
 export async function readCoverageInput(
   contents: DatasetContents,
   context: ToolContext,
-): Promise<Pick<CoverageInput, 'contents' | 'facts' | 'orders' | 'prices'>> {
+): Promise<Pick<CoverageInput, 'contents' | 'adFacts' | 'listingOrders' | 'remainingPrices'>> {
   const rowReader = context.getAdRowReader();
-  const incompleteGatherings = selectIncompleteGatherings(contents).slice(0, maxPartial);
-  if (incompleteGatherings.length === 0) return { contents, facts: await rowReader.readFacts(contents) };
+  const incompleteGatherings = selectIncompleteGatherings(contents).slice(0, maxListedGatherings);
+  if (incompleteGatherings.length === 0) return { contents, adFacts: await rowReader.readFacts(contents) };
   const prices = await Promise.all(
     incompleteGatherings.map(async (gathering) => {
       const price = gathering.ended
@@ -25,8 +25,8 @@ export async function readCoverageInput(
   );
   return {
     contents,
-    facts: await rowReader.readFacts(contents),
-    orders: await rowReader.readListingOrders(contents),
-    prices: new Map(prices),
+    adFacts: await rowReader.readFacts(contents),
+    listingOrders: await rowReader.readListingOrders(contents),
+    remainingPrices: new Map(prices),
   };
 }

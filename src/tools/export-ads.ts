@@ -85,18 +85,20 @@ export const exportAds = defineTool({
     checkSelectionArguments([], { sql, sheets });
     const { signal, now, version } = context;
     const sheetsToExport = sheets ? checkSheets(sheets, format) : [{ name: 'Ads', sql: sql ?? allAdsSql }];
-    const contents = await (await context.dataset()).readContents();
+    const contents = await (await context.openDataset()).readContents();
     const coverageInput = await readCoverageInput(contents, context);
     const describeExport = (exportedSheets: readonly ExportCounts[]) => {
-      const adIds = collectAdIds(exportedSheets, coverageInput.facts);
+      const adIds = collectAdIds(exportedSheets, coverageInput.adFacts);
       const idRows = adIds && { columns: ['id'], rows: [...adIds].map((id) => [id]) };
-      const reads = mergeReadFields(exportedSheets.map((sheet) => sheet.read));
+      const reads = mergeReadFields(exportedSheets.map((sheet) => sheet.readFields));
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
-      const coverage = isAboutAds ? viewCoverage({ ...coverageInput, ...idRows, reads }) : viewCounts(contents);
+      const coverage = isAboutAds
+        ? viewCoverage({ ...coverageInput, ...idRows, readFieldsByStatement: reads })
+        : viewCounts(contents);
       return {
         coverage,
         isAboutAds,
-        note: buildMethodNote({ contents, coverage, exported: exportedSheets, adIds, now, version }),
+        note: buildMethodNote({ contents, coverage, exportedStatements: exportedSheets, adIds, now, version }),
       };
     };
     const exports = context.getExports();
@@ -114,7 +116,7 @@ export const exportAds = defineTool({
         );
         const method = (exportedStatements: readonly ExportCounts[]) =>
           buildNoteRows(describeExport(exportedStatements).note);
-        counts = await writeExport(statements, { format, method, write: writeChunk, maxBytes });
+        counts = await writeExport(statements, { format, buildMethodRows: method, writeBytes: writeChunk, maxBytes });
       },
     });
     const { coverage, isAboutAds, note: methodNote } = describeExport(counts);
@@ -177,9 +179,9 @@ function collectAdIds(
   facts: ReadonlyMap<string, unknown>,
 ): Set<string> | undefined {
   const adIds = new Set<string>();
-  for (const { ids, rowCount } of exportedSheets) {
-    if (ids === undefined) return undefined;
-    const statementAdIds = [...ids].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
+  for (const { distinctIds, rowCount } of exportedSheets) {
+    if (distinctIds === undefined) return undefined;
+    const statementAdIds = [...distinctIds].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
     if (statementAdIds.length === 0 && rowCount > 0) return undefined;
     for (const id of statementAdIds) adIds.add(id);
   }

@@ -4,12 +4,12 @@ import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePrice } from '../credits/prices.ts';
 import { describeGathering } from '../dataset/coverage.ts';
-import type { RestPrice } from '../dataset/coverage-notes.ts';
+import type { RemainingPrice } from '../dataset/coverage-notes.ts';
 import {
+  determineMaxPageSize,
   findKnownTotal,
   type GatherRequest,
   getListOperation,
-  getMaxPageSize,
   type OpenedGathering,
   withOpenedGathering,
 } from '../dataset/gather.ts';
@@ -20,7 +20,7 @@ import {
   formatEstimate,
   formatGathering,
   readAgainHint,
-  restartNote,
+  startedOverNote,
 } from '../dataset/gathering-report.ts';
 import {
   findBroaderGathering,
@@ -76,38 +76,38 @@ export const gatherAds = defineTool({
 
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
   const { question, maxCredits } = request;
-  const contentsBefore = await (await context.dataset()).readContents();
+  const contentsBefore = await (await context.openDataset()).readContents();
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasEnded = openedGathering.parts.every(({ state }) => state.ended);
     if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
     if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
     const gatherResult = await readPages();
-    const { gathering, stop, idsReadByCall: readByCall, contents } = gatherResult;
-    if (gathering === undefined || (stop.error && gatherResult.readCount === 0))
-      throw stop.error ?? createNothingReadError();
+    const { gathering, stopInfo, idsReadByCall: readByCall, contents } = gatherResult;
+    if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
+      throw stopInfo.error ?? createNothingReadError();
     const output = await buildGatherOutput(
       gathering,
       { contents, before: openedGathering.contents, idsReadByCall: readByCall },
       context,
     );
-    const next = formatDatasetLimit(stop, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
-    if (!context.isEstimate) await gatherResult.markReturned();
+    const next = formatDatasetLimit(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
+    if (!context.isEstimate) await gatherResult.markResultReturned();
     const remainingPrice = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
     const missingAdsText = await describeMissingAds(
       gathering,
       contents,
-      stop.deadEnd ? undefined : remainingPrice,
+      stopInfo.deadEndReason ? undefined : remainingPrice,
       context,
     );
     return {
       ...output,
       ...(missingAdsText && { incomplete: missingAdsText }),
-      ...buildStopFields(stop, context),
+      ...buildStopFields(stopInfo, context),
       ...(next && { next }),
-      ...(gatherResult.hasStartedOver && { note: restartNote }),
+      ...(gatherResult.hasStartedOver && { note: startedOverNote }),
       ...(remainingPrice &&
         (maxCredits === 0 || remainingPrice.pages !== 0) &&
-        !stop.deadEnd && { estimate: remainingPrice }),
+        !stopInfo.deadEndReason && { estimate: remainingPrice }),
     };
   });
 }
@@ -119,22 +119,26 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
 async function describeMissingAds(
   gathering: Gathering,
   contents: DatasetContents,
-  remainingPrice: RestPrice | undefined,
+  remainingPrice: RemainingPrice | undefined,
   { getAdRowReader }: ToolContext,
 ): Promise<string | undefined> {
   if (gathering.complete) return undefined;
   const rowReader = getAdRowReader();
   const [facts, orders] = [await rowReader.readFacts(contents), await rowReader.readListingOrders(contents)];
-  return describeGathering(gathering, { contents, facts, orders, prices: new Map([[gathering.id, remainingPrice]]) })
-    .missing;
+  return describeGathering(gathering, {
+    contents,
+    adFacts: facts,
+    listingOrders: orders,
+    remainingPrices: new Map([[gathering.id, remainingPrice]]),
+  }).missing;
 }
 
 /**
  * Checks a call without `maxCredits`: such a call is allowed only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
-export async function requireFree(question: GatheringQuestion, { callBudget }: ToolContext): Promise<void> {
-  if (await (await callBudget()).isFree(getListOperation(question))) return;
+export async function requireFree(question: GatheringQuestion, { createCallBudget }: ToolContext): Promise<void> {
+  if (await (await createCallBudget()).isFree(getListOperation(question))) return;
   throw invalidRequest(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
   );
@@ -214,11 +218,11 @@ function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number 
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const itemCount = Math.min(
-    getMaxPageSize(question, context.adFilters),
+    determineMaxPageSize(question, context.adFilters),
     Math.max(1, (unfinishedPart?.total?.totalAds ?? 0) - (unfinishedPart?.listedCount ?? 0)),
   );
   const operation = getListOperation(question);
-  const budget = await context.callBudget(0);
+  const budget = await context.createCallBudget(0);
   const atMost = (await budget.estimateCost({ operation, items: itemCount, size: itemCount, isTotalKnown: true }))
     ?.atMost;
   if (atMost === undefined)
@@ -227,10 +231,10 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
 }
 
 /** Suggests `count_ads`, which is cheaper if the user needs only totals. */
-async function suggestCounting({ collectionId }: GatheringQuestion, { callBudget, isOffered }: ToolContext) {
+async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
-  const price = await (await callBudget(0)).estimateCost(search);
+  const price = await (await createCallBudget(0)).estimateCost(search);
   const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
 }
@@ -270,10 +274,10 @@ async function estimateParts(
   maxAds = Infinity,
 ) {
   if (parts.some(({ total }) => total === undefined)) return undefined;
-  const pageSize = getMaxPageSize(question, context.adFilters);
+  const pageSize = determineMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
   // Create the budget after the searches above, because their charges may have revealed a price.
-  const callBudget = await context.callBudget(0);
+  const callBudget = await context.createCallBudget(0);
   // If all ads of the total were read but the last page announced more, one more page must be read to see whether more
   // ads exist.
   let allowedCount = maxAds;
@@ -302,10 +306,10 @@ async function estimateParts(
 
 const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'contents'>, context: ToolContext) =>
   Promise.all(
-    parts.map(async ({ question, state, stored }) => {
-      const ids: ReadonlySet<string> = stored?.adIds ?? new Set();
+    parts.map(async ({ question, state, storedGathering }) => {
+      const ids: ReadonlySet<string> = storedGathering?.adIds ?? new Set();
       const readCount = ids.size;
-      const knownTotal = stored?.found ?? (state.ended ? readCount : null);
+      const knownTotal = storedGathering?.found ?? (state.ended ? readCount : null);
       const total =
         knownTotal === null
           ? await findKnownTotal(question, contents, context)

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import {
-  buildLabelId,
+  buildLabelRecordId,
   buildStoredLabel,
-  maxLabelChars,
+  maxLabelNameChars,
   maxLabelValueChars,
   normalizeLabel,
 } from '../dataset/labels.ts';
@@ -26,7 +26,7 @@ const createCleanTextSchema = (maxChars: number, minChars: number) =>
     .refine((text) => [...text].length <= maxChars, `must be at most ${maxChars} characters`);
 
 const adIdSchema = z.string().refine(isShortId, shortIdRule);
-const labelSchema = createCleanTextSchema(maxLabelChars, 1);
+const labelSchema = createCleanTextSchema(maxLabelNameChars, 1);
 const valueSchema = createCleanTextSchema(maxLabelValueChars, 0);
 
 const maxUnknownIds = 100;
@@ -72,12 +72,12 @@ export const labelAds = defineTool({
   }),
   async run({ labels, sql, remove = false }, context) {
     if ((labels === undefined) === (sql === undefined)) throw invalidRequest('Pass either labels or sql.');
-    const dataset = await context.dataset();
+    const dataset = await context.openDataset();
     const { userRecords } = dataset;
     const contents = await dataset.readContents();
     const assignments =
       sql === undefined ? listLabelAssignments(labels ?? []) : await selectLabelAssignments(sql, contents, context);
-    const assignmentsById = new Map(assignments.map((note) => [buildLabelId(note.adId, note.label), note]));
+    const assignmentsById = new Map(assignments.map((note) => [buildLabelRecordId(note.adId, note.label), note]));
     const idsByKey = new Map(assignments.map(({ adId }) => [normalizeAdId(adId), adId]));
     const adsInDataset = pickAdsById(contents, new Set(idsByKey.keys()));
     const { labelled, changedAdIds } = await userRecords.update('label', (storedLabels) => {

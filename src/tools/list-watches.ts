@@ -62,8 +62,8 @@ export const listWatches = defineTool({
     reports: z.array(ReportView).describe('All stored reports.'),
     note: MemoryNoteView,
   }),
-  async run(_, { dataset, resultTokens }) {
-    const { userRecords } = await dataset();
+  async run(_, { openDataset, resultTokens }) {
+    const { userRecords } = await openDataset();
     const watches = parseWatches(await userRecords.read('watch'));
     const reports = parseReports(await userRecords.read('report')).map(({ name, title, runs, sections }) => ({
       name,

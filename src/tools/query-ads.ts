@@ -54,19 +54,21 @@ export const queryAds = defineTool({
   }),
   async run({ sql, limit = 50, cell = 160, chart }, context) {
     const { resultTokens, resultBytes, signal, isDemo } = context;
-    const contents = await (await context.dataset()).readContents();
-    const { columns, rows, rowCount, truncated, read, isAboutAds } = await context.getDatasetSql().query(contents, {
-      sql,
-      limit,
-      maxCellChars: cell,
-      signal,
-    });
+    const contents = await (await context.openDataset()).readContents();
+    const { columns, rows, rowCount, truncated, readFields, isAboutAds } = await context
+      .getDatasetSql()
+      .query(contents, {
+        sql,
+        limit,
+        maxCellChars: cell,
+        signal,
+      });
     const coverageInput = {
       ...(await readCoverageInput(contents, context)),
       columns,
       rows,
       maxCellChars: cell,
-      reads: mergeReadFields([read]),
+      readFieldsByStatement: mergeReadFields([readFields]),
     };
     const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
     const emptyResultNotes = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
@@ -93,7 +95,7 @@ export const queryAds = defineTool({
       const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: addNote(note) };
     };
-    const readAt = getLaunchesKnownUntil(contents)?.complete;
+    const readAt = getLaunchesKnownUntil(contents)?.completeUntil;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawing) return buildOutputWithoutChart(drawing.problem);

@@ -20,15 +20,17 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
       ads.map(async ({ adId, picture }) => ({
         adId,
         picture,
-        fetched:
+        fetchResult:
           'reason' in picture
             ? picture
             : await pictures.thumbnail(picture.address, { side: sideLengthPx, signal, timeUpSignal }),
       })),
     ),
   );
-  await storePerceptualHashes((await context.dataset()).userRecords, thumbnails);
-  return thumbnails.map(({ fetched }) =>
-    'jpeg' in fetched ? { src: `data:image/jpeg;base64,${Buffer.from(fetched.jpeg).toString('base64')}` } : fetched,
+  await storePerceptualHashes((await context.openDataset()).userRecords, thumbnails);
+  return thumbnails.map(({ fetchResult }) =>
+    'jpeg' in fetchResult
+      ? { src: `data:image/jpeg;base64,${Buffer.from(fetchResult.jpeg).toString('base64')}` }
+      : fetchResult,
   );
 }

@@ -166,7 +166,10 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
-  extends Pick<GatherContext, 'api' | 'dataset' | 'isCached' | 'cachedTotal' | 'callBudget' | 'acquireLock'> {
+  extends Pick<
+    GatherContext,
+    'api' | 'openDataset' | 'isCached' | 'findCachedTotal' | 'createCallBudget' | 'acquireLock'
+  > {
   getAdRowReader(): AdRowReader;
   getDatasetSql(): DatasetSql;
   getExports(): Exports;

@@ -18,9 +18,9 @@ export const unwatchAds = defineTool({
     report: z.string().optional().describe('Name of a stored report, instead of name.'),
   }),
   output: z.looseObject({ removed: z.boolean().describe('true after the removal.') }),
-  async run({ name, report }, { dataset }) {
+  async run({ name, report }, { openDataset }) {
     if ((name === undefined) === (report === undefined)) throw invalidRequest('Pass either name or report.');
-    const { userRecords } = await dataset();
+    const { userRecords } = await openDataset();
     await userRecords.update(report === undefined ? 'watch' : 'report', (records) => {
       const recordsToRemove =
         report === undefined

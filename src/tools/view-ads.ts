@@ -95,7 +95,7 @@ export const viewAds = defineTool({
     if ((adIds === undefined) === (sql === undefined)) throw invalidRequest('adIds or sql is required, and not both.');
     if (sql !== undefined && card !== undefined) throw invalidRequest('card goes with adIds, not with sql.');
     const { loadPictures, signal, deadline, clock, resultTokens, now } = context;
-    const dataset = await context.dataset();
+    const dataset = await context.openDataset();
     const comparison = sql === undefined ? undefined : await comparePictures(sql, dataset, context);
     const chosenAds =
       comparison?.shownAds ??
@@ -115,7 +115,7 @@ export const viewAds = defineTool({
     const fetchedPictures = tilesToDraw.map(({ tile, picture }, index) => ({
       adId: tile.id,
       picture,
-      fetched: sheet.tiles[index],
+      fetchResult: sheet.tiles[index],
     }));
     await storePerceptualHashes(dataset.userRecords, fetchedPictures);
     const tiles = tilesToDraw.map(({ tile: { picture, ...tile } }, index): AdTile => {
@@ -180,7 +180,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
             const fetched = timeUpSignal.aborted
               ? { reason: 'there was no time left', isLate: true }
               : await pictures.preview(picture.address, { signal, timeUpSignal });
-            fetchedPictures.push({ adId: item.id, picture, fetched });
+            fetchedPictures.push({ adId: item.id, picture, fetchResult: fetched });
             if ('reason' in fetched) missingReasons.push(fetched.reason);
           }
           onProgress?.({
@@ -195,7 +195,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   for (const [id, perceptualHash] of await storePerceptualHashes(dataset.userRecords, fetchedPictures))
     perceptualHashes.set(id, perceptualHash);
   const groupsByAd = await groupPictures(contents.ads, perceptualHashes);
-  const groups = groupBy(chosenAds, ({ item }) => groupsByAd.get(normalizeAdId(item.id))?.group);
+  const groups = groupBy(chosenAds, ({ item }) => groupsByAd.get(normalizeAdId(item.id))?.groupId);
   const plainPictureCount = groups.get(null)?.length ?? 0;
   const shownAds = [...groups].flatMap(([group, members]): ChosenAd[] => {
     if (!group) return [];

@@ -34,9 +34,9 @@ export const watchAds = defineTool({
     maxCredits: z.number().min(0).describe('Most credits that a check may spend.'),
   }),
   output: z.looseObject({ watch: WatchView.describe('The watch as it is stored.'), note: MemoryNoteView }),
-  async run({ name: requestedName, maxAds, maxCredits, ...question }, { dataset, resultTokens }) {
+  async run({ name: requestedName, maxAds, maxCredits, ...question }, { openDataset, resultTokens }) {
     const { filters, split, collectionId } = question;
-    const { userRecords } = await dataset();
+    const { userRecords } = await openDataset();
     checkSelectionArguments([filters, ...(split ?? [])], { collectionId, split });
     checkSelectionArguments([], { collectionId, filters });
     if (maxCredits === 0) throw invalidRequest('maxCredits must be above 0: the most that one check may cost.');

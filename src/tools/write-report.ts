@@ -131,7 +131,7 @@ export const writeReport = defineTool({
   }),
   async run(input, context) {
     const { now, version, isDemo } = context;
-    const dataset = await context.dataset();
+    const dataset = await context.openDataset();
     const {
       title,
       sections: savedSections,
@@ -159,7 +159,10 @@ export const writeReport = defineTool({
      * section, because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
-      viewCoverage({ ...coverageInput, reads: mergeReadFields(results.map(({ readFields }) => readFields)) });
+      viewCoverage({
+        ...coverageInput,
+        readFieldsByStatement: mergeReadFields(results.map(({ readFields }) => readFields)),
+      });
     const { writeReportPage } = await import('../reports/report.tsx');
     const reportHeader = {
       title,
@@ -306,11 +309,11 @@ async function buildSection(
   if (sql !== undefined) {
     try {
       const limit = chart === undefined ? maxTableRows : maxChartRows;
-      const { columns, rows, rowCount, read, isAboutAds } = await context
+      const { columns, rows, rowCount, readFields, isAboutAds } = await context
         .getDatasetSql()
         .query(contents, { sql, limit, maxCellChars, signal });
       result.rowCount = rowCount;
-      result.readFields = read;
+      result.readFields = readFields;
       if (isAboutAds && isEmptyResult(rows, rowCount)) {
         result.statedNotes = listNotesOfEmptyResult(viewCoverage(coverageInput));
         problems.push(...result.statedNotes);
@@ -319,10 +322,16 @@ async function buildSection(
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
       shownSection.table = { columns, rows: rows.slice(0, maxTableRows), rowCount };
       const chartedRows = { columns, rows, sql, isTruncated: rowCount !== rows.length };
-      const readAt = getLaunchesKnownUntil(contents)?.complete;
+      const readAt = getLaunchesKnownUntil(contents)?.completeUntil;
       const notes =
         chart && isAboutAds
-          ? listCaptionNotes({ ...coverageInput, columns, rows, maxCellChars, reads: mergeReadFields([read]) })
+          ? listCaptionNotes({
+              ...coverageInput,
+              columns,
+              rows,
+              maxCellChars,
+              readFieldsByStatement: mergeReadFields([readFields]),
+            })
           : [];
       const wideChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes });
       const narrowChart = chart && buildChart(chart, chartedRows, { readAt, isDemo, notes, isNarrow: true });

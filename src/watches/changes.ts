@@ -1,5 +1,5 @@
-import { formatGoneTitle } from '../dataset/gathering-summary.ts';
-import { findLastAnswers } from '../dataset/gatherings.ts';
+import { formatGoneAdsTitle } from '../dataset/gathering-summary.ts';
+import { findLastResponseNumbers } from '../dataset/gatherings.ts';
 import { buildReportCard } from '../reports/card.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { findVersionAt, parseItem, type StoredItem } from '../storage/item-versions.ts';
@@ -50,7 +50,7 @@ export function collectNews(
 ): NewsGroup[] {
   if (changes === undefined) return [];
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
-  const lastAnswerOrders = previousGathering && findLastAnswers(previousGathering);
+  const lastAnswerOrders = previousGathering && findLastResponseNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
   const maxNew = maxNamedAds - Math.min(reservedForChanged, updatedIds.length);
   const namedNewIds = newIds.slice(0, maxNew);
@@ -82,7 +82,7 @@ export function collectNews(
     createGroup('Changed', namedChangedIds, updatedIds, (item) =>
       formatChanges(lastAnswerOrders?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
-    createGroup(formatGoneTitle(gathering.filters), namedGoneIds, gathering.complete ? goneIds : []),
+    createGroup(formatGoneAdsTitle(gathering.filters), namedGoneIds, gathering.complete ? goneIds : []),
   ].filter(({ total }) => total > 0);
 }
 

@@ -4,9 +4,9 @@ import {
   findGatherings,
   type GatheringQuestion,
   getQuestionKey,
-  hasAllIds,
+  hasAllAdIds,
 } from '../dataset/gatherings.ts';
-import { classifyFailure, type Stop } from '../dataset/stops.ts';
+import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
@@ -20,7 +20,7 @@ export interface CheckContext extends GatherContext {
 export interface CheckedWatch {
   watch: Watch;
   /** The reason why the check stopped reading ads, e.g. a usage limit. */
-  stop: Stop;
+  stop: StopInfo;
   /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
   /** True if the same search was already read minutes ago, so this check uses its stored ads and costs nothing. */
@@ -42,11 +42,11 @@ export async function runChecks(
   { maxCredits, fresh }: { maxCredits: number | undefined; fresh: boolean },
   context: CheckContext,
 ) {
-  const contentsBefore = await (await context.dataset()).readContents();
+  const contentsBefore = await (await context.openDataset()).readContents();
   const completeReadings = new Map<string, GatherOutcome>();
   const checkedWatches: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
-  let stopOfCall: Stop | undefined;
+  let stopOfCall: StopInfo | undefined;
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       question: pickQuestion(watch),
@@ -58,18 +58,18 @@ export async function runChecks(
     const existingReading =
       completeReadings.get(key) ?? (fresh ? undefined : findRecentReading(request.question, contentsBefore, context));
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
-    const readPages = (): Promise<{ stop: Stop; gathered?: GatherOutcome }> =>
+    const readPages = (): Promise<{ stop: StopInfo; gathered?: GatherOutcome }> =>
       withOpenedGathering(
         request,
         contentsBefore,
         { ...context, ...prefixProgress(context, progressPrefix, adsRead) },
         (_, read) => read(),
       ).then(
-        (gathered) => ({ stop: gathered.stop, gathered }),
+        (gathered) => ({ stop: gathered.stopInfo, gathered }),
         (error) => ({ stop: classifyFailure(error, context) }),
       );
     const { stop, gathered } = existingReading
-      ? { stop: existingReading.stop, gathered: existingReading }
+      ? { stop: existingReading.stopInfo, gathered: existingReading }
       : stopOfCall
         ? { stop: stopOfCall }
         : await readPages();
@@ -114,10 +114,10 @@ export function findRecentReading(
     idsReadByCall: new Set<string>(),
     spentCredits: 0,
     hasStartedOver: false,
-    markReturned: async () => {},
+    markResultReturned: async () => {},
   };
   return {
-    stop: { reason: 'end' },
+    stopInfo: { reason: 'end' },
     gathering,
     contents,
     readCount: gathering.adIds.size,
@@ -129,7 +129,7 @@ export function findRecentReading(
  * Returns `stop` if it ends the whole tool call, because the service would reject the next watch as well or no time is
  * left. Otherwise returns undefined.
  */
-function getStopOfCall(stop: Stop): Stop | undefined {
+function getStopOfCall(stop: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
   return endsCall || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
 }
@@ -162,7 +162,7 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =
-    lastGathering && hasAllIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
+    lastGathering && hasAllAdIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
   return {
     watch,
     at,
@@ -180,7 +180,7 @@ export function findNewAdIds(watches: readonly Watch[], contents: DatasetContent
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);
     const [newestGathering, earlierGathering] = [findGatheringOfCheck(last), findGatheringOfCheck(before)];
-    return newestGathering && earlierGathering && hasAllIds(earlierGathering)
+    return newestGathering && earlierGathering && hasAllAdIds(earlierGathering)
       ? [...newestGathering.adIds].filter((id) => !earlierGathering.adIds.has(id))
       : [];
   });

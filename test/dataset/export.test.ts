@@ -28,8 +28,8 @@ async function writeToBuffer(format: ExportFormat, columns: string[], ...batches
   const target = {
     format,
     maxBytes: 1e7,
-    write: (bytes: Uint8Array) => void chunks.push(bytes),
-    method: createMethodRows,
+    writeBytes: (bytes: Uint8Array) => void chunks.push(bytes),
+    buildMethodRows: createMethodRows,
   };
   const [counts] = await writeExport([statement(columns, batches)], target);
   expect(counts).toMatchObject({ columns, rowCount: batches.flat().length, firstRows: batches.flat().slice(0, 3) });
@@ -140,12 +140,12 @@ test('an export fails if its file grows too large or cannot be written', async (
   const source = statement(['a'], [noise, noise]);
   for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
     const write = () => {};
-    await expect(writeExport([source], { format, maxBytes: 10_000, write, method: createMethodRows })).rejects.toThrow(
-      '10000 bytes',
-    );
+    await expect(
+      writeExport([source], { format, maxBytes: 10_000, writeBytes: write, buildMethodRows: createMethodRows }),
+    ).rejects.toThrow('10000 bytes');
     const full = () => Promise.reject(new Error('the disk is full'));
     await expect(
-      writeExport([source], { format, maxBytes: 1e9, write: full, method: createMethodRows }),
+      writeExport([source], { format, maxBytes: 1e9, writeBytes: full, buildMethodRows: createMethodRows }),
     ).rejects.toThrow('disk is full');
   }
 });
@@ -225,7 +225,7 @@ describe('A sheet of an Excel export', () => {
   test('an Excel export with too many rows is rejected', async () => {
     const batch = Array.from({ length: 1000 }, () => [1]);
     const source = statement(['a'], Array(1050).fill(batch));
-    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {}, method: createMethodRows } as const;
+    const target = { format: 'xlsx', maxBytes: 1e9, writeBytes: () => {}, buildMethodRows: createMethodRows } as const;
     await expect(writeExport([source], target)).rejects.toThrow('1048575 rows below its header');
   });
 });
@@ -266,6 +266,6 @@ test('a Parquet export fails if the SQL statement returns other rows when it run
     ...statement([], []),
     run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
   };
-  const target = { format: 'parquet', maxBytes: 1e6, write: () => {}, method: createMethodRows } as const;
+  const target = { format: 'parquet', maxBytes: 1e6, writeBytes: () => {}, buildMethodRows: createMethodRows } as const;
   await expect(writeExport([source], target)).rejects.toThrow('random()');
 });

@@ -16,7 +16,8 @@ test('the sort field of an ad list is detected together with its range of values
       // If more than a fifth of the values are missing, the order may stay undetected.
       if (knownValues.length < 0.8 * ads.length) return;
       expect(order).toMatchObject({ field: orderFields[index], isDescending });
-      if (index > 2) expect([order?.from, order?.to]).toEqual([Math.min(...knownValues), Math.max(...knownValues)]);
+      if (index > 2)
+        expect([order?.minValue, order?.maxValue]).toEqual([Math.min(...knownValues), Math.max(...knownValues)]);
     }),
   );
 });

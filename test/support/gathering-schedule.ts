@@ -353,7 +353,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   const readDataset = async (): Promise<DatasetView> => {
     const contents = await (await datasets.open({ tenantId: apiKey, apiKey })).readContents();
     const tables: Record<string, object[]> = { ads: [] };
-    for await (const { table, rows } of createSnapshot(adRows, contents).tables({ json: true }))
+    for await (const { table, rows } of createSnapshot(adRows, contents).readTables({ includeJson: true }))
       tables[table] = [...(tables[table] ?? []), ...rows];
     return tables as unknown as DatasetView;
   };

@@ -4,8 +4,8 @@ import { RE2JS } from 're2js';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import {
   type Cell,
+  countCellChars,
   getColumnNames,
-  measureCells,
   type TableName,
   tableNames,
   tables,
@@ -27,10 +27,10 @@ import {
 } from './statement.ts';
 
 /**
- * Returns the reason why an SQL statement must stop, or undefined if it may continue. Called every `stepsBetween`
+ * Returns the reason why an SQL statement must stop, or undefined if it may continue. Called every `stepsBetweenChecks`
  * steps.
  */
-type Interruption = () => 'slow' | 'stopped' | undefined;
+type FindInterruption = () => 'slow' | 'stopped' | undefined;
 
 /**
  * The SQLite module. Includes functions that are missing in the package's types, because they are not intended for
@@ -42,17 +42,17 @@ type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
 };
 
 /** Number of steps that SQLite's virtual machine runs before checking again whether the statement must stop. */
-const stepsBetween = 1000;
+const stepsBetweenChecks = 1000;
 
 /** An in-memory SQLite database without access to a file system. After `lockDown`, SQL statements can only read. */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
   readonly #database: Database;
-  readonly #db: number;
+  readonly #databasePointer: number;
   readonly #limits: StatementLimits;
   readonly #writers = new Map<TableName, ReturnType<typeof createRowWriter>>();
-  #interruption: Interruption = () => undefined;
-  #interruptionReason: ReturnType<Interruption>;
+  #findInterruption: FindInterruption = () => undefined;
+  #interruptionReason: ReturnType<FindInterruption>;
   #denialReason: 'refused' | 'json' | undefined;
   /** The columns that the last prepared SQL statement reads. */
   #readColumns = new ReadColumns();
@@ -65,18 +65,18 @@ export class SqlEngine {
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
     this.#database = new sqlite.oo1.DB(':memory:');
-    this.#db = this.#database.pointer as unknown as number;
+    this.#databasePointer = this.#database.pointer as unknown as number;
     this.#limits = limits;
   }
 
   /** Creates a database with empty tables. Memory is limited from the start. */
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
-    engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
-    engine.#run('PRAGMA journal_mode = OFF');
-    for (const name of tableNames) engine.#run(buildTableSql(name));
+    engine.#runSql(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
+    engine.#runSql('PRAGMA journal_mode = OFF');
+    for (const name of tableNames) engine.#runSql(buildTableSql(name));
     engine.#addRegexp();
-    engine.#run('BEGIN');
+    engine.#runSql('BEGIN');
     return engine;
   }
 
@@ -85,71 +85,72 @@ export class SqlEngine {
    * pattern is cached, because a statement usually applies it to many rows.
    */
   #addRegexp(): void {
-    let [compiled, regexp]: [string?, RE2JS?] = [];
+    let [compiledPattern, regexp]: [string?, RE2JS?] = [];
     const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
       // SQLite does not count steps while a pattern runs, so check here too whether the statement must stop.
-      this.#interruptionReason = this.#interruption();
+      this.#interruptionReason = this.#findInterruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
-      if (regexp === undefined || compiled !== pattern)
-        [compiled, regexp] = [String(pattern), compilePattern(String(pattern))];
+      if (regexp === undefined || compiledPattern !== pattern)
+        [compiledPattern, regexp] = [String(pattern), compilePattern(String(pattern))];
       return Number(regexp.matcher(String(text).slice(0, regexpLimits.textChars)).find());
     };
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
   /** Inserts rows into a table. Only possible before `lockDown`. */
-  load(table: TableName, rows: readonly (readonly Cell[])[]): void {
+  insertRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
       this.#writers.get(table) ?? createRowWriter(this.#sqlite, this.#database.prepare(buildInsertSql(table)));
     this.#writers.set(table, writer);
     for (const row of rows) {
-      const code = writer.write(row);
-      if (code === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
-      if (code !== capi.SQLITE_DONE) throw this.#createFailure();
+      const resultCode = writer.write(row);
+      if (resultCode === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
+      if (resultCode !== capi.SQLITE_DONE) throw this.#createFailure();
     }
     this.#fieldCounts.addRows(table, rows);
   }
 
   /**
    * Ends loading. After that, SQL statements can only read, and only within limits.
-   * @param interruption decides when a statement must stop
-   * @param json true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
+   * @param findInterruption decides when a statement must stop
+   * @param hasJson true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
    */
-  lockDown(interruption: Interruption, json: boolean): void {
+  lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
     const { capi } = this.#sqlite;
-    this.#interruption = interruption;
+    this.#findInterruption = findInterruption;
     for (const writer of this.#writers.values()) writer.close();
-    this.#run('COMMIT');
-    for (const sql of indexes) this.#run(sql);
-    for (const name of viewNames) this.#run(buildViewSql(name, json));
+    this.#runSql('COMMIT');
+    for (const sql of indexes) this.#runSql(sql);
+    for (const name of viewNames) this.#runSql(buildViewSql(name, hasJson));
     const pages = this.#database.selectArrays('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0');
     this.#tablesByRootPage = new Map(pages.map(([page, table]) => [Number(page), String(table)]));
-    this.#run('PRAGMA query_only = ON');
-    this.#run(`PRAGMA hard_heap_limit = ${this.readMemoryUsed() + this.#limits.workingBytes}`);
-    capi.sqlite3_drop_modules(this.#db, 0);
-    for (const [option, on] of lockDownSettings)
-      capi.sqlite3_db_config(this.#db, capi[option] as never, on, 0 as never);
-    for (const [name, value] of Object.entries(engineLimits)) capi.sqlite3_limit(this.#db, capi[name] as never, value);
+    this.#runSql('PRAGMA query_only = ON');
+    this.#runSql(`PRAGMA hard_heap_limit = ${this.readMemoryUsed() + this.#limits.workingBytes}`);
+    capi.sqlite3_drop_modules(this.#databasePointer, 0);
+    for (const [option, flag] of lockDownSettings)
+      capi.sqlite3_db_config(this.#databasePointer, capi[option] as never, flag, 0 as never);
+    for (const [name, value] of Object.entries(engineLimits))
+      capi.sqlite3_limit(this.#databasePointer, capi[name] as never, value);
     capi.sqlite3_set_authorizer(
-      this.#db,
+      this.#databasePointer,
       (_, code, first, second, _database, reader) => {
-        const allowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
+        const isReadAllowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
         if (code === capi.SQLITE_READ && isDatasetTable(first))
           this.#readColumns.add(String(first), second || '', String(reader || ''));
-        const isJsonMissing = !json && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
-        if (allowed && !isJsonMissing) return capi.SQLITE_OK;
-        this.#denialReason ??= allowed ? 'json' : 'refused';
+        const isJsonMissing = !hasJson && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
+        if (isReadAllowed && !isJsonMissing) return capi.SQLITE_OK;
+        this.#denialReason ??= isReadAllowed ? 'json' : 'refused';
         return capi.SQLITE_DENY;
       },
       0,
     );
     const interrupt = () => {
-      this.#interruptionReason = interruption();
+      this.#interruptionReason = findInterruption();
       return Number(this.#interruptionReason !== undefined);
     };
-    capi.sqlite3_progress_handler(this.#db, stepsBetween, interrupt, 0);
+    capi.sqlite3_progress_handler(this.#databasePointer, stepsBetweenChecks, interrupt, 0);
   }
 
   /**
@@ -169,18 +170,25 @@ export class SqlEngine {
     this.#denialReason = undefined;
     this.#interruptionReason = undefined;
     const bytes = encoder.encode(sql);
-    const start = wasm.alloc(bytes.length + 1);
-    const pointer = wasm.alloc(16);
+    const textPointer = wasm.alloc(bytes.length + 1);
+    const outputPointer = wasm.alloc(16);
     const statements: number[] = [];
     try {
-      wasm.heap8u().set(bytes, start);
-      wasm.heap8u()[start + bytes.length] = 0;
-      const end = start + bytes.length;
-      for (let position = start; position < end && statements.length < 2; ) {
-        const code = capi.sqlite3_prepare_v3(this.#db, position, end - position + 1, 0, pointer, pointer + 8);
-        if (code !== capi.SQLITE_OK) throw this.#createFailure();
-        const statement = wasm.peekPtr(pointer) as number;
-        const next = wasm.peekPtr(pointer + 8) as number;
+      wasm.heap8u().set(bytes, textPointer);
+      wasm.heap8u()[textPointer + bytes.length] = 0;
+      const end = textPointer + bytes.length;
+      for (let position = textPointer; position < end && statements.length < 2; ) {
+        const resultCode = capi.sqlite3_prepare_v3(
+          this.#databasePointer,
+          position,
+          end - position + 1,
+          0,
+          outputPointer,
+          outputPointer + 8,
+        );
+        if (resultCode !== capi.SQLITE_OK) throw this.#createFailure();
+        const statement = wasm.peekPtr(outputPointer) as number;
+        const next = wasm.peekPtr(outputPointer + 8) as number;
         if (statement !== 0) statements.push(statement);
         // SQLite stops at a NUL character, even if more text follows. Reject such a text.
         else if (next <= position || (next < end && wasm.heap8u()[next] === 0))
@@ -192,8 +200,8 @@ export class SqlEngine {
       for (const statement of statements) capi.sqlite3_finalize(statement);
       throw error;
     } finally {
-      wasm.dealloc(pointer);
-      wasm.dealloc(start);
+      wasm.dealloc(outputPointer);
+      wasm.dealloc(textPointer);
     }
   }
 
@@ -201,21 +209,21 @@ export class SqlEngine {
    * Creates a reader for the rows of the compiled SQL statement.
    * @throws SqlFailure unless there is exactly one statement and it only reads
    */
-  #createReader([statement, second]: readonly number[]): RowReader {
+  #createReader([statement, secondStatement]: readonly number[]): RowReader {
     const { capi } = this.#sqlite;
     if (statement === undefined) throw new SqlFailure({ reason: 'empty' });
-    if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
+    if (secondStatement !== undefined) throw new SqlFailure({ reason: 'tail' });
     const isReadOnlyQuery = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
     if (!isReadOnlyQuery || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
-    const failure = () => this.#createFailure();
-    return createRowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
+    const createFailure = () => this.#createFailure();
+    return createRowReader({ ...this.#sqlite, statement, createFailure, findInterruption: this.#findInterruption });
   }
 
   /**
    * Returns which fields of ads the last prepared SQL statement reads, and how many ads have a value for them.
    * @param sql the text of this statement
    */
-  describeReading(sql: string): Pick<SqlResult, 'read' | 'isAboutAds'> {
+  describeReadFields(sql: string): Pick<SqlResult, 'readFields' | 'isAboutAds'> {
     const readColumns = this.#readColumns;
     for (const table of this.#listOpenedTables(sql)) readColumns.addJoinedTable(table);
     const readCurrentIds = () => {
@@ -223,7 +231,7 @@ export class SqlEngine {
       return this.#currentIds;
     };
     return {
-      read: this.#fieldCounts.countFields(readColumns, readLiterals(sql), readCurrentIds),
+      readFields: this.#fieldCounts.countFields(readColumns, readLiterals(sql), readCurrentIds),
       isAboutAds: readColumns.isAboutAds(),
     };
   }
@@ -233,15 +241,15 @@ export class SqlEngine {
    * that are only joined must be found in the compiled program.
    */
   #listOpenedTables(sql: string): string[] {
-    const failure = () => this.#createFailure();
+    const createFailure = () => this.#createFailure();
     const tableNames = new Set<string>();
     let reader: RowReader | undefined;
     try {
       reader = this.#compile(`EXPLAIN ${sql}`, ([statement = 0]) =>
-        createRowReader({ ...this.#sqlite, statement, failure, interruption: () => undefined }),
+        createRowReader({ ...this.#sqlite, statement, createFailure, findInterruption: () => undefined }),
       );
-      while (reader.step()) {
-        const [, opcode, , rootPage] = reader.row((text) => text);
+      while (reader.advance()) {
+        const [, opcode, , rootPage] = reader.readRow((text) => text);
         const table = opcode === 'OpenRead' ? this.#tablesByRootPage.get(Number(rootPage)) : undefined;
         if (table !== undefined) tableNames.add(table);
       }
@@ -258,7 +266,7 @@ export class SqlEngine {
     const reader = this.prepare(sql);
     const cells: string[] = [];
     try {
-      while (reader.step()) cells.push(String(reader.row((text) => text)[0]));
+      while (reader.advance()) cells.push(String(reader.readRow((text) => text)[0]));
     } finally {
       reader.close();
     }
@@ -278,8 +286,8 @@ export class SqlEngine {
   /** Creates a `SqlFailure` from the last error of the database. */
   #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
-    const code = capi.sqlite3_errcode(this.#db);
-    const detail = capi.sqlite3_errmsg(this.#db);
+    const code = capi.sqlite3_errcode(this.#databasePointer);
+    const detail = capi.sqlite3_errmsg(this.#databasePointer);
     if (this.#denialReason) return new SqlFailure({ reason: this.#denialReason });
     if (code === capi.SQLITE_INTERRUPT || this.#interruptionReason)
       return new SqlFailure({ reason: this.#interruptionReason ?? 'slow' });
@@ -288,7 +296,7 @@ export class SqlEngine {
     return new SqlFailure({ reason: 'wrong', detail });
   }
 
-  #run(sql: string): void {
+  #runSql(sql: string): void {
     try {
       this.#database.exec(sql);
     } catch {
@@ -308,7 +316,7 @@ function compilePattern(pattern: string): RE2JS {
   try {
     regexp = RE2JS.compile(pattern);
   } catch (error) {
-    const [feature] = unsupportedFeatures.find(([, form]) => form.test(pattern)) ?? [];
+    const [feature] = unsupportedFeatures.find(([, featurePattern]) => featurePattern.test(pattern)) ?? [];
     throw createPatternError(feature ?? (error instanceof Error ? error.message : String(error)));
   }
   if (regexp.programSize() > steps)
@@ -345,14 +353,14 @@ const lockDownSettings = [
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
 /** Columns that are compared case-insensitively, just as in summaries and in the filters of a local library. */
-const anyCaseColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
+const caseInsensitiveColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
   const columns = Object.entries(tables[name]).map(([column, type]) =>
     [
       `"${column}" ${type}`,
       column === primaryKeys[name] && 'PRIMARY KEY',
-      anyCaseColumns.has(column) && 'COLLATE NOCASE',
+      caseInsensitiveColumns.has(column) && 'COLLATE NOCASE',
     ]
       .filter(Boolean)
       .join(' '),
@@ -365,9 +373,9 @@ function buildTableSql(name: TableName): string {
  * reads of a view and of a common table expression with the same name in the same way. A read of `json` can then come
  * only from the statement itself.
  */
-function buildViewSql(name: ViewName, json: boolean): string {
+function buildViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
-    column === 'json' && !json ? 'NULL AS json' : `ads."${column}"`,
+    column === 'json' && !hasJson ? 'NULL AS json' : `ads."${column}"`,
   );
   return `CREATE VIEW "${name}" AS SELECT ${columns.join(', ')} FROM ads WHERE ${views[name]}`;
 }
@@ -401,9 +409,9 @@ const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
  * Matches the names of SQLite's internal tables: the schema, statistics, database pages, compiled statements and
  * pragmas.
  */
-const engineTable = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
+const internalTablePattern = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
 /** Matches functions that access the system, reveal details of the engine, or belong to removed modules. */
-const refusedFunction =
+const refusedFunctionPattern =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
@@ -412,13 +420,13 @@ const refusedFunction =
  */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
-  if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second);
+  if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
   if (code !== codes.SQLITE_READ) return false;
   // If the column is empty, only rows are counted, and the name may belong to a common table expression.
-  return second === '' ? !engineTable.test(first) : readableTables.has(first.toLowerCase());
+  return second === '' ? !internalTablePattern.test(first) : readableTables.has(first.toLowerCase());
 }
 
-type Exports = Record<
+type WasmExports = Record<
   'sqlite3_bind_text' | 'sqlite3_bind_double' | 'sqlite3_bind_null',
   (...values: number[]) => number
 >;
@@ -434,17 +442,17 @@ const encoder = new TextEncoder();
  * Creates a writer that inserts rows with a prepared INSERT statement. All texts of a row are written to one buffer,
  * which is reused for the next row to save time.
  */
-function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, prepared: Statement) {
-  const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as Exports;
-  const statement = prepared.pointer as unknown as number;
-  let [buffer, size] = [0, 0];
+function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, insertStatement: Statement) {
+  const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as WasmExports;
+  const statement = insertStatement.pointer as unknown as number;
+  let [buffer, bufferBytes] = [0, 0];
   const reserveBuffer = (row: readonly Cell[]): Uint8Array | undefined => {
-    let needed = 8;
-    for (const cell of row) if (typeof cell === 'string') needed += bytesPerChar * cell.length;
-    if (needed > size) {
+    let neededBytes = 8;
+    for (const cell of row) if (typeof cell === 'string') neededBytes += bytesPerChar * cell.length;
+    if (neededBytes > bufferBytes) {
       wasm.dealloc(buffer);
-      buffer = wasm.alloc.impl(needed);
-      size = buffer === 0 ? 0 : needed;
+      buffer = wasm.alloc.impl(neededBytes);
+      bufferBytes = buffer === 0 ? 0 : neededBytes;
       if (buffer === 0) return;
     }
     return wasm.heap8u();
@@ -463,12 +471,12 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
         } else if (cell === null) sqlite3_bind_null(statement, index + 1);
         else sqlite3_bind_double(statement, index + 1, cell);
       }
-      const code = capi.sqlite3_step(statement);
+      const resultCode = capi.sqlite3_step(statement);
       capi.sqlite3_reset(statement);
-      return code;
+      return resultCode;
     },
     close(): void {
-      prepared.finalize();
+      insertStatement.finalize();
       wasm.dealloc(buffer);
     },
   };
@@ -478,33 +486,34 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, p
  * Runs an SQL statement until it ends or until `countedRows` rows were counted. Returns the first rows and the row
  * count.
  */
-export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'read' | 'isAboutAds'> {
+export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.chars;
   let count = 0;
   for (; count <= resultLimits.countedRows; count++) {
-    if (!reader.step()) return { columns: reader.columns(), rows, rowCount: count, truncated: count > rows.length };
+    if (!reader.advance())
+      return { columns: reader.readColumnNames(), rows, rowCount: count, truncated: count > rows.length };
     if (rows.length < options.limit && rows.length === count && remainingChars > 0) {
-      const row = reader.row((text) => cleanCell(text, options.maxCellChars));
-      remainingChars -= measureCells(row);
+      const row = reader.readRow((text) => cleanCell(text, options.maxCellChars));
+      remainingChars -= countCellChars(row);
       rows.push(row);
     }
   }
-  return { columns: reader.columns(), rows, rowCount: null, truncated: true };
+  return { columns: reader.readColumnNames(), rows, rowCount: null, truncated: true };
 }
 
 /** A compiled SQL statement, and what is needed to read its rows. */
-interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
+interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
-  failure(): SqlFailure;
-  interruption: Interruption;
+  createFailure(): SqlFailure;
+  findInterruption: FindInterruption;
 }
 
 /** Reads the rows of a compiled SQL statement. */
 export type RowReader = ReturnType<typeof createRowReader>;
 
-function createRowReader({ capi, wasm, statement, failure, interruption }: Prepared) {
-  const length = capi.sqlite3_column_count(statement);
+function createRowReader({ capi, wasm, statement, createFailure, findInterruption }: CompiledStatement) {
+  const columnCount = capi.sqlite3_column_count(statement);
   const readCell = (index: number, formatText: (text: string) => string): Cell => {
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
@@ -512,14 +521,14 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
     if (type === capi.SQLITE_FLOAT) return toFiniteNumber(capi.sqlite3_column_double(statement, index));
     const start = capi.sqlite3_column_blob(statement, index) as number;
     const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
-    return formatText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : formatBlob(bytes));
+    return formatText(type === capi.SQLITE_TEXT ? utf8Decoder.decode(bytes) : formatBlob(bytes));
   };
   return {
     close: () => capi.sqlite3_finalize(statement),
     /** Returns the column names, sanitized, shortened and made unique. */
-    columns(): string[] {
+    readColumnNames(): string[] {
       const names = new Set<string>();
-      for (let index = 0; index < length; index++) {
+      for (let index = 0; index < columnCount; index++) {
         const originalName = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
         let name = cleanCell(originalName, maxColumnNameChars) || `column ${index + 1}`;
         while (names.has(name)) name += ` (${index + 1})`;
@@ -527,16 +536,16 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
       }
       return [...names];
     },
-    step(): boolean {
-      const code = capi.sqlite3_step(statement);
-      if (code === capi.SQLITE_ROW) return true;
-      if (code === capi.SQLITE_DONE) return false;
-      throw failure();
+    advance(): boolean {
+      const resultCode = capi.sqlite3_step(statement);
+      if (resultCode === capi.SQLITE_ROW) return true;
+      if (resultCode === capi.SQLITE_DONE) return false;
+      throw createFailure();
     },
-    row: (formatText: (text: string) => string): Cell[] =>
-      Array.from({ length }, (_, index) => {
+    readRow: (formatText: (text: string) => string): Cell[] =>
+      Array.from({ length: columnCount }, (_, index) => {
         // SQLite's step counter does not include the time for reading long cells, so check here too whether to stop.
-        const reason = interruption();
+        const reason = findInterruption();
         if (reason) throw new SqlFailure({ reason });
         return readCell(index, formatText);
       }),
@@ -544,7 +553,7 @@ function createRowReader({ capi, wasm, statement, failure, interruption }: Prepa
 }
 
 const maxColumnNameChars = 80;
-const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const utf8Decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** Converts an integer to a number, or to text if JSON cannot represent it exactly. */
 function toExactNumber(value: bigint | number): number | string {

@@ -6,7 +6,7 @@ import { getColumnNames, type TableName, tableNames, viewNames } from '../tables
  * Explains an SQLite error message in one or two lines: what is wrong, and which valid name is most similar. Parts of
  * the message that may come from an advertiser are quoted. Returns undefined if there is no better explanation.
  */
-export function explainMessage(message: string): string | undefined {
+export function explainSqliteMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
     const name = pattern.exec(message)?.[1];
     if (name !== undefined) return explain(name);
@@ -14,7 +14,7 @@ export function explainMessage(message: string): string | undefined {
 }
 
 const explanations: readonly (readonly [message: RegExp, explain: (name: string) => string])[] = [
-  [/^no such column: "([\s\S]*)" - should this be a string literal/, explainQuotedText],
+  [/^no such column: "([\s\S]*)" - should this be a string literal/, explainDoubleQuotedText],
   [/^no such column: ([\s\S]+)$/, explainColumn],
   [/^no such table: ([\s\S]+)$/, explainTable],
   [/^ambiguous column name: (json)$/, () => ambiguousJson],
@@ -35,42 +35,42 @@ const listTablesWith = (column: string): TableName[] =>
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
 /** Returns the column with the most similar name. Returns undefined if no name is similar enough. */
-function findNearestColumn(word: string): string | undefined {
-  const [nearest] = sortBySimilarity(word, columnNames);
-  return nearest !== undefined && isSimilar(word, nearest) ? nearest : undefined;
+function findNearestColumn(unqualifiedName: string): string | undefined {
+  const [nearestName] = sortBySimilarity(unqualifiedName, columnNames);
+  return nearestName !== undefined && isSimilar(unqualifiedName, nearestName) ? nearestName : undefined;
 }
 
 /** Maximum length of a text that an explanation repeats as a literal. */
 const maxQuotedChars = 60;
 
-function explainQuotedText(text: string): string {
-  const nearest = findNearestColumn(text);
+function explainDoubleQuotedText(text: string): string {
+  const nearestName = findNearestColumn(text);
   // Longer texts, and texts that would need escapes in the explanation, are not repeated.
   const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
   const literal = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
-  const column = nearest === undefined ? '' : ` The nearest column is ${nearest}.`;
+  const column = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
   return `Double quotes mark a column, and there is no column ${quote(text)}. ${literal}${column}`;
 }
 
 function explainColumn(name: string): string {
-  const word = name.slice(name.lastIndexOf('.') + 1);
+  const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const shownName = quoteUnlessWord(name);
-  const owners = listTablesWith(word);
-  if (owners.length > 0) {
-    const tables = joinNames(owners);
-    const use = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
-    return `There is no column ${shownName} here. ${quoteUnlessWord(word)} is a column of ${tables}: ${use}.`;
+  const tablesWithColumn = listTablesWith(unqualifiedName);
+  if (tablesWithColumn.length > 0) {
+    const tables = joinNames(tablesWithColumn);
+    const correction = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
+    return `There is no column ${shownName} here. ${quoteUnlessWord(unqualifiedName)} is a column of ${tables}: ${correction}.`;
   }
-  const nearest = findNearestColumn(word);
-  if (nearest !== undefined)
-    return `There is no column ${shownName}. The nearest is ${nearest}, of ${joinNames(listTablesWith(nearest))}.`;
+  const nearestName = findNearestColumn(unqualifiedName);
+  if (nearestName !== undefined)
+    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWith(nearestName))}.`;
   return `There is no column ${shownName}. ${listColumns()}`;
 }
 
 function explainTable(name: string): string {
-  const word = name.slice(name.lastIndexOf('.') + 1);
-  const [nearest = ''] = sortBySimilarity(word, readableNames);
-  const advice = isSimilar(word, nearest) ? `The nearest is ${nearest}.` : `${listTables()}`;
+  const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
+  const [nearestName = ''] = sortBySimilarity(unqualifiedName, readableNames);
+  const advice = isSimilar(unqualifiedName, nearestName) ? `The nearest is ${nearestName}.` : `${listTables()}`;
   return `There is no table ${quoteUnlessWord(name)}. ${advice}`;
 }
 

@@ -2,23 +2,23 @@ import { adFields } from '../../views/fields.ts';
 import { groupBy } from '../../views/lists.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
-import { includesAdvertiser, type Literals } from './literals.ts';
+import { includesAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
  * The tables that contain ad fields. If a statement only counts the rows of a table, the table's value is the column
  * that counts as read.
  */
-const mainColumns = {
+const mainColumnByTable = {
   ads: undefined,
   ad_countries: 'country',
   ad_platforms: 'platform',
   ad_reach: 'reach',
   ad_cards: 'number',
 } as const satisfies Partial<Record<TableName, string | undefined>>;
-type AdTable = keyof typeof mainColumns;
+type AdTable = keyof typeof mainColumnByTable;
 
-const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumns, table);
+const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumnByTable, table);
 
 /** Columns that are set in every row. They are not counted as ad fields, because no ad lacks them. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
@@ -27,7 +27,7 @@ const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'js
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
 /** API fields that are columns of other tables, or that have a different name in the table `ads`. */
-const columnsOfJsonFields: Record<string, readonly [table: AdTable, column: string]> = {
+const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
   cards: ['ad_cards', 'number'],
@@ -37,7 +37,7 @@ const columnsOfJsonFields: Record<string, readonly [table: AdTable, column: stri
 /** If a statement reads ads only through this view, field counts cover only the ads of the view. */
 const viewName = 'current_ads';
 /** A column that only the definition of the view reads. It shows that a statement uses the view. */
-const columnOfView = 'gathered.adId';
+const columnReadOnlyByView = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while compiling the statement. */
 export class ReadColumns {
@@ -69,12 +69,12 @@ export class ReadColumns {
    * of `ads` even if the statement needs only a few.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
-    const isView = this.#columnsOfView.has(columnOfView);
-    const columns = [...this.#columns, ...(isView ? [`${viewName}.`] : this.#columnsOfView)];
-    const pairs = columns.map((column) => column.split('.') as [table: string, column: string]);
-    const adPairs = pairs.filter(([table]) => table === viewName || isAdTable(table));
+    const usesView = this.#columnsOfView.has(columnReadOnlyByView);
+    const columns = [...this.#columns, ...(usesView ? [`${viewName}.`] : this.#columnsOfView)];
+    const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
+    const adColumnPairs = columnPairs.filter(([table]) => table === viewName || isAdTable(table));
     return new Map(
-      [...groupBy(adPairs, ([table]) => table)].map(([table, tablePairs]) => [
+      [...groupBy(adColumnPairs, ([table]) => table)].map(([table, tablePairs]) => [
         table,
         tablePairs.map(([, name]) => name),
       ]),
@@ -83,7 +83,7 @@ export class ReadColumns {
 }
 
 /** A bit for each column of `ads`. The columns with a value can then be stored in one number per ad. */
-const columnBits = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
+const bitsByColumn = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
 /** A field of ads: its name in results, and the table and column that contain it. */
 interface AdField {
@@ -96,16 +96,16 @@ interface AdField {
  * Returns the ad fields among the columns that a statement reads, without duplicates. If the statement reads the column
  * `json`, the JSON paths in its text determine the fields.
  */
-function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: Literals): AdField[] {
+function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: StatementLiterals): AdField[] {
   const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
   const columnsInJson = adColumns.includes('json') ? [...jsonFields].flatMap(findColumnOfJsonField) : [];
-  return (Object.keys(mainColumns) as AdTable[]).flatMap((table) => {
-    const namedColumns = table === 'ads' ? adColumns : readColumns.get(table);
+  return (Object.keys(mainColumnByTable) as AdTable[]).flatMap((table) => {
+    const readColumnNames = table === 'ads' ? adColumns : readColumns.get(table);
     const jsonColumns = columnsInJson.flatMap((jsonColumn) => (jsonColumn.table === table ? jsonColumn.column : []));
-    if (namedColumns === undefined && jsonColumns.length === 0) return [];
-    const columns = [...(namedColumns ?? []), ...jsonColumns];
+    if (readColumnNames === undefined && jsonColumns.length === 0) return [];
+    const columns = [...(readColumnNames ?? []), ...jsonColumns];
     const fields = columns.filter((column) => Object.hasOwn(tables[table], column) && !keyColumns.has(column));
-    const mainColumn = mainColumns[table];
+    const mainColumn = mainColumnByTable[table];
     const columnsOfFields = fields.length === 0 && mainColumn !== undefined ? [mainColumn] : [...new Set(fields)];
     const hasOneField = table === 'ad_countries' || table === 'ad_platforms';
     return columnsOfFields.map((column) => ({
@@ -121,19 +121,19 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonF
  * contains only API fields.
  */
 function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
-  const [table, column] = Object.hasOwn(columnsOfJsonFields, field) ? (columnsOfJsonFields[field] ?? []) : [];
+  const [table, column] = Object.hasOwn(columnByJsonField, field) ? (columnByJsonField[field] ?? []) : [];
   if (table !== undefined && column !== undefined) return [{ table, column }];
-  return sentColumns.has(field) ? [{ table: 'ads', column: field }] : [];
+  return apiColumns.has(field) ? [{ table: 'ads', column: field }] : [];
 }
 
-const sentColumns = new Set(
+const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
 /** The values of one ad that are needed for counting. */
 interface CountedAd {
   /** The columns of `ads` that have a value, with one bit for each. */
-  values: bigint;
+  columnBits: bigint;
   advertiser: AdvertiserNames;
 }
 
@@ -146,11 +146,11 @@ interface AdvertiserNames {
 }
 
 /** The ads over which fields are counted, with the counts that were needed so far. */
-interface Scope {
+interface CountingScope {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
   /** Cached field counts, by the name of the field. */
-  fields: Map<string, ReadField>;
+  cachedFields: Map<string, ReadField>;
 }
 
 /**
@@ -164,7 +164,7 @@ export class FieldCounts {
    * The field counts for all ads and for `current_ads`. Later statements use them again, because the tables do not
    * change after loading.
    */
-  readonly #scopes: { all?: Scope; current?: Scope } = {};
+  readonly #scopes: { all?: CountingScope; current?: CountingScope } = {};
   /** The key of each advertiser, computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
@@ -182,8 +182,11 @@ export class FieldCounts {
       const id = String(row[idIndex]);
       if (table === 'ads') {
         let values = 0n;
-        for (const [index, cell] of row.entries()) if (cell !== null) values |= columnBits[index] ?? 0n;
-        this.#adsById.set(id, { values, advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]) });
+        for (const [index, cell] of row.entries()) if (cell !== null) values |= bitsByColumn[index] ?? 0n;
+        this.#adsById.set(id, {
+          columnBits: values,
+          advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]),
+        });
       } else
         for (const [index, cell] of row.entries())
           if (cell !== null && index !== idIndex) this.#getIds(table, columns[index] ?? '').add(id);
@@ -224,7 +227,7 @@ export class FieldCounts {
    */
   countFields(
     readColumns: ReadColumns,
-    literals: Literals,
+    literals: StatementLiterals,
     readCurrentIds: () => ReadonlySet<string>,
   ): ReadFields | undefined {
     const columnsByTable = readColumns.groupByTable();
@@ -235,38 +238,38 @@ export class FieldCounts {
     this.#scopes[scopeName] = scope;
     const { ads, adsByAdvertiser } = scope;
     const fields = listFields(columnsByTable, literals).map((field) => this.#countField(field, scope));
-    const namesAdvertisers = ['ads', viewName].some((table) =>
+    const readsAdvertiserColumns = ['ads', viewName].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
-    const namedAdvertisers = namesAdvertisers ? this.#findNamedAdvertisers(literals) : [];
-    return { ads: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
+    const namedAdvertisers = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
+    return { totalAds: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
   }
 
-  #createScope(ids: ReadonlySet<string> | undefined): Scope {
+  #createScope(ids: ReadonlySet<string> | undefined): CountingScope {
     const ads = [...this.#adsById].filter(([id]) => ids === undefined || ids.has(id));
-    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), fields: new Map() };
+    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), cachedFields: new Map() };
   }
 
-  #countField(field: AdField, { ads, fields }: Scope): ReadField {
+  #countField(field: AdField, { ads, cachedFields }: CountingScope): ReadField {
     const { name } = field;
-    const cachedField = fields.get(name);
+    const cachedField = cachedFields.get(name);
     if (cachedField) return cachedField;
     const hasValue = this.#createValueTest(field);
     const adsWithoutValue = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
     const counts = {
       name,
-      ads: ads.length - adsWithoutValue.length,
+      adsWithValue: ads.length - adsWithoutValue.length,
       missingByAdvertiser: this.#countByAdvertiser(adsWithoutValue),
     };
-    fields.set(name, counts);
+    cachedFields.set(name, counts);
     return counts;
   }
 
   #countByAdvertiser(ads: readonly CountedAd[]): Map<string, number> {
-    const keys = this.#getAdvertiserKeys();
+    const advertiserKeys = this.#getAdvertiserKeys();
     const counts = new Map<string, number>();
     for (const { advertiser } of ads) {
-      const key = keys.get(advertiser) ?? null;
+      const key = advertiserKeys.get(advertiser) ?? null;
       if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
     }
     return counts;
@@ -278,15 +281,15 @@ export class FieldCounts {
       const ids = this.#getIds(table, column);
       return (id) => ids.has(id);
     }
-    const columnBit = columnBits[getColumnNames('ads').indexOf(column)] ?? 0n;
-    return (_, { values }) => (values & columnBit) !== 0n;
+    const columnBit = bitsByColumn[getColumnNames('ads').indexOf(column)] ?? 0n;
+    return (_, { columnBits }) => (columnBits & columnBit) !== 0n;
   }
 
   /**
    * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if it reads all
    * advertisers.
    */
-  #findNamedAdvertisers({ advertisers }: Literals): string[] {
+  #findNamedAdvertisers({ advertisers }: StatementLiterals): string[] {
     if (advertisers === undefined) return [];
     return [...this.#getAdvertiserKeys()].flatMap(([names, key]) =>
       key !== null && includesAdvertiser(advertisers, names) ? [key] : [],

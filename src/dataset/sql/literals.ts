@@ -6,20 +6,20 @@
 
 /** The text of a `LIKE` pattern, without the `%` at its start and end. Case is ignored. */
 interface NamePattern {
-  text: string;
-  startsWithAny: boolean;
-  endsWithAny: boolean;
+  searchText: string;
+  hasLeadingWildcard: boolean;
+  hasTrailingWildcard: boolean;
 }
 
 /** The ids and names of the advertisers to which a `WHERE` condition limits the rows. */
 interface AdvertiserCondition {
   /** Ids and names that must match exactly, in lower case. */
-  texts: readonly string[];
+  exactValues: readonly string[];
   patterns: readonly NamePattern[];
 }
 
 /** The literals of an SQL statement that show which advertisers and fields it is about. */
-export interface Literals {
+export interface StatementLiterals {
   /** The condition on advertisers that every row meets. Undefined if the statement may read ads of any advertiser. */
   advertisers: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
@@ -36,29 +36,29 @@ interface Token {
 const maxConditionTokens = 1000;
 
 /** Reads from an SQL statement which advertisers and JSON fields it is about. */
-export function readLiterals(sql: string): Literals {
+export function readLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const condition: Token[] = [];
-  let selects = 0;
+  let selectCount = 0;
   let depth = 0;
   let isInCondition = false;
-  let previous: Token | undefined;
+  let previousToken: Token | undefined;
   for (const token of readTokens(sql)) {
     if (token.kind === 'text') {
-      const jsonField = isOperator(previous, '->', '->>') ? token.value : undefined;
-      const pathField = readFirstField(token.value) ?? jsonField;
+      const jsonField = isOperator(previousToken, '->', '->>') ? token.value : undefined;
+      const pathField = readFirstJsonField(token.value) ?? jsonField;
       if (pathField !== undefined) jsonFields.add(pathField);
     }
-    previous = token;
-    if (isWord(token, 'select')) selects++;
+    previousToken = token;
+    if (isKeyword(token, 'select')) selectCount++;
     if (isOperator(token, '(')) depth++;
     if (isOperator(token, ')')) depth--;
-    if (depth === 0 && isWord(token, 'where')) isInCondition = true;
-    else if (depth === 0 && isWord(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
+    if (depth === 0 && isKeyword(token, 'where')) isInCondition = true;
+    else if (depth === 0 && isKeyword(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
     else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
   }
   // If there are several SELECTs, the condition of one of them does not limit the rows of the others.
-  const isReadable = selects === 1 && condition.length <= maxConditionTokens;
+  const isReadable = selectCount === 1 && condition.length <= maxConditionTokens;
   return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
 }
 
@@ -72,8 +72,8 @@ function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefine
     const conditions = alternatives.map(readCondition);
     return conditions.includes(undefined) ? undefined : mergeConditions(conditions);
   }
-  const parts = splitCondition(tokens, 'and');
-  if (parts.length > 1) return mergeConditions(parts.map(readCondition));
+  const requirements = splitCondition(tokens, 'and');
+  if (requirements.length > 1) return mergeConditions(requirements.map(readCondition));
   const innerTokens = removeParentheses(tokens);
   return innerTokens === undefined ? readComparison(tokens) : readCondition(innerTokens);
 }
@@ -82,26 +82,26 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
   const readableConditions = conditions.flatMap((condition) => condition ?? []);
   if (readableConditions.length === 0) return undefined;
   return {
-    texts: readableConditions.flatMap(({ texts }) => texts),
+    exactValues: readableConditions.flatMap(({ exactValues: texts }) => texts),
     patterns: readableConditions.flatMap(({ patterns }) => patterns),
   };
 }
 
 /** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */
 function splitCondition(tokens: readonly Token[], word: 'and' | 'or'): (readonly Token[])[] {
-  const parts: Token[][] = [[]];
+  const conditionParts: Token[][] = [[]];
   let depth = 0;
   let isBetween = false;
   for (const token of tokens) {
-    if (isOperator(token, '(') || isWord(token, 'case')) depth++;
-    if (isOperator(token, ')') || isWord(token, 'end')) depth--;
-    const endsBetween = depth === 0 && isBetween && isWord(token, 'and');
-    if (depth === 0 && isWord(token, 'between')) isBetween = true;
+    if (isOperator(token, '(') || isKeyword(token, 'case')) depth++;
+    if (isOperator(token, ')') || isKeyword(token, 'end')) depth--;
+    const endsBetween = depth === 0 && isBetween && isKeyword(token, 'and');
+    if (depth === 0 && isKeyword(token, 'between')) isBetween = true;
     if (endsBetween) isBetween = false;
-    if (depth === 0 && !endsBetween && isWord(token, word)) parts.push([]);
-    else parts.at(-1)?.push(token);
+    if (depth === 0 && !endsBetween && isKeyword(token, word)) conditionParts.push([]);
+    else conditionParts.at(-1)?.push(token);
   }
-  return parts;
+  return conditionParts;
 }
 
 /** Returns the tokens inside a pair of parentheses. Returns undefined unless the parentheses enclose all tokens. */
@@ -117,41 +117,43 @@ function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefin
 }
 
 /** Functions that may be applied to a name in a comparison. Also contains `IN`, because it looks like a function. */
-const harmlessFunctions = ['lower', 'upper', 'trim', 'in'];
-const comparisons = ['=', '==', 'in', 'like', 'is'];
-const digits = /^\d+$/;
+const ignorableFunctions = ['lower', 'upper', 'trim', 'in'];
+const comparisonOperators = ['=', '==', 'in', 'like', 'is'];
+const digitsPattern = /^\d+$/;
 
 /**
  * Reads a comparison of the column `pageName` or `pageId` with literals, e.g. `lower(pageName) IN ('acme', 'bolt')`.
  * Returns undefined for any other expression.
  */
 function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefined {
-  const isAboutAdvertiser = tokens.some((token) => isWord(token, 'pagename', 'pageid'));
-  const usedComparisons = tokens.filter(({ kind, value }) => kind !== 'text' && comparisons.includes(value));
-  const isHarmless = tokens.every((token, index) => {
-    if (isWord(token, 'not', 'case', 'escape', 'glob', 'match', 'regexp', 'between', 'distinct')) return false;
+  const isAboutAdvertiser = tokens.some((token) => isKeyword(token, 'pagename', 'pageid'));
+  const usedComparisons = tokens.filter(({ kind, value }) => kind !== 'text' && comparisonOperators.includes(value));
+  const isSimpleComparison = tokens.every((token, index) => {
+    if (isKeyword(token, 'not', 'case', 'escape', 'glob', 'match', 'regexp', 'between', 'distinct')) return false;
     if (!isOperator(token, '(')) return token.kind !== 'operator' || ['=', '==', ')', ',', '.'].includes(token.value);
-    const before = tokens[index - 1];
-    return before?.kind !== 'name' || harmlessFunctions.includes(before.value);
+    const previousToken = tokens[index - 1];
+    return previousToken?.kind !== 'name' || ignorableFunctions.includes(previousToken.value);
   });
-  if (!isAboutAdvertiser || !isHarmless || usedComparisons.length !== 1) return undefined;
-  const literals = tokens.filter(({ kind, value }) => kind === 'text' || digits.test(value)).map(({ value }) => value);
+  if (!isAboutAdvertiser || !isSimpleComparison || usedComparisons.length !== 1) return undefined;
+  const literals = tokens
+    .filter(({ kind, value }) => kind === 'text' || digitsPattern.test(value))
+    .map(({ value }) => value);
   if (literals.length === 0) return undefined;
   if (usedComparisons[0]?.value !== 'like')
-    return { texts: literals.map((literal) => literal.toLowerCase()), patterns: [] };
+    return { exactValues: literals.map((literal) => literal.toLowerCase()), patterns: [] };
   // `LIKE` patterns are supported only for names, not for ids.
-  if (tokens.some((token) => isWord(token, 'pageid'))) return undefined;
+  if (tokens.some((token) => isKeyword(token, 'pageid'))) return undefined;
   const patterns = literals.flatMap((literal) => parseNamePattern(literal) ?? []);
-  return patterns.length === 1 ? { texts: [], patterns } : undefined;
+  return patterns.length === 1 ? { exactValues: [], patterns } : undefined;
 }
 
-const isWord = (token: Token | undefined, ...words: string[]): boolean =>
+const isKeyword = (token: Token | undefined, ...words: string[]): boolean =>
   token?.kind === 'name' && words.includes(token.value);
 const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
   token?.kind === 'operator' && operators.includes(token.value);
 
 /** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
-function readFirstField(text: string): string | undefined {
+function readFirstJsonField(text: string): string | undefined {
   const [, quoted, unquoted] = /^\$\.(?:"([^"]*)"|([^."[]+))/.exec(text) ?? [];
   return quoted ?? unquoted;
 }
@@ -160,25 +162,29 @@ function readFirstField(text: string): string | undefined {
  * Parses a `LIKE` pattern whose only wildcards are `%` at the start or end. Returns undefined for any other pattern.
  */
 function parseNamePattern(pattern: string): NamePattern | undefined {
-  const [, before = '', text = '', after = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
+  const [, previousToken = '', text = '', trailingWildcard = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
-  return { text: text.toLowerCase(), startsWithAny: before !== '', endsWithAny: after !== '' };
+  return {
+    searchText: text.toLowerCase(),
+    hasLeadingWildcard: previousToken !== '',
+    hasTrailingWildcard: trailingWildcard !== '',
+  };
 }
 
 /** Returns true if an advertiser's id or name meets a condition. */
 export function includesAdvertiser(
-  { texts, patterns }: AdvertiserCondition,
+  { exactValues, patterns }: AdvertiserCondition,
   { pageId, pageName }: { pageId: string | null; pageName: string | null },
 ): boolean {
-  if ([pageId, pageName].some((text) => text !== null && texts.includes(text.toLowerCase()))) return true;
+  if ([pageId, pageName].some((text) => text !== null && exactValues.includes(text.toLowerCase()))) return true;
   return patterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
 }
 
 /** Returns true if a name matches a `LIKE` pattern. */
-function matchesPattern(name: string, { text, startsWithAny, endsWithAny }: NamePattern): boolean {
+function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: NamePattern): boolean {
   const lowerName = name.toLowerCase();
-  if (startsWithAny) return endsWithAny ? lowerName.includes(text) : lowerName.endsWith(text);
-  return endsWithAny ? lowerName.startsWith(text) : lowerName === text;
+  if (hasLeadingWildcard) return hasTrailingWildcard ? lowerName.includes(searchText) : lowerName.endsWith(searchText);
+  return hasTrailingWildcard ? lowerName.startsWith(searchText) : lowerName === searchText;
 }
 
 /**

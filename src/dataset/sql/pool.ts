@@ -1,10 +1,10 @@
 import { AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { type PooledWorker, WorkerDiedError, WorkerPool, WorkerTimeoutError } from '../../workers/pool.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
-import { type Cell, getColumnNames, measureCells, type Row, type TableName } from '../tables.ts';
+import { type Cell, countCellChars, getColumnNames, type Row, type TableName } from '../tables.ts';
 import {
-  type Batch,
-  explainProblem,
+  createProblemError,
+  type ExportBatch,
   resultLimits,
   SqlFailure,
   type StatementLimits,
@@ -16,14 +16,14 @@ import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
  * A snapshot of the dataset of one tenant (API key). If two snapshots of a tenant have the same version, they contain
  * the same rows.
  */
-export interface Snapshot {
+export interface DatasetSnapshot {
   tenantId: string;
   version: string;
   /**
    * Yields the table rows in batches, so that memory never contains two copies of all rows. `json` makes up most of an
    * ad's size, so it is loaded only if a statement reads it.
    */
-  tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
+  readTables(options: { includeJson: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
 /** Some rows of one table. A table's rows may be split into several batches. */
@@ -43,7 +43,7 @@ export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads. */
-  read?: Batch['read'];
+  readFields?: ExportBatch['readFields'];
   /** False if the statement reads no ads, but only the tables of stored searches or months. */
   isAboutAds: boolean;
 }
@@ -66,9 +66,9 @@ export interface SqlPoolOptions {
 }
 
 /** Identifies the tables that a worker has loaded. */
-type Tables = Pick<Snapshot, 'tenantId' | 'version'> & { json: boolean };
+type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: boolean };
 
-type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
+type DatabaseWorker = PooledWorker<SqlCall, Reply, LoadedTables>;
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
@@ -82,15 +82,19 @@ const loadTimeoutMs = 20_000;
 export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
-  readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
-  readonly #exports: Semaphore;
+  readonly #workerPool: WorkerPool<SqlCall, Reply, LoadedTables>;
+  readonly #exportSlots: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
     this.#graceMs = graceMs;
     const workerData = { limits: this.#limits };
-    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, workName: 'statements', idleMs });
-    this.#exports = new Semaphore({ maxRunning: Math.ceil(maxWorkers / 2), maxRunningPerKey: 1, workName: 'exports' });
+    this.#workerPool = new WorkerPool({ worker, workerData, maxWorkers, workName: 'statements', idleMs });
+    this.#exportSlots = new Semaphore({
+      maxRunning: Math.ceil(maxWorkers / 2),
+      maxRunningPerKey: 1,
+      workName: 'exports',
+    });
   }
 
   /**
@@ -99,66 +103,71 @@ export class SqlPool {
    * @throws the signal's reason if the signal aborts
    */
   async query(
-    snapshot: Snapshot,
-    { sql, limit = resultLimits.rows, maxCellChars = resultLimits.cell, signal }: SqlQuery,
+    snapshot: DatasetSnapshot,
+    { sql, limit = resultLimits.defaultRows, maxCellChars = resultLimits.defaultCellChars, signal }: SqlQuery,
   ) {
     assertSqlLength(sql);
     return await this.#withTables(snapshot, signal, (worker) =>
-      this.#ask(worker, ['query', sql, { limit, maxCellChars }], signal),
+      this.#callWorker(worker, ['query', sql, { limit, maxCellChars }], signal),
     );
   }
 
   /**
-   * Passes all rows of an SQL statement to `read` in batches. Each batch waits for a slot of its own, so that
+   * Passes all rows of an SQL statement to `readRows` in batches. Each batch waits for a slot of its own, so that
    * statements of other tenants can run in between. The worker is reserved until the export ends.
    */
   async export<Result>(
-    snapshot: Snapshot,
+    snapshot: DatasetSnapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
-    read: (exported: SqlExport) => Promise<Result>,
+    readRows: (exported: SqlExport) => Promise<Result>,
   ): Promise<Result> {
     assertSqlLength(sql);
     const { tenantId } = snapshot;
-    const releaseExportSlot = await this.#exports.acquire(tenantId, signal);
+    const releaseExportSlot = await this.#exportSlots.acquire(tenantId, signal);
     let exportWorker: DatabaseWorker | undefined;
     try {
-      const first = await this.#withTables(snapshot, signal, async (worker) => {
-        const batch = await this.#ask(worker, ['export', sql], signal);
-        this.#workers.checkOut(worker);
+      const firstBatch = await this.#withTables(snapshot, signal, async (worker) => {
+        const batch = await this.#callWorker(worker, ['export', sql], signal);
+        this.#workerPool.checkOut(worker);
         exportWorker = worker;
         return batch;
       });
-      const { columns, read: readFields, isAboutAds = true } = first;
-      return await read({
+      const { columns, readFields, isAboutAds = true } = firstBatch;
+      return await readRows({
         columns,
-        read: readFields,
+        readFields,
         isAboutAds,
-        rows: this.#readBatches(tenantId, exportWorker, first, signal),
+        rows: this.#readBatches(tenantId, exportWorker, firstBatch, signal),
       });
     } finally {
-      if (exportWorker?.isAlive) await this.#ask(exportWorker, ['close']).catch(() => exportWorker?.terminate());
-      if (exportWorker) this.#workers.checkIn(exportWorker);
+      if (exportWorker?.isAlive) await this.#callWorker(exportWorker, ['close']).catch(() => exportWorker?.terminate());
+      if (exportWorker) this.#workerPool.checkIn(exportWorker);
       releaseExportSlot();
     }
   }
 
-  async *#readBatches(tenantId: string, worker: DatabaseWorker | undefined, first: Batch, signal?: AbortSignal) {
-    let batch = first;
+  async *#readBatches(
+    tenantId: string,
+    worker: DatabaseWorker | undefined,
+    firstBatch: ExportBatch,
+    signal?: AbortSignal,
+  ) {
+    let batch = firstBatch;
     yield batch.rows;
-    while (worker && !batch.done) {
-      batch = await this.#runWithSlot(tenantId, signal, () => this.#ask(worker, ['next'], signal));
+    while (worker && !batch.isLast) {
+      batch = await this.#runWithSlot(tenantId, signal, () => this.#callWorker(worker, ['next'], signal));
       yield batch.rows;
     }
   }
 
   close(): Promise<void> {
-    return this.#workers.close();
+    return this.#workerPool.close();
   }
 
   async #runWithSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
-    return this.#workers.runInSlot(tenantId, signal, work).catch((error) => {
-      if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
-      if (error instanceof WorkerTimeoutError) throw explainProblem({ reason: 'slow' }, this.#limits);
+    return this.#workerPool.runInSlot(tenantId, signal, work).catch((error) => {
+      if (error instanceof SqlFailure) throw createProblemError(error.problem, this.#limits);
+      if (error instanceof WorkerTimeoutError) throw createProblemError({ reason: 'slow' }, this.#limits);
       if (!(error instanceof WorkerDiedError)) throw error;
       const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
       throw new AdLibraryError({ kind: 'internal', problem, wasSent: false }, { cause: error });
@@ -166,16 +175,16 @@ export class SqlPool {
   }
 
   #withTables<Result>(
-    snapshot: Snapshot,
+    snapshot: DatasetSnapshot,
     signal: AbortSignal | undefined,
-    work: (worker: DatabaseWorker) => Promise<Result>,
+    work: (databaseWorker: DatabaseWorker) => Promise<Result>,
   ): Promise<Result> {
-    const runWithJson = async (json: boolean) => {
-      const worker = await this.#prepareWorker(snapshot, json, signal);
+    const runWithJson = async (hasJson: boolean) => {
+      const databaseWorker = await this.#prepareWorker(snapshot, hasJson, signal);
       try {
-        return await work(worker);
+        return await work(databaseWorker);
       } finally {
-        this.#workers.returnToIdle(worker);
+        this.#workerPool.returnToIdle(databaseWorker);
       }
     };
     return this.#runWithSlot(snapshot.tenantId, signal, () =>
@@ -186,30 +195,34 @@ export class SqlPool {
     );
   }
 
-  async #prepareWorker(snapshot: Snapshot, json: boolean, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
+  async #prepareWorker(
+    snapshot: DatasetSnapshot,
+    hasJson: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const idleWorker = this.#workers.takeIdleWorker(
-      (tables) => tables.tenantId === tenantId && tables.version === version && (tables.json || !json),
+    const idleWorker = this.#workerPool.takeIdleWorker(
+      (tables) => tables.tenantId === tenantId && tables.version === version && (tables.hasJson || !hasJson),
     );
     if (idleWorker) return idleWorker;
-    const reusableWorker = this.#workers.takeIdleWorker((tables) => tables.tenantId === tenantId);
-    const worker = reusableWorker ?? this.#workers.startWorker({ tenantId, version, json });
-    worker.data = { tenantId, version, json };
+    const reusableWorker = this.#workerPool.takeIdleWorker((tables) => tables.tenantId === tenantId);
+    const worker = reusableWorker ?? this.#workerPool.startWorker({ tenantId, version, hasJson });
+    worker.data = { tenantId, version, hasJson };
     try {
-      const startLoading = (call: CallOf<'empty' | 'load'>) => {
-        const pending = this.#ask(worker, call, signal, loadTimeoutMs);
+      const startLoadingCall = (call: CallOf<'empty' | 'load'>) => {
+        const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
         // Prevent an unhandled rejection. The next `await` throws the error.
-        pending.catch(() => {});
-        return pending;
+        loadingCall.catch(() => {});
+        return loadingCall;
       };
       // The worker loads one batch while this thread builds the next one.
-      let loaded = reusableWorker ? startLoading(['empty']) : Promise.resolve();
-      for await (const batch of buildBatches(snapshot, json)) {
-        await loaded;
-        loaded = startLoading(['load', batch]);
+      let loadingCall = reusableWorker ? startLoadingCall(['empty']) : Promise.resolve();
+      for await (const batch of buildBatches(snapshot, hasJson)) {
+        await loadingCall;
+        loadingCall = startLoadingCall(['load', batch]);
       }
-      await loaded;
-      await this.#ask(worker, ['lockDown', json], signal, loadTimeoutMs);
+      await loadingCall;
+      await this.#callWorker(worker, ['lockDown', hasJson], signal, loadTimeoutMs);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -221,13 +234,13 @@ export class SqlPool {
    * Calls a method of a worker and waits for the result.
    * @throws SqlFailure if the SQL statement fails
    */
-  async #ask<Name extends SqlCall[0]>(
+  async #callWorker<Name extends SqlCall[0]>(
     worker: DatabaseWorker,
     call: CallOf<Name>,
     signal?: AbortSignal,
-    ms = this.#limits.statementMs,
+    timeoutMs = this.#limits.statementMs,
   ): Promise<ResultOf<Name>> {
-    const { result, problem } = await worker.sendRequest(call, { ms, signal, graceMs: this.#graceMs });
+    const { result, problem } = await worker.sendRequest(call, { ms: timeoutMs, signal, graceMs: this.#graceMs });
     if (problem) throw new SqlFailure(problem);
     return result as ResultOf<Name>;
   }
@@ -239,23 +252,23 @@ function assertSqlLength({ length }: string): void {
 }
 
 /** Approximate size of a batch of rows sent to a worker, in characters. */
-const batchChars = 500_000;
+const charsPerBatch = 500_000;
 
-async function* buildBatches(snapshot: Snapshot, json: boolean): AsyncGenerator<LoadedRows> {
-  let [batch, size]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
-  for await (const { table, rows } of snapshot.tables({ json })) {
+async function* buildBatches(snapshot: DatasetSnapshot, includeJson: boolean): AsyncGenerator<LoadedRows> {
+  let [batch, batchChars]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
+  for await (const { table, rows } of snapshot.readTables({ includeJson })) {
     // If `json` is not loaded, read a property with an empty name instead. No row has such a property, so the cell
     // becomes null.
-    const columns = getColumnNames(table).map((name) => (name === 'json' && !json ? '' : name));
+    const columns = getColumnNames(table).map((name) => (name === 'json' && !includeJson ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);
       const tableRows = batch.get(table);
       if (tableRows) tableRows.push(cells);
       else batch.set(table, [cells]);
-      size += measureCells(cells);
-      if (size < batchChars) continue;
+      batchChars += countCellChars(cells);
+      if (batchChars < charsPerBatch) continue;
       yield [...batch];
-      [batch, size] = [new Map(), 0];
+      [batch, batchChars] = [new Map(), 0];
     }
   }
   yield [...batch];

@@ -1,7 +1,7 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
-import { type Cell, clip } from '../tables.ts';
-import { explainMessage, listTables } from './error-advice.ts';
+import { type Cell, clipToLength } from '../tables.ts';
+import { explainSqliteMessage, listTables } from './error-advice.ts';
 
 /**
  * Limits of an SQL statement. The engine enforces them while the statement runs, so the text of the statement needs no
@@ -56,8 +56,8 @@ export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 
 export const resultLimits = {
   /** Maximum length of a statement, in characters. */
   sqlChars: 20_000,
-  rows: 50,
-  cell: 160,
+  defaultRows: 50,
+  defaultCellChars: 160,
   /** Maximum number of rows to count. A result with more rows reports an unknown number. */
   countedRows: 100_000,
   /** Maximum number of characters in all cells of a result. Rows beyond this limit are counted but not returned. */
@@ -74,7 +74,7 @@ export interface QueryOptions {
 /** The ad fields that an SQL statement reads, and how many ads have a value for each of them. */
 export interface ReadFields {
   /** Number of ads that the statement reads: all ads of the dataset, or only those in `current_ads`. */
-  ads: number;
+  totalAds: number;
   /** How many of these ads each advertiser has. The keys come from `createAdvertiserKeyFinder`. */
   adsByAdvertiser: ReadonlyMap<string, number>;
   /** The fields that the statement reads. An ad with several values for a field, such as countries, is counted once. */
@@ -87,7 +87,7 @@ export interface ReadFields {
 export interface ReadField {
   name: string;
   /** Number of ads with a value. */
-  ads: number;
+  adsWithValue: number;
   /** Number of ads without a value for each advertiser that has such ads. */
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
@@ -100,7 +100,7 @@ export interface SqlResult {
   rowCount: number | null;
   truncated: boolean;
   /** The ad fields that the statement reads. Undefined if it reads no table with ads. */
-  read: ReadFields | undefined;
+  readFields: ReadFields | undefined;
   /**
    * False if the statement reads no ads, but only the tables of gatherings or months. Missing ads do not affect such a
    * result.
@@ -131,21 +131,21 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of an export. `done` is true for the last batch. Only the first batch has `read` and `isAboutAds`. */
-export type Batch = Pick<SqlResult, 'columns' | 'rows'> &
-  Partial<Pick<SqlResult, 'read' | 'isAboutAds'>> & { done: boolean };
+/** A batch of an export. `isLast` is true for the last batch. Only the first batch has `readFields` and `isAboutAds`. */
+export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
+  Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLast: boolean };
 
 /**
- * Removes invisible characters from a text and cuts it to `max` characters. Appends how many characters are missing.
+ * Removes invisible characters from a text and cuts it to `maxChars` characters. Appends how many characters are missing.
  */
-export function cleanCell(text: string, max: number): string {
-  // Read more than `max` characters, because invisible ones among them will be removed.
-  const readText = text.slice(0, 2 * max + 200);
-  return clip(sanitize(readText), max, text.length - readText.length);
+export function cleanCell(text: string, maxChars: number): string {
+  // Read more than `maxChars` characters, because invisible ones among them will be removed.
+  const readableText = text.slice(0, 2 * maxChars + 200);
+  return clipToLength(sanitize(readableText), maxChars, text.length - readableText.length);
 }
 
 /** Creates the error that explains to a model why its SQL statement failed and what to do. */
-export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
+export function createProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
   return invalidRequest(
     [...problemTexts[reason](limits), ...(shortDetail ? [formatDetail(shortDetail)] : [])].join(' '),
@@ -191,11 +191,11 @@ const problemTexts = {
 
 /** Maximum number of characters to read from an SQLite message, and to show if there is no better explanation. */
 const maxReadDetailChars = 1000;
-const maxDetailChars = 300;
+const maxShownDetailChars = 300;
 /**
  * Explains an SQLite message. If there is no better explanation, quotes the message, because it may contain text from
  * an advertiser.
  */
 const formatDetail = (detail: string): string =>
-  explainMessage(detail) ??
-  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxDetailChars))}. Correct the SQL and call again.`;
+  explainSqliteMessage(detail) ??
+  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxShownDetailChars))}. Correct the SQL and call again.`;

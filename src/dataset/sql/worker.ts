@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerThreadPriority } from '../../workers/low-priority.ts';
-import { type Cell, measureCells, type TableName } from '../tables.ts';
+import { type Cell, countCellChars, type TableName } from '../tables.ts';
 import { type RowReader, readResult, SqlEngine } from './engine.ts';
 import {
-  type Batch,
+  type ExportBatch,
   type QueryOptions,
   SqlFailure,
   type SqlProblem,
@@ -17,13 +17,13 @@ import {
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
-const batchRows = 500;
-const batchChars = 500_000;
+const rowsPerBatch = 500;
+const charsPerBatch = 500_000;
 
 let deadline = Number.POSITIVE_INFINITY;
 let runningExport: { reader: RowReader; spentMs: number } | undefined;
 
-const interruption = () => {
+const findInterruption = () => {
   if (Atomics.load(stopFlag, 0) !== 0) return 'stopped';
   return performance.now() > deadline ? 'slow' : undefined;
 };
@@ -37,10 +37,10 @@ const methods = {
     engine = await SqlEngine.open(limits);
   },
   load(batch: LoadedRows): void {
-    for (const [table, rows] of batch) engine.load(table, rows);
+    for (const [table, rows] of batch) engine.insertRows(table, rows);
   },
-  /** Ends loading. If `json` is false, statements that read the column `json` fail with the reason `json`. */
-  lockDown: (json: boolean) => engine.lockDown(interruption, json),
+  /** Ends loading. If `hasJson` is false, statements that read the column `json` fail with the reason `json`. */
+  lockDown: (hasJson: boolean) => engine.lockDown(findInterruption, hasJson),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
     let result: ReturnType<typeof readResult>;
@@ -49,12 +49,12 @@ const methods = {
     } finally {
       reader.close();
     }
-    return { ...result, ...engine.describeReading(sql) };
+    return { ...result, ...engine.describeReadFields(sql) };
   },
-  export(sql: string): Batch {
+  export(sql: string): ExportBatch {
     const reader = engine.prepare(sql);
     runningExport = { reader, spentMs: 0 };
-    const reading = engine.describeReading(sql);
+    const reading = engine.describeReadFields(sql);
     return { ...readNextBatch(), ...reading };
   },
   next: readNextBatch,
@@ -81,8 +81,8 @@ export interface Reply {
 }
 
 /** Reads the next batch of rows of the running export. */
-function readNextBatch(): Batch {
-  if (!runningExport) return { columns: [], rows: [], done: true };
+function readNextBatch(): ExportBatch {
+  if (!runningExport) return { columns: [], rows: [], isLast: true };
   if (runningExport.spentMs > limits.exportMs) throw new SqlFailure({ reason: 'endless' });
   const startedAt = performance.now();
   const batch = readBatch(runningExport.reader);
@@ -90,16 +90,16 @@ function readNextBatch(): Batch {
   return batch;
 }
 
-function readBatch(reader: RowReader): Batch {
+function readBatch(reader: RowReader): ExportBatch {
   const rows: Cell[][] = [];
-  let chars = 0;
-  while (rows.length < batchRows && chars < batchChars) {
-    if (!reader.step()) return { columns: reader.columns(), rows, done: true };
-    const row = reader.row((text) => text);
-    chars += measureCells(row);
+  let batchChars = 0;
+  while (rows.length < rowsPerBatch && batchChars < charsPerBatch) {
+    if (!reader.advance()) return { columns: reader.readColumnNames(), rows, isLast: true };
+    const row = reader.readRow((text) => text);
+    batchChars += countCellChars(row);
     rows.push(row);
   }
-  return { columns: reader.columns(), rows, done: false };
+  return { columns: reader.readColumnNames(), rows, isLast: false };
 }
 
 function closeExport(): void {
@@ -121,7 +121,7 @@ parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
   deadline = performance.now() + limits.statementMs;
   let reply: Reply;
   try {
-    const method = methods[name] as (...given: unknown[]) => unknown;
+    const method = methods[name] as (...methodArguments: unknown[]) => unknown;
     reply = { result: await method(...methodArguments) };
   } catch (error) {
     closeExport();

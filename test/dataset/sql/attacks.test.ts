@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/errors.ts';
 import { isAllowed, SqlEngine } from '../../../src/dataset/sql/engine.ts';
-import { type Snapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
+import { type DatasetSnapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
 
@@ -143,7 +143,7 @@ const hastyPool = new SqlPool({ limits: { statementMs: 400, workingBytes } });
 afterAll(() => Promise.all([pool.close(), hastyPool.close()]));
 const snapshot = createSnapshot('tenant', createAds(400));
 
-const runStatement = async (sql: string, from = pool, of: Snapshot = snapshot) => {
+const runStatement = async (sql: string, from = pool, of: DatasetSnapshot = snapshot) => {
   try {
     return await from.query(of, { sql });
   } catch (error) {
@@ -174,8 +174,8 @@ test('an SQL statement may call only the reviewed SQLite functions', async () =>
   const reader = engine.prepare('select distinct name from pragma_function_list');
   const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
   const allowed: string[] = [];
-  while (reader.step()) {
-    const second = String(reader.row((text) => text)[0]);
+  while (reader.advance()) {
+    const second = String(reader.readRow((text) => text)[0]);
     if (isAllowed({ code: codes.SQLITE_FUNCTION, first: '', second }, codes)) allowed.push(second);
   }
   expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { includesAdvertiser, readLiterals } from '../../../src/dataset/sql/literals.ts';
 
-const readTexts = (condition: string) => readLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.texts;
+const readTexts = (condition: string) => readLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.exactValues;
 
 test('the literal reader parses SQL strings as SQLite does and skips comments and quoted names', () => {
   expect(readTexts("pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual(["o'neil", 'p1', '123456']);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/pool.ts';
+import { type DatasetSnapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/pool.ts';
 import { createGate } from '../../support/gate.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
 
@@ -18,7 +18,7 @@ afterEach(async () => {
 const endless = 'with recursive n(x) as (select 1 union all select x + 1 from n) select x from n';
 /** A statement whose single SQLite step takes longer than any time limit and cannot be interrupted. */
 const uninterruptible = "select instr(zeroblob(900000), cast(zeroblob(450000) || x'01' as blob))";
-const countAds = async (pool: SqlPool, snapshot: Snapshot) =>
+const countAds = async (pool: SqlPool, snapshot: DatasetSnapshot) =>
   (await pool.query(snapshot, { sql: 'select count(*) from ads' })).rows[0]?.[0];
 const abortReason = new Error('left');
 const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
@@ -64,7 +64,9 @@ test('the SQL pool rejects a dataset that is too large and gives the reason', as
   const tables = () => {
     throw new Error('no such folder');
   };
-  await expect(countAds(small, { tenantId: 'broken', version: '1', tables })).rejects.toThrow('no such folder');
+  await expect(countAds(small, { tenantId: 'broken', version: '1', readTables: tables })).rejects.toThrow(
+    'no such folder',
+  );
   expect(await countAds(small, createSnapshot('broken', createAds(2)))).toBe(2);
 });
 

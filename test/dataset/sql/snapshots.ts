@@ -1,15 +1,15 @@
 import { buildAdRows } from '../../../src/dataset/ad-rows.ts';
-import type { Snapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
+import type { DatasetSnapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
 
 /** Creates a snapshot of ads. `wanted` records the options of each request for its tables. */
-export function createSnapshot(tenantId: string, ads: object[], version = '1'): Snapshot & { wanted: object[] } {
+export function createSnapshot(tenantId: string, ads: object[], version = '1'): DatasetSnapshot & { wanted: object[] } {
   return {
     tenantId,
     version,
     wanted: [],
-    *tables(wanted): Iterable<TableRows> {
+    *readTables(wanted): Iterable<TableRows> {
       this.wanted.push(wanted);
       const rows = ads.map((ad) => buildAdRows(ad, { gatheredAt }));
       yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
