@@ -10,7 +10,7 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** The command `call`, with the flags, arguments and options from the command line. */
+/** A parsed command line that starts with `call`: its flags, arguments and options. */
 export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {
@@ -19,7 +19,7 @@ interface CallOptions {
   stdin: AsyncIterable<Uint8Array>;
   /** The folder for exports and reports if the settings do not define one. */
   exportFolder: string;
-  /** Writes to standard output. The promise resolves when the text has been written. */
+  /** Writes a text to standard output. The promise resolves when the text has been written. */
   writeToStdout(text: string): Promise<void>;
   printStatus: PrintStatus;
   /** Resolves when the process receives SIGINT or SIGTERM. */
@@ -29,7 +29,7 @@ interface CallOptions {
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** Options that exist only for the command `call`. */
+/** The command-line options of `call` that are not settings. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -38,10 +38,10 @@ interface CallFlags {
   exitCode?: true;
 }
 
-/** The exit code if a check found new ads and the user passed `--exit-code`. */
+/** The exit code with `--exit-code` if `check_watches` has found new ads. A script can then react to them. */
 const newResultExitCode = 3;
 
-/** Calls one tool and prints the result as a model would see it. Returns the exit code. */
+/** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
 export async function callTool({ words, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = call;
   const [toolName = '', argumentsText = '{}'] = words;
@@ -55,7 +55,7 @@ export async function callTool({ words, options }: ParsedCallCommand, call: Call
     argumentsText === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : argumentsText;
   if (typeof argumentsInput !== 'string') return 1;
   const toolArguments = parseArguments(argumentsInput);
-  // The text is the same in every output mode, but only `both` also returns the structured data.
+  // Request text and structured data, because `--json` prints the data and all other output is text.
   const app = await openApp({
     config: { ...config, output: 'both' },
     log,
@@ -112,13 +112,13 @@ export async function callTool({ words, options }: ParsedCallCommand, call: Call
   }
 }
 
-/** Returns true if a result of `check_watches` lists at least one new ad. */
+/** Returns true if the result of `check_watches` lists at least one new ad. */
 const hasNewAds = ({ structuredContent: { watches } = {} }: ToolResult): boolean =>
   (watches as { new: string[] | null }[]).some((watch) => (watch.new ?? []).length > 0);
 
 /**
- * Escapes control characters so that text from ads cannot control the terminal. The zero-width joiner is kept, because
- * emoji need it and terminals do not interpret it.
+ * Escapes control characters, so that text from ads cannot control the terminal. The zero-width joiner stays unchanged,
+ * because emoji need it and terminals do not interpret it.
  */
 const makePrintable = (text: string): string =>
   text.split(zeroWidthJoiner).map(escapeControlCharacters).join(zeroWidthJoiner);
@@ -127,7 +127,8 @@ const zeroWidthJoiner = '\u200d';
 /**
  * Checks that a tool can be called from the command line.
  *
- * @throws SettingsError if the tool is unknown or only for the board, or if it stores records and no folder is set
+ * @throws SettingsError if the tool is unknown, if only the ad board (the interactive view in AI apps) can call it, or
+ * if it needs stored data and no data folder is set
  */
 function checkTool(name: string, { files, demo }: Config): void {
   if (!toolNames.includes(name)) {
@@ -148,7 +149,8 @@ function checkTool(name: string, { files, demo }: Config): void {
 }
 
 /**
- * Checks the `--out` file before the tool is called, so that no credits are spent on a result that cannot be written.
+ * Checks the file name passed with `--out` before the tool is called, so that no credits are spent on a result that
+ * cannot be written.
  *
  * @throws SettingsError if the file cannot be written, or if the tool returns no file
  */
@@ -190,7 +192,7 @@ async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /**
- * Parses the arguments of a tool.
+ * Parses the arguments of a tool, as written on the command line.
  * @throws SettingsError if the text is not a JSON object
  */
 function parseArguments(text: string): object {
@@ -208,7 +210,10 @@ function parseArguments(text: string): object {
 
 const argumentsAdvice = `Write - to send one object to standard input, or write the object in single quotes: '{"limit": 5}'. On Windows, write "{\\"limit\\": 5}" in cmd, and '{\\"limit\\": 5}' in PowerShell before version 7.3`;
 
-/** Returns a function that loads the picture or file of a tool result, or undefined if the result has neither. */
+/**
+ * Returns a function that loads the picture or the file in a tool result. Returns undefined if the result contains
+ * neither.
+ */
 function findFileContent(
   { content, structuredContent: { uri, file } = {} }: ToolResult,
   { catalog, credentials }: App,

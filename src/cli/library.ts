@@ -32,7 +32,7 @@ import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** Everything that the `library` commands need from the process: settings, log, clock, streams and stop signals. */
+/** What the `library` commands get from the process that runs them: settings, log, clock, streams and stop signals. */
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
@@ -45,11 +45,11 @@ export interface LibraryCommandOptions {
   isTerminal: boolean;
   /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
-  /** After a stop request, how long to wait for responses in progress, in milliseconds. */
+  /** How many milliseconds a stopped server waits for responses in progress. */
   drainMs: number;
 }
 
-/** A command of the group `library`, with the flags and arguments from the command line. */
+/** A parsed command line that starts with `library`: its command, flags and arguments. */
 export type ParsedLibraryCommand = Extract<ParsedCommand, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';
@@ -105,7 +105,7 @@ async function importAndReport(
   if (importResult.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
   if (isComplete) writeToStderr(`${formatQuestion(question ?? '', importResult)}\n`);
-  // Count each skipped record, and each file without any ad or page, as a failure.
+  // The command has failed if a record was skipped, or if a file contained no ad and no page.
   const hasFailed = importResult.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
   const exitCode = hasFailed || importResult.files.length === 0 ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
@@ -113,7 +113,8 @@ async function importAndReport(
 }
 
 /**
- * Returns the name passed with `--question`. A question is a named search, and the imported files contain its ads.
+ * Returns the name passed with `--question`. It names a saved search, and the imported files contain the results of
+ * this search.
  * @throws SettingsError if the name is missing or invalid
  */
 function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
@@ -126,8 +127,8 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
 }
 
 /**
- * Formats the report line for `--complete`. It counts the ads that are still in the files of this search, and the ads
- * that are gone.
+ * Formats the report line of an import with `--complete`, i.e. of all current results of a saved search. It says how
+ * many ads the search still finds, and how many ads of earlier imports are gone.
  */
 function formatQuestion(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
   if (!questionResult)
@@ -135,12 +136,15 @@ function formatQuestion(name: string, { questionResult, incompleteReason }: Impo
   return `question ${name}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
 }
 
-/** Minimum time between two updates of the progress line, in milliseconds. */
+/** The minimum time between two updates of the progress line, in milliseconds. */
 const progressIntervalMs = 200;
-/** Estimated ratio between the time for storing the records of a file and the time for reading the file. */
+/**
+ * Storing the records of a file takes about this many times as long as reading the file. The estimate of the remaining
+ * time uses this factor.
+ */
 const storingTimeFactor = 2;
 
-/** Creates an object that shows the progress of an import on one line of the terminal. */
+/** Creates a meter that shows the progress of an import on one line of the terminal. */
 function createProgressMeter(writeToStderr: (text: string) => void) {
   const startedAt = performance.now();
   let storingStartedAt: number | undefined;
@@ -156,7 +160,7 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
       writeToStderr(`\r${line.padEnd(lastLineLength)}`);
       lastLineLength = line.length;
     },
-    /** Clears the progress line so that the report starts on an empty line. */
+    /** Removes the progress line, so that the report of the import starts on an empty line. */
     clear(): void {
       if (lastLineLength > 0) writeToStderr(`\r${' '.repeat(lastLineLength)}\r`);
     },
@@ -164,8 +168,8 @@ function createProgressMeter(writeToStderr: (text: string) => void) {
 }
 
 /**
- * Formats the progress line, e.g. `import  12 of 48 MB read, 1,200 records, about 40 s left`.
- * @param elapsedMs time since the current step (reading or storing) began, in milliseconds
+ * Formats the progress line, e.g. `import 12 of 48 MB read, 1,200 records, about 40 s left`.
+ * @param elapsedMs how many milliseconds ago the current step (reading or storing) began
  */
 export function formatProgress(progress: ImportProgress, elapsedMs: number): string {
   const { readBytes, totalBytes, readRecords, storedRecords, isStoring } = progress;
@@ -194,7 +198,10 @@ function checkFormatName(format: string | undefined): void {
   throw new SettingsError([`--format takes one of ${names.join(', ')}; "library formats" describes them`]);
 }
 
-/** Fetches pictures and prints the progress. Returns the exit code, which is 1 if the picture folder is full. */
+/**
+ * Fetches the pictures of stored ads and prints the progress. Returns the exit code, which is 1 if the folder has
+ * reached its maximum size.
+ */
 async function fetchAndReport(
   {
     folder: requestedFolder,
@@ -217,7 +224,8 @@ async function fetchAndReport(
       fetch: pictureFetch.fetch,
       makeFolder: createPrivateFolder,
       onProgress(progress) {
-        // The first line describes what will be fetched. On a terminal, each further line replaces the previous one.
+        // The first line says what will be fetched. After that, a terminal shows the progress in one line, which is
+        // overwritten.
         const isFirst = lastLine === undefined;
         const line = isFirst ? `${formatPicturesPlan(progress, limits)}\n` : `\r${formatPicturesProgress(progress)}`;
         if (isFirst || (isTerminal && line !== lastLine)) writeToStderr(line);
@@ -231,7 +239,7 @@ async function fetchAndReport(
   }
 }
 
-/** Converts a "file not found" error to an error for the command line. Returns other errors unchanged. */
+/** Replaces the error of a missing file by an error that names the file. Returns all other errors unchanged. */
 function toReadableError(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
@@ -247,7 +255,7 @@ async function serveUntilStopped(
   const { host, port, allowedHosts } = config;
   const stopSignal = stopRequested();
   let boundUrl = '';
-  // Requests have no time limit, because an import through this server can take long.
+  // Requests have no time limit, because another command may send a long import to this server.
   const listen = async (fetch: Library['fetch']) => {
     const listener = await listenOn(restrictToHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -258,14 +266,14 @@ async function serveUntilStopped(
     boundUrl = listener.boundUrl;
     return { url, close: () => close(drainMs) };
   };
-  // The HTML pages have a random path that is shown only on the terminal. Checking the caller's IP address would not be
-  // safe, because a request from loopback may come through a proxy that does not identify itself.
+  // The HTML pages require no API key, but their path contains random characters that only the terminal shows. Allowing
+  // local IP addresses would not be safe, because requests from other machines may come through a local proxy.
   const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
     : serveLibrary({ ...target, listen, pagesPath, onError }));
-  // Write the key directly, because a status message would mask it.
+  // Write the API key directly, because status messages mask keys.
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
   else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
@@ -276,7 +284,7 @@ async function serveUntilStopped(
   return 0;
 }
 
-/** Opens a URL in the default browser. Failures are ignored, because the terminal shows the URL too. */
+/** Opens a URL in the default browser. If this fails, nothing happens, because the terminal also shows the URL. */
 function openInBrowser(url: string): void {
   const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   spawn(command, [url], { detached: true, stdio: 'ignore' })
@@ -298,8 +306,8 @@ function checkKeyOptions(options: KeyOptions): KeyOptions {
 const toFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
- * Formats the name of the served database and what it contains. If a user starts the server in the wrong folder, this
- * shows that the database is empty.
+ * Formats the path of the served database and how many records it contains. A user who has started the server in the
+ * wrong folder sees that the database is empty.
  */
 function formatDatabaseContents({
   database,
@@ -310,7 +318,7 @@ function formatDatabaseContents({
   return `${database} holds ${formatCount(ads, 'ad')} and ${formatCount(pages, 'page')}`;
 }
 
-/** Formats what happened to one imported file: counts, notes and problems. */
+/** Formats the report about one imported file: its counts, notes and problems. */
 export function formatImportReport({ name, columns, keys, formats, ...report }: ImportedFile): string {
   const { ads, pages, updated, older, repeated, skipped, notes, problems, reasons } = report;
   const counts = [
@@ -336,7 +344,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
   ].join('\n');
 }
 
-/** Formats the report line that names the recognized formats and counts their records. */
+/** Formats the line of an import report that names the recognized formats, e.g. `format: own-ads (12 ads)`. */
 function formatFormats(formats: ImportedFile['formats']): string[] {
   const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
     const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
@@ -352,7 +360,7 @@ function formatProblem({ line, path, problem }: ImportedFile['problems'][number]
   return `${position}${separator}${problem}`;
 }
 
-/** Formats the list of import formats. Each entry has the URL of the page that describes the format. */
+/** Formats the list of import formats, each with the page or URL that describes it. */
 const formatFormatList = (): string =>
   listFormats()
     .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)

@@ -7,9 +7,9 @@ import { escapeControlCharacters } from '../logging/log.ts';
 interface CommandDescription {
   /** Text about the command in the output of `--help`. */
   description: string;
-  /** The settings whose flags the command accepts. Undefined for a group of commands. */
+  /** The names of the settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
-  /** Help text for a flag that means something different for this command. */
+  /** Help texts for flags that mean something different for this command. */
   flagHelp?: Partial<Flags>;
   /** The arguments of the command, each with its syntax, e.g. `<tool>`, and its help text. */
   args?: readonly (readonly [syntax: string, help: string])[];
@@ -17,11 +17,11 @@ interface CommandDescription {
   options?: readonly (readonly [syntax: string, help: string, parse?: (text: string) => unknown])[];
   /** More text for the output of `--help`, shown after the options. */
   details?: string;
-  /** Examples for the help text. Tests parse all of them and run the first example of each command. */
+  /** Example command lines for the help text. Tests parse all of them, and run the first one of each command. */
   examples: readonly string[];
 }
 
-/** The parsed flags, arguments and options of a command line. */
+/** A parsed command line: the flags of settings, the arguments (`words`), and the options that are not settings. */
 interface ParsedCommandLine {
   flags: Flags;
   words: readonly string[];
@@ -33,10 +33,10 @@ type RunnableName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
 
-/** A command to run, with the flags, arguments and options from the command line. */
+/** A parsed command line with the name of its command. */
 export type ParsedCommand = { [Name in RunnableName]: ParsedCommandLine & { name: Name } }[RunnableName];
 
-/** Returns the names of the settings that apply to a transport. */
+/** Returns the names of all settings that apply to a transport, i.e. to stdio or HTTP. */
 const listSettings = (transport: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
     onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
@@ -241,7 +241,7 @@ const isGroup = (name: string): boolean => name === '' || commandsByName[name]?.
 /**
  * Parses a command line. Also prints the help text or the version.
  *
- * @param printProblem prints what is wrong with the command line, and the help that follows
+ * @param printProblem prints what is wrong with the command line, followed by a hint on where to find help
  * @returns the command to run, or an exit code if there is nothing to run: 0 after help or version, 2 for wrong usage
  */
 export function readCommand(
@@ -279,8 +279,8 @@ export function readCommand(
   }
   const words = moveHelpToEnd(argv);
   try {
-    // Add the default action only if the command line contains no words. Otherwise commander would report an unknown
-    // command as an unexpected argument and would not suggest a similar command.
+    // Set the action for a command line without a command only if there are no words. Otherwise the library commander
+    // would report an unknown command as an unexpected argument, without suggesting a similar command.
     if (program.parseOptions([...words]).operands.length === 0) program.action(() => setParsedCommand('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
@@ -294,7 +294,7 @@ export function readCommand(
 }
 
 /**
- * Turns `help X` and `X help` into `X --help`. If X is not a command, the arguments are returned unchanged, and
+ * Replaces `help X` and `X help` by `X --help`, where X is a command. Returns any other arguments unchanged, and
  * commander reports the problem.
  */
 function moveHelpToEnd(argv: readonly string[]): readonly string[] {
@@ -306,7 +306,7 @@ function moveHelpToEnd(argv: readonly string[]): readonly string[] {
   return isGroup(nameBeforeHelp) ? words : argv;
 }
 
-/** Adds a command to the program, including its flags, arguments, options and help texts. */
+/** Adds a command with its flags, arguments, options and help texts to the parser of the command line. */
 function addCommand(program: Command, name: string, commandDescription: CommandDescription): Command {
   const groupNames = name.split(' ');
   const commandName = groupNames.pop();
@@ -355,8 +355,8 @@ function formatEnvironmentHelp(command: Command): string[] {
 const maxProblemLength = 400;
 
 /**
- * Formats a problem as one line. Commander writes `error: …\n(Did you mean …?)\n`. The
- * line may contain control characters from the command line, which are escaped.
+ * Formats a problem with the command line as one line. Commander writes `error: …`, and sometimes a second line such as
+ * `(Did you mean …?)`. Control characters from the command line are escaped.
  */
 function formatProblem(text: string): string {
   const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);

@@ -3,8 +3,8 @@ import type { Log } from '../logging/log.ts';
 import type { StoreDriver } from '../storage/storage.ts';
 
 /**
- * Opens the state that all replicas share. Returns undefined if `AD_LIBRARY_STATE_URL` is not set, i.e. for a single
- * process.
+ * Opens the state that all replicas of a server share, in Redis or PostgreSQL. Returns undefined if
+ * `AD_LIBRARY_STATE_URL` is not set, i.e. if there is only one process.
  */
 export async function openReplicaState(config: Config, log: Log, now: () => number) {
   const { stateUrl, stateSecret = '', baseUrl = '', timeoutMs } = config;
@@ -15,8 +15,8 @@ export async function openReplicaState(config: Config, log: Log, now: () => numb
 }
 
 /**
- * Opens the driver of the shared store. The database client is imported only here, because most servers have no shared
- * state.
+ * Opens the driver of the shared store. The client of Redis or PostgreSQL is imported only here, because most servers
+ * have no shared state.
  */
 async function openDriver(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
   if (stateUrl.engine === 'postgres')

@@ -14,22 +14,28 @@ import { serveStdio } from '../transports/stdio.ts';
 import type { ParsedCallCommand } from './call.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** After a stop request, how long to wait for calls in progress, in milliseconds. */
+/** How many milliseconds a stopped process waits for calls in progress. */
 const drainMs = 10_000;
 /**
- * The same waiting time for a stdio server. It is shorter, because hosts kill a process that does not exit soon after a
- * stop request.
+ * The same waiting time for a server over stdio. It is shorter, because hosts kill a process that does not exit soon
+ * after they have asked it to stop.
  */
 const stdioDrainMs = 2000;
 
-/** Maximum number of bytes of log output to buffer. Further lines are dropped until the reader catches up. */
+/**
+ * The maximum number of bytes of log output that wait for a slow reader. Further lines are dropped until the reader has
+ * caught up.
+ */
 const maxUnreadLogBytes = 1024 * 1024;
 
-/** Two SIGINTs within this time count as one, because npm repeats the signal that the terminal has already sent. */
+/**
+ * Two SIGINT signals within this time, in milliseconds, count as one. The terminal sends the signal to npm and to this
+ * process, and npm sends it to this process a second time.
+ */
 const sameInterruptMs = 500;
 
-// A reader may close standard output early, as in `--help | head`, so ignore the error. Over stdio, the closed pipe ends
-// the session.
+// A reader such as `head` may close standard output early, so ignore the error. A server over stdio notices the closed
+// pipe and ends the session.
 process.stdout.on('error', () => {});
 function writeToStderr(line: string): void {
   const { stderr } = process;
@@ -38,17 +44,20 @@ function writeToStderr(line: string): void {
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 }
 
-/** True if messages outside the log are JSON as well. Some of them occur before the settings are read and checked. */
+/**
+ * True if the user has chosen JSON logs, so that messages outside of the log are JSON as well. Read this setting first,
+ * because such messages may occur before the other settings are read.
+ */
 const isJsonLog = readLogFormat(process.env, process.argv.slice(2)) === 'json';
 const jsonLog = createLog('debug', writeToStderr, { format: 'json', now: Date.now });
 
-/** Prints a message about the start or the end of the process, regardless of the log level. */
+/** Prints a message about the start or the end of the process. It is printed at every log level. */
 const printStatus: PrintStatus = (level, message) => {
   if (isJsonLog) jsonLog[level](message);
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
 };
 
-/** Prints a problem of the command line, and the help that follows it. */
+/** Prints a problem with the command line, followed by a hint on where to find help. */
 function printUsageProblem(problem: string, help: string): void {
   if (isJsonLog) jsonLog.error(problem, { help });
   else writeToStderr(`ad-library-mcp: ${problem}\n${help}\n`);
@@ -91,8 +100,8 @@ async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
 }
 
 /**
- * Reads the settings for a stdio server. Most desktop hosts do not show why a process exited. A server with invalid
- * environment variables therefore starts anyway, and every tool result lists the problems.
+ * Reads the settings for a server over stdio. Most desktop apps do not show why a server process has exited. Therefore
+ * a server with invalid environment variables starts anyway, and every tool result lists the problems.
  */
 function readSettingsForHost(readSettings: () => Config): { config: Config; problems: readonly string[] } {
   try {
@@ -138,7 +147,7 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
     onEnd: app.drain,
   });
   await app.close(stdioDrainMs);
-  // Exit explicitly, because open handles would keep the process alive.
+  // Exit explicitly, because open handles such as sockets would keep the process alive.
   process.exit(problems.length > 0 ? 2 : 0);
 }
 
@@ -172,7 +181,7 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
     drainMs,
     ...(stderr.isTTY && {
       onProgress: (message) => {
-        // Overwrite the previous message. The padding clears the end of a longer message.
+        // Overwrite the previous message on the same line. The padding removes the rest of a longer message.
         writeToStderr(`\r${message.padEnd(lastProgressMessage.length)}`);
         lastProgressMessage = message;
       },
@@ -185,8 +194,8 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
 
 async function serveOverHttp(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Handle signals before printing that the server is listening, because a program that waits for this line may stop
-  // the server immediately.
+  // Start to handle signals before the line "listening on …" is printed, because a program that waits for this line may
+  // stop the server immediately.
   const stopSignal = waitForStopSignal();
   const server = await serveHttp(config, writeToStderr);
   writeToStderr(`ad-library-mcp: listening on ${server.boundUrl}/mcp\n`);

@@ -23,7 +23,8 @@ import type { SignIn, SignInOptions } from '../transports/http/sign-in/sign-in.t
 import { openReplicaState } from './replica-state.ts';
 
 /**
- * Serves MCP over HTTP. The returned `close` waits for calls in progress until its deadline.
+ * Serves MCP over HTTP. The returned `close` stops the server, and waits for calls in progress for at most the given
+ * time.
  *
  * @param dependencies replacements for tests: the HTTP client of sign-in, and the monotonic clock
  */
@@ -52,7 +53,8 @@ export async function serveHttp(
   const serviceTracker = trackService();
   let signIn: SignIn | undefined;
   const listeners = [
-    // Hash the tenant ids (one per API key) only if calls are logged, because hashing takes time.
+    // The log contains a hash of the tenant id, which stands for an API key. Compute it only if calls are logged,
+    // because hashing takes time.
     isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
     warnOfFailures(log, elapsed),
     serviceTracker.onCall,
@@ -89,7 +91,8 @@ export async function serveHttp(
       openAgent,
       serviceHost: new URL(config.baseUrl ?? publicUrl).host,
       connections: sharedState?.connections,
-      // Without shared state, use a monotonic clock, so that tokens expire on time even if the system clock changes.
+      // Without state that is shared with other replicas, use a monotonic clock, so that tokens expire on time even if
+      // someone changes the system clock.
       now: sharedState ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
@@ -113,7 +116,7 @@ export async function serveHttp(
     replicas: sharedState,
     getServiceState: serviceTracker.getServiceState,
   });
-  // Close an idle connection only after longer than a call may take, because it may be waiting for a slow call.
+  // A connection without traffic may be waiting for a slow call, so close it only after longer than a call may take.
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRareWarning(
     log,
@@ -148,14 +151,14 @@ export async function serveHttp(
 }
 
 /**
- * How long a replica continues to serve requests after its readiness probe starts to fail, in milliseconds. During this
- * time, load balancers notice the failing probe and stop sending requests.
+ * When a replica stops, its readiness probe fails first, and the replica serves requests for this many more
+ * milliseconds. In this time, load balancers notice the failing probe and send new requests to other replicas.
  */
 const failingProbeMs = 3000;
 
 /**
- * Returns the public URL of the demo pictures. Returns undefined for port 0, because the system chooses the actual port
- * later.
+ * Returns the URL under which clients can load the demo pictures. Returns undefined for port 0, because the operating
+ * system chooses the actual port later.
  */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;

@@ -14,18 +14,18 @@ export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pict
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
 
 /**
- * Implements `library serve`, `library import`, `library pictures` and `library key`. Nothing here prints text:
- * `cli/library.ts` formats the results.
+ * Implements the commands `library serve`, `library import`, `library pictures` and `library key`. The functions return
+ * data; `cli/library.ts` prints it.
  */
 
-/** The database file that a command uses, and the clock. */
+/** The path of the database file that a command uses, and a function that returns the current time. */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 type ServeOptions = OpenOptions & {
   /**
-   * Serves the library's HTTP API until `close` is called. `url` is the URL under which this machine reaches the
-   * API. `close` waits for responses in progress.
+   * Opens a port and handles its HTTP requests with `fetch` until the returned `close` is called. `url` is the URL of
+   * the server for other processes on this machine. `close` waits for responses in progress.
    *
    * @throws Error if the port cannot be opened
    */
@@ -33,8 +33,8 @@ type ServeOptions = OpenOptions & {
 };
 
 /**
- * Serves the library in a database file. The lock of the file contains the server's URL, so that other commands can use
- * this process.
+ * Serves the library in a database file over HTTP. Only one process can open the file, so the server writes its URL
+ * into the lock file. Other `library` commands then send their operations to this server.
  *
  * @throws LockHeldError if another process uses the file
  * @throws Error if the port cannot be opened
@@ -49,12 +49,12 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   lock.announce({ url, token });
   return {
     url,
-    /** The path of the database, and the number of its records when the server started. */
+    /** The path of the database, and how many ads and pages it contained when the server started. */
     databaseContents: { database: lock.databasePath, ...library.countRecords() },
     /** Waits for responses in progress, then closes the database. */
     async close() {
-      // Remove the URL from the lock first, so that other commands wait for the file instead of calling a closing
-      // server.
+      // Remove the URL from the lock file first. Other commands then wait for the database instead of calling a server
+      // that is closing.
       lock.announce(undefined);
       await stopListening();
       close();
@@ -62,29 +62,32 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   };
 }
 
-/** Serves generated demo data from memory. Returns the server's URL and the demo's API key. */
+/** Serves a library with fictional demo data over HTTP. Returns the server's URL and the API key of the demo. */
 export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions, 'database'>) {
   const { apiKey, fetch, close } = createDemoLibrary(options);
   const { url, close: stopListening } = await listen(fetch);
   return { url, apiKey, close: () => stopListening().then(close) };
 }
 
-/** The import report of one file, with the name of the file. */
+/** The report about one imported file, with the name of the file. */
 export type ImportedFile = ImportReport & { name: string };
 
 /** The options of `library import`. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
-   * True if the files contain all current results of the search that `question` names. Ads that an earlier import of
-   * this search listed and the files do not are then marked as gone, unless a part of the files is missing (see
-   * `findMissingPart`).
+   * True if the files contain all current results of the saved search that `question` names. The import then marks ads
+   * as gone if an earlier import of this search contained them and the files do not. It marks no ads if a part of the
+   * results is missing (see `findMissingPart`).
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/** The progress of an import. `readBytes` and `totalBytes` are sizes on disk, before decompression. */
+/**
+ * The progress of an import. `readBytes` and `totalBytes` count the bytes of the files on disk, which may be
+ * compressed.
+ */
 export interface ImportProgress extends ImportCounts {
   readBytes: number;
   /** Undefined if the size of an input is unknown. */
@@ -95,11 +98,11 @@ export interface ImportProgress extends ImportCounts {
 export interface ImportedFiles {
   files: ImportedFile[];
   /**
-   * How many ads the imported search listed, and how many of its earlier ads are gone. Undefined if no ads were checked
-   * for being gone.
+   * For a complete import of a saved search: how many ads the search lists, and how many ads of earlier imports are
+   * gone. Undefined for any other import.
    */
   questionResult?: { listed: number; gone: number } | undefined;
-  /** The reason why no ads were marked as gone although `isComplete` was set. */
+  /** The reason why no ads were marked as gone although `isComplete` was true. Undefined for any other import. */
   incompleteReason?: string | undefined;
 }
 
@@ -151,11 +154,11 @@ export async function importFiles(
 }
 
 /**
- * Finds out whether the files of an import lack a part of the search results. Returns the reason, or undefined if
- * nothing seems to be missing.
+ * Checks whether the imported files lack a part of the search results. Returns the reason, or undefined if nothing
+ * seems to be missing.
  *
- * Something is missing if a file could not be read completely, or if the last result page names a next page. An
- * exception is an empty last page, because some APIs name a next page although no results follow.
+ * A part is missing if a file could not be read completely, or if every saved response page says that more results
+ * follow. An empty last page is complete, because some APIs announce a next page although no results follow.
  */
 function findMissingPart(files: readonly ImportedFile[]): string | undefined {
   const sumResultPages = (kind: keyof ImportReport['resultPages']) =>
@@ -177,8 +180,8 @@ function findMissingPart(files: readonly ImportedFile[]): string | undefined {
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
- * Fetches the pictures of ads into a folder. If another process serves the database, that process records the fetched
- * pictures.
+ * Downloads the pictures of ads into a folder, and records them in the database. If another process serves the
+ * database, that process writes the records.
  *
  * @throws LockHeldError if another process uses the database without serving it
  * @throws Error if a file cannot be written
@@ -186,7 +189,10 @@ export const listFormats = () => importFormats.map(({ name, title, description }
 export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
-/** Creates an API key. The secret in `key` cannot be read again later. */
+/**
+ * Creates an API key. The result contains the secret in `key`. It cannot be read again later, because the database
+ * stores only its hash.
+ */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, ({ create }) => create(options));
 
@@ -197,7 +203,7 @@ export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLib
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Creates the operations of the `library` commands for a library that this process has opened. */
+/** Creates the operations that the `library` commands need, for a library that is open in this process. */
 const createLocalCommands = ({
   import: importSource,
   startImportRun,
@@ -215,12 +221,12 @@ const createLocalCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-/** The operations that the `library` commands perform on a library, which may be open in another process. */
+/** The operations that the `library` commands need. The library may be open in this process or in another one. */
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
- * Opens the library in a database file and passes it to `useLibrary`. If another process serves the file, the operations are
- * sent to that process over HTTP.
+ * Opens the library in a database file, passes it to `useLibrary`, and closes it. If another process serves the file,
+ * `useLibrary` gets the same operations, which are then sent to that process over HTTP.
  */
 async function withLibrary<Result>(
   target: DatabaseOptions,
@@ -259,9 +265,9 @@ async function openLockedLibrary(options: OpenOptions) {
 const createCommandToken = () => randomBytes(24).toString('hex');
 
 /**
- * Adds the routes for commands under `/-/` to the API of a library. Callers must send the token from the lock file,
- * which only the user who runs the server can read. Arguments and results are JSON, but the body of an import is the
- * imported source itself.
+ * Adds routes under `/-/` to the HTTP API of a library, through which other processes of the same user run commands. A
+ * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON, except
+ * that the body of an import request is the imported file itself.
  */
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
@@ -290,14 +296,14 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   };
 }
 
-/** Parses the options of an import from the query of a request. */
+/** Parses the options of an import from the query parameters of a command request. */
 const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
   format: query.get('format') ?? undefined,
   question: query.get('question') ?? undefined,
   run: query.has('run') ? Number(query.get('run')) : undefined,
 });
 
-/** Formats the options of an import as the query of a request. */
+/** Formats the options of an import as query parameters of a command request. */
 const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
   new URLSearchParams(
     Object.entries(options).flatMap(([name, value]) =>
@@ -305,7 +311,7 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
     ),
   ).toString();
 
-/** Creates the HTTP request with which a command asks the process that serves the database. */
+/** Creates the HTTP request that asks the process with the open database to run a command. */
 const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
   new Request(`${url}/-/${name}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
@@ -316,7 +322,8 @@ const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
   );
 
 /**
- * Creates the operations of the `library` commands for a library that another process serves. They are sent over HTTP.
+ * Creates the operations that the `library` commands need, for a library that another process serves. Each operation
+ * sends an HTTP request to that process.
  */
 function createRemoteCommands(lockHolder: HolderEndpoint): LibraryCommands {
   async function sendCommand<CommandResult>(name: string, body: string | ReadableStream): Promise<CommandResult> {

@@ -10,7 +10,8 @@ type Connection = InstanceType<SqliteModule['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
 /**
- * A parameter of a SQL statement. Pass long texts as UTF-8 bytes, which SQLite binds several times faster than strings.
+ * The value of a parameter (`?`) in a SQL statement. Pass long texts as UTF-8 bytes, because SQLite accepts them
+ * several times faster than strings.
  */
 type SqlParameter = string | number | null | Uint8Array;
 
@@ -18,13 +19,14 @@ type SqlParameter = string | number | null | Uint8Array;
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
- * The error code if the lock file was deleted. Another process may then use the database file and its write-ahead log.
+ * The error code if another program deleted the lock file. A second process may then be using the same database file
+ * and its write-ahead log.
  */
 const takenOverCode = 'database_taken_over';
 
 /**
- * Locks a database file for this process. Creates the file if it does not exist. We need our own lock, because this
- * build of SQLite has no locks between processes.
+ * Locks a database file for this process. Creates the file if it does not exist. The lock is a separate file, because
+ * this build of SQLite does not support locks between processes.
  *
  * @throws LockHeldError if another process uses the file
  * @throws Error if the file cannot be written
@@ -40,7 +42,8 @@ export async function lockDatabase(path: string) {
   const databasePath = fs.realpathSync(path);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
-  // Remove SQLite's own lock, a folder next to the database that a killed process leaves behind.
+  // A process that was killed leaves SQLite's own lock behind, a folder next to the database. Remove it, because this
+  // process now has the lock file.
   fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
   const lockedFile = readFileIdentity(databasePath);
   const createLostError = (code: string, event: string) =>
@@ -64,19 +67,23 @@ export async function lockDatabase(path: string) {
   };
 }
 
-/** Returns the identity of the file at a path. The inode number of an open file is never reused. */
+/**
+ * Returns the device and inode number of the file at a path, by which a replaced file is recognized. The system does
+ * not reuse the inode number of an open file.
+ */
 function readFileIdentity(path: string): string | undefined {
   const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino}`;
 }
 
 /**
- * Replaces NUL characters in text. SQLite cuts text off at a NUL, so a search for such a text would match too much.
+ * Replaces NUL characters in a text before SQLite gets it. SQLite cuts a text off at a NUL character, so a search for
+ * such a text would match too much.
  */
 const toBindableValue = (value: SqlParameter) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
-  /** Throws if this process has lost its lock, so that another process may be using the file. */
+  /** Throws an error if this process has lost its lock. Another process may then be using the file. */
   checkLock?: () => void;
   /**
    * True for a temporary copy of a library that is deleted while it is open. The database then writes no other files
@@ -84,7 +91,8 @@ interface DatabaseOptions {
    */
   isTemporary?: boolean;
   /**
-   * Dates in columns are stored relative to this time, in Unix milliseconds. Only demo data uses a value other than 0.
+   * Dates in columns are stored relative to this time, in Unix milliseconds. Demo data uses the current day, so that
+   * its ads are always recent. Other libraries use 0.
    */
   dateOrigin?: number;
 }
@@ -107,10 +115,11 @@ export async function openDatabase(
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
-    // The tables of a temporary file exist, because it is a copy of a file of this version.
+    // A temporary file already has its tables, because it is a copy of a file that this version created.
     if (!isTemporary) createTables(connection, path);
   } catch (error) {
-    // On a full disk, closing fails as well. Ignore that error, because the first one describes the cause.
+    // If the disk is full, closing the file fails as well. Ignore the second error, because the first one describes the
+    // cause.
     catchError(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
@@ -130,8 +139,8 @@ export async function openDatabase(
   const rollbackListeners: (() => void)[] = [];
 
   /**
-   * Runs `makeChanges` in a transaction. When it returns, the changes are on disk. If `makeChanges` throws, nothing is changed. A
-   * nested call joins the outer transaction.
+   * Runs `makeChanges` in a transaction. When `transaction` returns, the changes are on disk. If `makeChanges` throws
+   * an error, nothing is changed. A call inside another transaction becomes part of that transaction.
    */
   function transaction<Result>(makeChanges: () => Result): Result {
     if (connection.inTransaction) return makeChanges();
@@ -151,8 +160,8 @@ export async function openDatabase(
   return {
     all,
     /**
-     * Returns the first row of a query. All rows are read, because an unfinished statement would keep its transaction
-     * open.
+     * Returns the first row of a query. It still reads all rows, because an unfinished statement would keep its
+     * transaction open.
      */
     get: <Row>(sql: string, values?: SqlParameter[]) => all<Row>(sql, values)[0],
     /** Runs a statement that changes data. `rowid` is the row number of the last inserted row. */
@@ -171,11 +180,12 @@ export async function openDatabase(
     /** Closes the database, unless another process may have taken over the file. */
     close() {
       const lockError = catchError(checkLock);
-      // Closing would delete the write-ahead log of the new owner, so keep the connection open until the process ends.
+      // Another process may be using the file. Closing would delete that process's write-ahead log, so keep the
+      // connection open until this process ends.
       if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
       statements.clear();
-      // If the file was moved, closing writes the log to the moved file, not to a new file in its place. Ignore errors,
-      // because the file may have been deleted.
+      // The database file was moved or deleted. Closing writes the write-ahead log to the moved file, and not to a new
+      // file in its place. It fails if the file was deleted, so ignore errors.
       if (lockError) catchError(() => connection.close());
       else connection.close();
     },
@@ -192,7 +202,7 @@ function catchError(callback: () => void): unknown {
   }
 }
 
-/** Matches SQLite's error messages about files that cannot be written. */
+/** Matches SQLite's messages about a file that cannot be written, e.g. because the disk is full. */
 const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
 
 /**
@@ -261,13 +271,13 @@ const tablesSql = `
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /**
- * The version of the search index. Increase this number when texts, tags, measures or tokens are extracted from records
- * differently.
+ * The version of the search index. Increase this number whenever the code extracts other texts, tags, measures or
+ * tokens from the same records.
  */
 const indexVersion = 7;
 /**
- * The version of the database file, stored in `PRAGMA user_version`. It changes with the tables, the tag keys and
- * `indexVersion`.
+ * The version of the database file, stored in `PRAGMA user_version`. It is a hash of the tables, the tag keys and
+ * `indexVersion`, so it changes with each of them.
  */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 
@@ -284,7 +294,8 @@ function createTables(connection: Connection, path: string): void {
   if (!isNewFile && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
-    // Write even if nothing changes, so that a read-only database fails here and not at the first call.
+    // Write to the file even if nothing changes. A read-only database then fails when it is opened, and not at the
+    // first call.
     connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
     if (isNewFile) connection.exec(tablesSql);
     connection.exec('COMMIT');

@@ -16,8 +16,8 @@ import type { Database } from './database.ts';
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
- * Records whose JSON is created on demand instead of being stored in the database. Only their search columns, tags and
- * words are stored. Demo data uses this.
+ * Records whose JSON is generated when it is needed, instead of being stored in the database. The database only stores
+ * what searches need. Demo data uses this, so that its file stays small.
  */
 export interface ExternalRecords {
   /** Returns the row number of a record. Returns undefined if there is no such record. */
@@ -27,8 +27,8 @@ export interface ExternalRecords {
 }
 
 /**
- * Creates the store of ads and advertiser pages in a database. For each record, the database has the imported JSON, and
- * the columns, tags and words by which searches find it.
+ * Creates the store of ads and advertiser pages in a database. For each record, the database contains the imported
+ * JSON, and the columns, tags and words by which searches find the record.
  *
  * @param externalRecords records whose JSON is not stored in the database
  */
@@ -39,8 +39,9 @@ export function createRecordStore(database: Database, externalRecords?: External
   };
 
   /**
-   * Returns the row number of a record, and the number of the import run that last wrote it. Returns undefined if the
-   * database has no such record. `run` is negative for an advertiser page that was created from an ad of the run.
+   * Returns the row number of a record, and the number of the import run that last wrote it (`run`). The number is
+   * negative if the record is an advertiser page that the run created from an ad. Returns undefined if the database has
+   * no such record.
    */
   const findRow = (itemType: ItemType, id: string) =>
     database.get<{ number: number; run: number | null }>(`SELECT number, run FROM ${itemType} WHERE id = ?`, [
@@ -67,8 +68,8 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library has no page for the
-   * advertiser, creates one from the ad.
+   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library does not have the page
+   * of the advertiser, creates the page from the information in the ad.
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), run: number | null = null): number {
     const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
@@ -103,8 +104,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
       if (getLowerBound) return [value, getLowerBound(record) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
-    // Reuse the row number of a replaced record. Otherwise, the record could appear twice while a user pages through a
-    // search.
+    // Keep the row number of a replaced record. With a new row number, the record could appear twice while a user pages
+    // through the results of a search.
     const rowNumber = existingRowNumber ?? database.run(insertSql, [id, run, ...values]).rowid;
     if (existingRowNumber !== undefined) database.run(updateSql, [run, ...values, existingRowNumber]);
     database.run(insertTextSql, [
@@ -121,12 +122,13 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
 /** Creates a function that writes the tags of records of one type. */
 function createTagWriter(database: Database, itemType: ItemType) {
   /**
-   * Created by the first write, because the cache allocates memory for all its entries and most processes only read.
+   * Created by the first write, because the cache immediately allocates memory for all its entries, and most processes
+   * only read.
    */
   let cachedTagNumbers: LRUCache<string, number> | undefined;
   database.afterRollback(() => cachedTagNumbers?.clear());
 
-  /** Returns the row number of a tag value. Stores the value if it is new. */
+  /** Returns the row number of a tag value, e.g. of the country `DE`. If the value is new, stores it first. */
   function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
@@ -140,7 +142,8 @@ function createTagWriter(database: Database, itemType: ItemType) {
     return tagNumber;
   }
 
-  // The tags of a demo record are not stored as a list, so delete all tags that it may have.
+  // The list of a record's tags is missing for demo records. In this case, select all existing tags, so that any tag of
+  // the record is deleted.
   const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
@@ -149,8 +152,8 @@ function createTagWriter(database: Database, itemType: ItemType) {
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
-   * Replaces the tags of a record. Returns the list of its tag numbers as JSON. A negative number means that counts
-   * ignore the tag.
+   * Replaces the tags of a record. Returns the list of its tag numbers as JSON. A negative number marks a tag by which
+   * searches find the record, but which counts ignore.
    */
   return (recordNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(
@@ -186,8 +189,8 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
 }
 
 /**
- * Returns a function that adds the detected language to an ad without `languages`. The result is only used for the
- * search index. The stored record stays as it was imported.
+ * Returns a function that detects the language of an ad without `languages`, and returns the ad with this language. Use
+ * the result only for the search index, because the stored record must stay as it was imported.
  */
 export async function loadAdLanguageDetector(): Promise<(ad: Ad) => Ad> {
   const detectLanguage = await loadLanguageDetector();

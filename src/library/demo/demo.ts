@@ -13,13 +13,13 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, type DemoAdvertiser, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** The options of a demo library. The dates of the demo ads are relative to the day of `now`. */
+/** The options of a demo library. The dates of the demo ads are relative to the current day, as returned by `now`. */
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite after a
- * few dozen iterations. This takes up to half a second of CPU time in another thread, because the function is very
- * large. With the maximum budget, the demo library responds to its first calls before V8 starts to optimize.
+ * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite, a very
+ * large function, after a few dozen iterations. This takes up to half a second of CPU time in another thread. With the
+ * maximum budget, the demo library responds to its first calls before V8 starts to optimize.
  */
 const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 
@@ -36,8 +36,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   setFlagsFromString(tieringBudgetFlag);
   const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
-  // Delete the file immediately: SQLite can use an open file without a name. On Windows, an open file cannot be
-  // deleted, so `close` deletes it.
+  // Delete the file as soon as SQLite has opened it, because SQLite can use an open file that has no name any more.
+  // Windows does not allow this, so `close` deletes the file there.
   const { context, ...library } = await openLibrary({
     ...options,
     database: databaseFile.path,
@@ -58,8 +58,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates the demo records whose JSON is not in the database. The first time one of an advertiser's ads is read, all
- * ads of that advertiser are generated.
+ * Creates the source of the demo records, whose JSON is not in the database. The ads of an advertiser are all generated
+ * when the first of them is read.
  * @param today the start of the day in Unix milliseconds
  */
 function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
@@ -106,7 +106,7 @@ async function writeTemporaryFile(content: Uint8Array) {
 
 /**
  * Creates a temporary folder. In a container with a read-only file system, the default temporary folder is not
- * writable, but `/dev/shm`, a folder in memory, usually is.
+ * writable, but the memory folder `/dev/shm` usually is.
  */
 async function createTemporaryFolder(): Promise<string> {
   let firstError: unknown;

@@ -10,7 +10,10 @@ import { createDeterministicRandom } from './deterministic-random.ts';
 import { advertisers, createSeededRandom, makeAdvertiser } from './market/market.ts';
 import type { DemoData } from './packed-demo-data.ts';
 
-/** Generates the demo data from the tables in `market`. All dates are relative to 1 January 1970. */
+/**
+ * Generates the demo data from the JSON tables in the folder `market`. All dates are relative to 1 January 1970, and
+ * the demo adds the current day later.
+ */
 export async function makeDemoData(): Promise<DemoData> {
   const folder = await mkdtemp(join(tmpdir(), 'ad-library-demo-'));
   try {
@@ -45,7 +48,7 @@ async function writeDatabase(path: string): Promise<DemoData['advertisers']> {
     fillCollections(context, userId);
     database.run('UPDATE ads SET id = number');
     for (const table of ['ads_json', 'pages_json']) database.run(`DELETE FROM ${table}`);
-    // Merge the segments of each full-text index, which makes the file smaller.
+    // Merge the parts of each full-text index, which makes the file smaller.
     for (const table of ['ads_text', 'pages_text']) database.run(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
     // Drop the indexes. The demo has so few records that indexes would not make searches faster.
     const indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";

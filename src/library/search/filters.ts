@@ -2,8 +2,9 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The search filters of this library, derived from the record types. Request validation, the text of 422 errors,
- * `library filters` and the tool descriptions all use this list. The build replaces this module with the computed list.
+ * The search filters of this library, computed from the record types. The list is used to validate requests, in the
+ * text of 422 errors, by the command `library filters`, and in the tool descriptions. The build replaces this module
+ * with the computed list.
  */
 
 /** The maximum length of a text filter in characters, and the maximum number of texts in a list. */
@@ -41,7 +42,10 @@ function describeTag(tag: Tag): SearchFilter {
   return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...counted };
 }
 
-/** Describes the key `not`, whose value is an object with other filters of the same search. */
+/**
+ * Describes the filter `not`. Its value is an object with other filters, and the search excludes records that match any
+ * of them.
+ */
 const describeNot = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
@@ -82,7 +86,10 @@ function describeFilters(
   ];
 }
 
-/** The default and maximum page size of a search. The API document specifies neither. */
+/**
+ * The default and maximum number of results per page of a search. The API document does not specify them, so another
+ * service may differ.
+ */
 export const searchLimit = { default: 20, maximum: 100 };
 
 /** The filter keys of the library's searches, in the format of `AD_LIBRARY_SEARCH_FILTERS`. */

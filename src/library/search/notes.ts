@@ -5,14 +5,14 @@ import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
 /**
- * The maximum number of notes in a response, and of each kind of note. It is small, because each note may need its own
- * database query.
+ * The maximum number of notes in a response, and of notes of each kind. It is small, because each note may need a
+ * database query of its own.
  */
 const maxNotes = 5;
 
 /**
- * Creates the notes for the first result page of a search. They explain numbers of results that a reader could
- * misunderstand.
+ * Creates the notes for the first result page of a search. They explain why a search may have fewer or more results
+ * than a reader expects, e.g. because a filter value is misspelled.
  */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
@@ -20,8 +20,8 @@ export const createSearchNotes = (search: Search, database: Database): string[] 
 const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
- * Returns a note for each filter value that no record has. The value may be misspelled, or the library may have no such
- * records.
+ * Returns a note for each filter value that no record in the library has. The note suggests the values with the most
+ * similar spelling.
  */
 function noteUnknownValues({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
@@ -49,15 +49,15 @@ function noteUnknownValues({ recordType, filters }: Search, database: Database):
 const maxValueLength = 60;
 const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Adds the condition that a record has no value for the key to the filters. */
+/** Adds a condition to the filters: matching records must have no value for the key. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...toFilterTexts(missing), key])],
 });
 
 /**
- * Returns notes about records without a value for a filter key: how many of them a filter excludes, and how many `not`
- * includes.
+ * Returns notes about records that have no value for a filtered key. An ordinary filter excludes these records, and a
+ * filter inside `not` keeps them. The notes tell how many there are.
  */
 function noteMissingValues(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
@@ -65,7 +65,7 @@ function noteMissingValues(search: Search, database: Database): string[] {
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
   /**
-   * For each key in `comparedFilters`, counts the records that match all other filters but have no value for the key.
+   * For each key in `comparedFilters`, counts the records that match the other filters and have no value for the key.
    */
   const countMissing = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
@@ -90,20 +90,22 @@ function noteMissingValues(search: Search, database: Database): string[] {
   ];
 }
 
-/** The maximum number of values for which counts are returned. */
+/** The maximum number of values of a key that are counted separately. */
 const maxCountedValues = 30;
 /**
- * The maximum number of values that are compared with a misspelled one: first those that start with the same letters,
- * then others in alphabetical order.
+ * The maximum number of stored values to compare with a misspelled value. Values with the same first letters are
+ * compared first, then other values in alphabetical order.
  */
 const maxComparedValues = 500;
 /** The maximum number of values that a note suggests. */
 const maxSuggestions = 12;
 
-/** Creates an index of the values that a library's records have for each tag. */
+/**
+ * Creates functions that look up the values of tags, e.g. the countries, domains or languages that occur in a library.
+ */
 function createTagValueIndex({ name }: RecordType, database: Database) {
   const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
-  // Ignore unused values. A value stays in its table after its last record has been replaced.
+  // Ignore values that no record has any more. A value stays in its table even if its last record was replaced.
   const buildUsedCondition = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
@@ -115,7 +117,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
       const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildUsedCondition('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
-    /** Returns the values with the most records, as the records spell them. */
+    /** Returns the values that most records have, in the spelling of the records. */
     listCommonSpellings: (tag: Tag): string[] =>
       readValues(
         `SELECT value, spelling FROM (
@@ -126,8 +128,8 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
         [tag.key],
       ).map(({ spelling }) => spelling),
     /**
-     * Returns the values that are most similar to `value`. `valueCount` is the number of existing values, or `many` if
-     * there are too many to compare.
+     * Returns the existing values whose spelling is most similar to `value`. `valueCount` is the number of existing
+     * values, or `many` if there were too many to compare.
      */
     findNearest(tag: Tag, value: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
       const firstLetters = normalizeTagValue(tag, value.slice(0, 2));
@@ -147,16 +149,16 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
   };
 }
 
-/** Returns the most common values of a tag in the whole library, as the records spell them. */
+/** Returns the most common values of a tag in the whole library, in the spelling of the records. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
   return tag ? createTagValueIndex(recordType, database).listCommonSpellings(tag) : [];
 }
 
 /**
- * Counts the records of a search for each of the most common values of a key, and the records without a value (`none`).
- * `more` is the number of less common values, which are not listed. Adding one of the values as a filter to the search
- * finds exactly its counted records.
+ * Counts the matching records of a search for each of the most common values of a key. `none` counts the records
+ * without a value, and `more` is the number of other values, which are not counted. If a user adds one of the values as
+ * a filter, the search finds exactly the counted records.
  */
 export function countByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
@@ -170,8 +172,8 @@ export function countByValue(key: string, search: Search, database: Database) {
   }
   const { name } = recordType;
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
-  // The plus sign prevents SQLite from looking up each value for every matching record. SQLite reads the records of
-  // each value instead.
+  // The plus sign in `+record` prevents SQLite from using an index on this column. Without it, SQLite would look up
+  // each value for every matching record, which is slower than reading the records of each value.
   const rows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount

@@ -10,23 +10,24 @@ import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
 
-/** What a search needs. `now` returns Unix milliseconds. */
+/** The dependencies of a search: the database, the encoder of cursors, and a clock that returns Unix milliseconds. */
 export type SearchContext = { database: Database; cursors: CursorCodec; now: () => number };
 
 /**
- * Returns the name under which the cursors of a search are signed. A cursor is valid only for the list that returned
- * it.
+ * Returns the list name that is part of the signature of a search cursor. Because of the name, a cursor is valid only
+ * for the kind of list that returned it.
  */
 const getListName = (itemType: ItemType) => `search ${itemType}`;
 
 /**
- * The maximum total size of a search's filters in bytes. A cursor contains the filters, and must fit into a request.
+ * The maximum size of all filters of a search as JSON, in bytes. A cursor contains the filters and must fit into a
+ * request.
  */
 const maxFilterBytes = 48_000;
 
 /**
- * The content of a search cursor: everything that is needed to continue the search. Clients need not send the filters
- * again.
+ * The content of a search cursor. It contains everything that is needed to continue the search, so clients do not have
+ * to send the filters again.
  */
 type CursorContent = [limit: number, totalHits: number, ...after: PagePosition, asOf: number, filters: FilterValues];
 
@@ -55,7 +56,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
   const content = cursors.decode(getListName(itemType), cursor) as CursorContent;
   const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = content;
-  // The cursor may come from a version with other filters, so validate its filters again.
+  // Another version of the library, with other filters, may have created the cursor, so validate its filters again.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
     const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
@@ -77,8 +78,8 @@ function parseCountBy(itemType: ItemType, key: unknown, filters: FilterValues): 
 }
 
 /**
- * Runs a search for one page of results. Returns the row numbers of the records and the other fields of the response.
- * Only the first page has notes and counts.
+ * Runs a search for one page of results. Returns the row numbers of the records, and the other fields of the response.
+ * Only the first page has notes about the filters and counts of values.
  */
 export function runSearch(request: ReturnType<typeof parseSearchRequest>, { database, cursors }: SearchContext) {
   const { itemType, filters, limit, asOf, after, countBy } = request;
@@ -95,9 +96,9 @@ export function runSearch(request: ReturnType<typeof parseSearchRequest>, { data
 }
 
 /**
- * Validates filters against the descriptions of their keys.
+ * Validates the filters of a request. Each filter must have a known key and a value of the described type.
  *
- * @param otherKeys further keys that the error about an unknown key lists
+ * @param otherKeys other keys that a request may have; the error message about an unknown key lists them as well
  * @throws ApiError 422 that names the invalid key with its expected and actual value, or lists the known keys
  */
 function parseFilters(
@@ -120,7 +121,10 @@ function parseFilters(
   return Object.fromEntries(Object.entries(filters).map(parseEntry));
 }
 
-/** Parses the filters of `not`, which must not contain another `not` or a sort order. */
+/**
+ * Parses the value of the filter `not`, an object with other filters. It must not contain another `not` or a sort
+ * order.
+ */
 function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value))
     throw createInvalidValueError(filter, 'an object of filters other than not, sort and order', quoteValue(value));
@@ -161,8 +165,8 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
 }
 
 /**
- * Returns the allowed value that equals the text, ignoring case. If the filter has no closed list of values, any text
- * is allowed.
+ * Returns the allowed value that equals the text, ignoring letter case. If the filter accepts any text, returns the
+ * text itself.
  */
 function findAllowedValue(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;

@@ -7,12 +7,12 @@ import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
 /**
- * The position after a result page, i.e. of its last row: the row's sort value, or null if it has none, and its row
- * number.
+ * The position of the last row on a result page, after which the next page starts: its sort value, or null if it has
+ * none, and its row number.
  */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
-/** Counts all records that match a search, on all result pages. */
+/** Counts all records that match a search, not only the records of one result page. */
 export function countHits(database: Database, search: Search): number {
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   return (
@@ -58,8 +58,8 @@ export function findPage(database: Database, search: Search, limit: number, afte
 }
 
 /**
- * Returns the column, the direction and the comparison operator for sorting a search. Without `sort`, the first measure
- * is used.
+ * Returns the column and the direction by which a search is sorted, and the operator that finds rows after a position.
+ * Without the filter `sort`, records are sorted by the first measure of their type.
  */
 function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   const [defaultMeasure] = recordType.measures;
@@ -84,10 +84,10 @@ export type Search = {
   asOf: number;
 };
 
-/** A SQL condition with the values of its parameters. */
+/** A condition of a WHERE clause in SQL, with the values of its parameters (`?`). */
 type Condition = { sql: string; parameters: (string | number)[] };
 
-/** A search whose `asOf` is relative to `dateOrigin`, as the dates in the database are. */
+/** A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
@@ -96,7 +96,7 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
   dateOrigin,
 });
 
-/** Builds the FROM clause, the WHERE clause and the parameters of a search. */
+/** Builds the FROM clause and the WHERE clause of a search, with the values of their parameters. */
 export function buildSearchSql(database: Database, search: Search) {
   const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
@@ -117,8 +117,9 @@ export function buildSearchSql(database: Database, search: Search) {
 }
 
 /**
- * Builds the conditions of `not`, which excludes records that match any of its filters. Records without a value for a
- * filter key are not excluded. Each key of `missing` counts as a separate filter.
+ * Builds the conditions for the filter `not`, which excludes records that match any of its filters. A record without a
+ * value for a filter does not match it and stays in the results. Each key in the list `missing` counts as a separate
+ * filter.
  */
 function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
   const { recordType } = search;
@@ -137,7 +138,10 @@ function buildNotConditions(search: StoredSearch, not: FilterValues[string] | un
   });
 }
 
-/** Builds the conditions on columns: bounds of measures, measures without a value, and whether an ad is active. */
+/**
+ * Builds the conditions on columns of the record table: bounds of numbers and dates, numbers and dates without a value,
+ * and whether an ad is active.
+ */
 function buildColumnConditions(search: StoredSearch): Condition[] {
   const { recordType, filters, asOf } = search;
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
@@ -150,8 +154,9 @@ function buildColumnConditions(search: StoredSearch): Condition[] {
 /**
  * Builds a condition for each tag in the filters.
  *
- * @param isLookup True if another condition, such as a text search, finds the records first. The condition then looks
- * up the tags of each record. Otherwise, SQLite starts with a list of all records that have the tag value.
+ * @param isLookup true if another condition, such as a text search, finds the records first. The tag condition then
+ * looks up the tags of each found record. Otherwise, SQLite starts with the list of all records that have the tag
+ * value.
  */
 function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
   return tags.flatMap((tag) => {
@@ -171,7 +176,10 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
   });
 }
 
-/** Returns the SQL expression for a measure at the time of a search. */
+/**
+ * Returns the SQL expression for the value of a measure. Some measures, such as the days that an ad has run, depend on
+ * the time of the search.
+ */
 const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
   getSql?.(asOf) ?? `${name}."${key}"`;
 
@@ -180,7 +188,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + boundSuffix];
     if (value === undefined) return [];
-    // If an upper bound is a date without a time, include the whole day.
+    // An upper bound that is a date without a time includes the whole day.
     const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
     return [{ sql, parameters: [bound] }];
@@ -190,7 +198,10 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
   return [...buildCondition('From', `${upperBoundSql} >= ?`), ...buildCondition('To', `${lowerBoundSql} <= ?`)];
 }
 
-/** Builds the conditions on whether an ad is active, with the same rules as `computeRun`. */
+/**
+ * Builds the conditions for the filters on whether an ad is active: true, false or unknown. They follow the same rules
+ * as the function `computeRun`.
+ */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
   const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
@@ -208,8 +219,9 @@ const buildMatchCondition = ({ name }: RecordType, match: string): Condition => 
 });
 
 /**
- * Builds the full-text query of a search. Excluded words are part of the query if there are also required words.
- * Otherwise they become a separate condition, because the full-text index cannot search for excluded words alone.
+ * Builds the full-text query of a search. If there are required words, the query also contains the excluded words. If
+ * there are only excluded words, they become a separate condition, because the full-text index cannot search for
+ * excluded words alone.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const requiredPhrases: string[] = [];

@@ -7,11 +7,12 @@ import { findLandingDomain } from '../../views/landing.ts';
 /** Describes how the two record types, ads and advertiser pages, are searched: by measures, tags and texts. */
 
 /**
- * A number that a search can sort by and filter with bounds. Dates are measures in Unix milliseconds.
+ * A number by which a search can sort records, and which it can filter with a lower and an upper bound. Dates are
+ * measures, too, in Unix milliseconds.
  *
- * Some measures of the API are ranges, e.g. `adSpendMin` to `adSpendMax`. `getValue` then returns the upper end and
- * `getLowerBound` the lower end. A record matches if its range overlaps the filter's bounds. `database.ts` creates a
- * column for each end and an index for each measure.
+ * Some measures are ranges, e.g. from `adSpendMin` to `adSpendMax`. For them, `getValue` returns the upper bound and
+ * `getLowerBound` the lower bound. A record matches if its range overlaps the range of the filter. `database.ts`
+ * creates a column for each bound, and an index for each measure.
  */
 export type Measure<Item = unknown> = {
   key: string;
@@ -19,17 +20,18 @@ export type Measure<Item = unknown> = {
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
-  /** Returns the lower end of a range. It must return a value exactly when `getValue` does. */
+  /** Returns the lower bound of a range. It must return a value for a record if and only if `getValue` does. */
   getLowerBound?(item: Item): number | null | undefined;
   /**
-   * Returns a SQL expression for the value at a time in Unix milliseconds. Only used for measures that change over
-   * time.
+   * Returns a SQL expression for the value at the time `asOf`, in Unix milliseconds. Only measures that change over
+   * time have this function.
    */
   getSql?(asOf: number): string;
 };
 
 /**
- * A set of values that a record has, e.g. its countries. A filter matches records that have any of the listed values.
+ * A property for which a record has a set of values, e.g. its countries. A filter on the tag matches records that have
+ * any of the filter's values.
  */
 export type Tag<Item = unknown> = {
   key: string;
@@ -37,16 +39,16 @@ export type Tag<Item = unknown> = {
   description: string;
   /** A short note about the filter, which a model reads in the tool description. */
   note?: string;
-  /** The allowed values or, with `open`, the most common values. */
+  /** The allowed values of the filter. If `open` is true, these are only examples of common values. */
   values?: string[];
-  /** True if values that are not in `values` are also allowed. */
+  /** True if the filter also allows other values than `values`. */
   open?: boolean;
   /** True if a record has at most one value. */
   single?: boolean;
   isBoolean?: boolean;
-  /** True if a record must have all listed values to match. */
+  /** True if a record only matches if it has all values of the filter, instead of any. */
   mustMatchAll?: boolean;
-  /** Values that `search.ts` computes from columns, so that they are not stored as tags. */
+  /** Values that are not stored as tags, because `search.ts` checks a column of the record instead. */
   valuesFromColumns?: readonly string[];
   /**
    * True if the values are ids. Ids are case-sensitive, and a note about an unknown id does not suggest similar ids.
@@ -55,7 +57,10 @@ export type Tag<Item = unknown> = {
   example?: unknown;
   /** Returns the values that appear in counts and suggestions. */
   getValues(item: Item): (string | null | undefined)[];
-  /** Returns additional values that match the record, e.g. the parent domains of its domain. */
+  /**
+   * Returns additional values with which a filter finds the record, e.g. the parent domains of its domain. Counts and
+   * suggestions leave them out.
+   */
   getExtraValues?(item: Item): string[];
 };
 
@@ -82,18 +87,21 @@ export type TextFilter = {
 /** Describes how ads, or advertiser pages, are searched. */
 export type RecordType<Item = unknown> = {
   name: ItemType;
-  /** Return the texts of a record for each column of the full-text index. */
+  /** For each column of the full-text index, a function that returns the texts of a record in this column. */
   getTexts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
   textFilters: TextFilter[];
   tags: Tag<Item>[];
   measures: Measure<Item>[];
 };
 
-/** Returns the texts in a value that is a single text or a list. Ignores values that are not texts. */
+/**
+ * Returns a value as a list of texts. The value may be a single text or a list. Everything that is not a text is left
+ * out.
+ */
 export const collectTexts = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
 
-/** Defines a tag whose values come from the field of the same name, which contains a text or a list of texts. */
+/** Defines a tag with the values of the field of the same name, which contains a text or a list of texts. */
 const defineFieldTag = (
   key: string,
   description: string,
@@ -115,10 +123,10 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
 });
 
 /**
- * Adds the filter `missing` to a record type. It finds records without a value for the listed keys. For numbers and
- * dates, the search checks their column instead.
+ * Adds the filter `missing` to a record type. It finds records that have no value for the listed keys. Which texts and
+ * tags a record lacks is stored as a tag. For numbers and dates, the search checks their columns instead.
  *
- * @param otherFields fields that `missing` accepts although they are neither tags nor measures
+ * @param otherFields fields that `missing` accepts in addition to all tags and measures
  */
 function addMissingTag<Item>(
   recordType: RecordType<Item>,
@@ -143,8 +151,8 @@ function addMissingTag<Item>(
 export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
 /**
- * The length of the longest valid domain. Without this limit, the parent domains of a very long text could fill the
- * memory.
+ * The maximum length of a valid domain. Without this limit, a very long text with many dots would have so many parent
+ * domains that they could fill the memory.
  */
 const maxDomainLength = 253;
 
@@ -154,7 +162,10 @@ function listParentDomains(domain: string): string[] {
   return domainLabels.slice(1).map((_, index) => domainLabels.slice(index + 1).join('.'));
 }
 
-/** Classifies media as images or video. Media with both count as video, because videos come with still pictures. */
+/**
+ * Returns whether the media of an ad are images or video. An ad with both counts as video, because a video usually has
+ * still pictures as well.
+ */
 function classifyMedia(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
   return media.some(({ type }) => /THUMB|IMG/.test(type)) ? 'image' : null;
@@ -169,8 +180,8 @@ const collectCardTexts = (cards: Ad['cards']) =>
 const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a tag for the field `languages`. Counts list languages without their regions. The filter finds an ad in
- * `pt_BR` under both `pt` and `pt_BR`.
+ * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. The
+ * filter finds an ad in `pt_BR` with the value `pt` and with the value `pt_BR`.
  */
 const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
   key,
@@ -180,7 +191,7 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
   getExtraValues: ({ languages }) => collectTexts(languages),
 });
 
-/** Returns a SQL expression that converts a time to a day number, i.e. the days since 1970. */
+/** Returns a SQL expression that converts a time in Unix milliseconds to the number of days since 1970. */
 const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
@@ -202,8 +213,8 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
 
 /**
  * Defines a measure for a range in two fields, e.g. `adSpendMin` and `adSpendMax`. In some ad archives, the highest
- * bracket has only a lower end. Its upper end is then unlimited, so it sorts first in descending order. A range without
- * a lower end starts at zero.
+ * range has only a lower bound, e.g. "over 1 million". Its upper bound is unlimited, so the range comes first in
+ * descending order. A range without a lower bound starts at zero.
  */
 const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
   const readRange = (item: Record<string, unknown>) =>
@@ -213,7 +224,8 @@ const defineRangeMeasure = (key: string, description: string): Measure<Record<st
     description: `${description} (${key}Min to ${key}Max)`,
     getValue(item) {
       const [lowerBound, upperBound] = readRange(item);
-      // Do not use Infinity: cursors are JSON, which has no infinity.
+      // Use the largest number instead of Infinity, because the value becomes part of a cursor in JSON, which has no
+      // Infinity.
       return upperBound ?? (lowerBound === null ? null : Number.MAX_VALUE);
     },
     getLowerBound(item) {
@@ -231,7 +243,7 @@ const adRecordType: RecordType<Ad> = {
   getTexts: {
     copy(ad) {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
-      // An ad in a public archive may have several versions of a text. Imports store all of them in these fields.
+      // An ad in a public ad library may have several versions of a text. An import stores all of them in these fields.
       const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
       return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...versions])];
     },
@@ -327,8 +339,8 @@ const adRecordType: RecordType<Ad> = {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRun(ad, Number.POSITIVE_INFINITY).daysRunning,
-      // The column counts days up to the last date in the record, which may be after `asOf`. Ignore an end date after
-      // `asOf`, and limit the date on which the ad was last seen to `asOf`.
+      // The column counts the days up to the last date of the ad, which may be after the time of the search (`asOf`).
+      // In this case, count only the days up to `asOf`, and ignore the end date.
       getSql: (asOf) => {
         const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFar = `nullif(max(${dayNumberSql(lastSeen)} - ${dayNumberSql('ads."startedAt"')}, -1), -1)`;

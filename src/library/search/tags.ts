@@ -1,20 +1,26 @@
 import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
-/** A value by which a search can find a record, e.g. a country, as a row of the table of tag values. */
+/**
+ * A value by which a search can find a record, e.g. a country. Each different value is one row in the table of tag
+ * values.
+ */
 export interface TagValue {
   key: string;
-  /** The normalized value, used to compare stored values with filters. */
+  /** The normalized value, which is compared with the values of filters. */
   value: string;
   /** The value as the record spells it. */
   spelling: string;
-  /** False for values that match filters but are not counted, e.g. parent domains. */
+  /** False for values that filters find but counts leave out, e.g. parent domains. */
   isCounted: boolean;
 }
 
 /** Trims a text and replaces characters that SQLite cannot store. */
 const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
-/** Normalizes a tag value, so that stored values and filters can be compared. Ids keep their case. */
+/**
+ * Normalizes a tag value, so that stored values can be compared with the values of filters. All values except ids
+ * become lower case.
+ */
 export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): string {
   return isId ? toStorableText(value) : toStorableText(value).toLowerCase();
 }

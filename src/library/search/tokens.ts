@@ -2,14 +2,15 @@
  * Splits text into tokens, both for the full-text index and for queries.
  *
  * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
- * adjacent characters is a token, so that a query of two or more characters becomes a phrase of pairs. Hangul is split
- * into pairs as well, because Korean words have endings. The last character of a run is also a token of its own, so
- * that every single character starts some token.
+ * adjacent characters is a token, and a query becomes a phrase of such pairs. Hangul is split into pairs as well,
+ * because Korean words have endings. The last character of a text in such a script is also a token, so that a query of
+ * a single character, which matches the start of tokens, finds every character.
  */
 
 const invisiblePattern = /\p{Cf}/gu;
 /**
- * Latin, Greek and Cyrillic accents, and Arabic and Hebrew vowel points. Vowel signs of Indic scripts are not included.
+ * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, and Arabic and Hebrew
+ * vowel points. Vowel signs of Indic scripts are not included, because they distinguish words.
  */
 const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
 /** Letters that are replaced by an equivalent spelling, e.g. `ß` by `ss`. */
@@ -21,16 +22,16 @@ const unspacedScripts =
 const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
 
 /**
- * Matches more stacked combining marks than Unicode's stream-safe text format allows, and than any language uses. They
- * are removed first, because normalizing them takes quadratic time.
+ * Matches combining marks after the 30th mark on one character. No language uses that many, and Unicode's stream-safe
+ * text format allows no more. They are removed first, because normalizing them takes quadratic time.
  */
 const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
-/** Matches ASCII text. For such text, only the case matters. */
+/** Matches ASCII text, which needs no other normalization than lower case. */
 const asciiPattern = /^[\0-\x7f]*$/;
 
 /**
- * A part of a text in one script (Latin, Han …). `isPaired` is true for scripts that are split into pairs of
- * characters.
+ * Consecutive characters of a word in one kind of script. `isPaired` is true for scripts without spaces between words,
+ * whose text is split into pairs of characters.
  */
 type ScriptRun = { text: string; isPaired: boolean };
 
@@ -72,11 +73,15 @@ export function tokenize(texts: Iterable<string | null | undefined>): string {
   return tokens.join(' ');
 }
 
-/** The minimum length of a word that also matches longer words. Shorter prefixes would match too much. */
+/**
+ * The minimum number of characters of a word in a query that also matches longer words. A shorter word would match too
+ * many of them.
+ */
 const minPrefixLength = 3;
 
 /**
- * Formats text as a phrase for the full-text index. Returns undefined if the text contains no letter or digit.
+ * Formats a text as a phrase for a query of the full-text index. Returns undefined if the text contains no letter or
+ * digit.
  *
  * @param isExact true if the last word must match a whole word, not a prefix
  */
@@ -86,16 +91,16 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
   const lastRun = runs.at(-1);
   if (!lastRun) return undefined;
   const isSingleCharacter = [...lastRun.text].length === 1;
-  // The index has the last character of a run as a token of its own only where the stored run ends. Leave it out of the
-  // query, so that the query also matches longer runs.
+  // The index contains a single last character only where a stored text in this script ends. Leave it out of the query,
+  // so that the query also matches longer texts.
   if (lastRun.isPaired && !isSingleCharacter) tokens.pop();
   const isPrefix = lastRun.isPaired ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
   return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 
 /**
- * Parses a search text into required and excluded phrases. A word matches the beginning of words, `"…"` is an exact
- * phrase, and a leading `-` excludes a word or phrase.
+ * Parses a search text, as a user writes it, into required and excluded phrases. A word matches the beginning of longer
+ * words, `"…"` is an exact phrase, and a leading `-` excludes a word or phrase.
  */
 export function parseQuery(query: string) {
   const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };

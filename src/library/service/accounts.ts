@@ -4,16 +4,18 @@ import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '.
 import type { Database } from '../database/database.ts';
 import { ApiError, createNotFoundError } from './request.ts';
 
-/** The required scope, the price and the credit headers of an operation. */
+/**
+ * Who may call an operation of the API, and what the call costs: the required scope, the price and the credit headers.
+ */
 interface OperationRules {
   /**
-   * The scope that a key needs for the operation. The names come from the API document (*Authentication*, rule 5),
-   * except `collections:write`, which this library defines.
+   * The scope (permission) that an API key needs for the operation. The names come from the API document
+   * (*Authentication*, rule 5), except `collections:write`, which this library has added.
    */
   scope?: string;
   /**
-   * The price in credits. Without `perItems`, it applies to each call. With `perItems`, it applies to each started
-   * group of this many items in the response, so that an empty response is free.
+   * The price in credits. Without `perItems`, it is the price of a call. With `perItems: 10`, it is the price of every
+   * ten items in the response, rounded up, so that an empty response is free.
    */
   price?: { credits: number; perItems?: number };
   /** The credit headers in successful responses (API document, *Endpoints*). */
@@ -25,8 +27,8 @@ const pricePerTenItems = { credits: 1, perItems: 10 };
 const pricePerCall = { credits: 1 };
 
 /**
- * The rules of each operation. The API document does not specify all scopes and prices. The library's own choices are
- * listed in its README.md, and a real service may differ.
+ * The scope and price of each operation. The API document does not specify all of them. The library's README.md lists
+ * the rules that the library has added, in which a real service may differ.
  */
 export const operationRules: Record<OperationName, OperationRules> = {
   whoami: { creditHeaders: noHeaders },
@@ -43,16 +45,16 @@ export const operationRules: Record<OperationName, OperationRules> = {
 
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
 
-/** The default credits per month, hour and day of a new key. */
+/** How many credits a new key can spend per month, hour and day by default. */
 const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
-/** A source of ids and secrets. With a deterministic source, a library always has the same ids and secrets. */
+/** A source of random ids and secrets. The demo uses a source that always returns the same ones. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
 
 /** The options of a new API key for the library. The defaults for credits come from `defaultPlan`. */
 export type KeyOptions = {
   name?: string;
-  /** The scopes of the key. Default: all scopes, which are this library's "standard access set". */
+  /** The scopes (permissions) of the key. Default: all scopes. */
   scopes?: readonly string[];
   /** The credits per calendar month (UTC). */
   credits?: number;
@@ -60,13 +62,13 @@ export type KeyOptions = {
   hourlyLimit?: number;
   /** The highest number of credits that can be spent per day (UTC). */
   dailyLimit?: number;
-  /** False creates an account without a subscription. Paid calls with its key then fail with status 402. */
+  /** False to create an account without a subscription. Paid calls with its key fail with status 402. */
   subscription?: boolean;
   /** True to make all calls with the key free and without limits. */
   unmetered?: boolean;
 };
 
-/** An API key as `library key list` shows it. It has no secret, because only the hash of the secret is stored. */
+/** An API key as `library key list` shows it, without the secret. The database stores only the hash of the secret. */
 export type KeyInfo = ReturnType<typeof toKeyInfo>;
 
 /** Who makes a request: the API key, its account, and the subscription that pays for the account. */
@@ -124,14 +126,14 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
   /**
-   * Finds a key by its id, its prefix or the key itself.
+   * Finds an API key by its id, by its visible prefix, or by the whole key.
    *
    * @throws Error unless exactly one key matches
    */
   function getKeyInfo(idOrKey: string): KeyInfo {
     const sql = `SELECT ${columns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [row, ...otherRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
-    // Do not repeat the text in the message, because it may be a valid key of another service.
+    // Do not repeat the given text in the message, because it may be a valid key of another service.
     if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
     return toKeyInfo(row);
   }
@@ -216,7 +218,7 @@ export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** The fields of a collection that depend on whose API key is used and are not stored. */
+/** The fields of a collection that are not stored, because they depend on the caller. */
 type ComputedField = 'isDefault' | 'isOwner';
 type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]: Collection[Key] } & {
   number: number;
@@ -236,8 +238,8 @@ function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Call
 type CollectionStore = ReturnType<typeof createCollectionStore>;
 
 /**
- * Creates the store of collections in a database. Collections belong to a billing user, so that everybody who shares
- * the subscription sees them. `isOwner` is true for collections that the caller created.
+ * Creates the store of collections in a database. A collection belongs to the user who pays for the subscription, so
+ * that all members of the subscription can see it. `isOwner` is true if the caller created the collection.
  */
 export function createCollectionStore(database: Database, createUuid: () => string) {
   return {
@@ -294,8 +296,9 @@ const dayMs = 24 * hourMs;
 const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
- * Creates the meter that charges credits. A single table stores the spent credits per billing user and hour. The
- * balance and the usage limits are computed from sums over this table, so they are always consistent.
+ * Creates the meter that charges credits for calls. One table stores how many credits each paying user has spent in
+ * each hour. The balance and the usage limits are computed from sums over this table, so they always agree with each
+ * other.
  *
  * The usage limits apply to the current hour and the current day in UTC. The billing period is the current calendar
  * month, and the full balance is available again when a new month starts.
@@ -335,8 +338,8 @@ export function createCreditMeter(database: Database, now: () => number) {
     /** Returns the balance of a caller, and how much of the hourly and daily limits is used. */
     getStatus,
     /**
-     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this in the
-     * transaction that produces the response, so that both succeed or fail together.
+     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this function in the
+     * same transaction as the operation, so that both succeed or fail together.
      *
      * @returns the remaining credits
      * @throws ApiError 402 if there is no subscription or not enough credits
@@ -375,8 +378,8 @@ export function createCreditMeter(database: Database, now: () => number) {
 type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
 /**
- * Returns the usage limit (daily or hourly) that has too few credits left for the price. If both have, returns the
- * daily limit.
+ * Returns the usage limit (hourly or daily) whose remaining credits do not cover the price. If neither limit covers it,
+ * returns the daily limit.
  */
 function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
   const usageWindows = [

@@ -23,11 +23,11 @@ import { parseSearchRequest, runSearch, type SearchContext } from '../search/sea
 import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
-/** What rendering the HTML pages of a library needs. */
+/** The dependencies of the functions that render the HTML pages of a library. */
 export type PageContext = SearchContext & {
   /** Returns records in the same form as the API. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
-  /** The origin of the request. Pages only show pictures from this origin. */
+  /** The origin of the request, e.g. `http://localhost:4000`. Pages only show pictures from this origin. */
   origin: string;
   /** The path under which the pages are served. It contains a random word, so that nobody can guess it. */
   pagesPath: string;
@@ -36,7 +36,10 @@ export type PageContext = SearchContext & {
 
 const itemsPerPage = 60;
 
-/** The sort orders of each list, by sort key. The first one is the default. */
+/**
+ * The sort orders that users can choose in each list. Keys are values of the filter `sort`, and values are labels. The
+ * first one is the default.
+ */
 const sortOrders = {
   ads: {
     startedAt: 'Newest first',
@@ -47,7 +50,10 @@ const sortOrders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/** The filters of the list page, by API key. Each has a title and a function that formats its values. */
+/**
+ * The filters of the list page, by their key in the API. Each has a label and a function that formats its values for
+ * users.
+ */
 const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
@@ -62,8 +68,8 @@ const pageFilters: Record<string, readonly [title: string, formatValue: (value: 
 /**
  * Renders the list of ads or advertisers.
  *
- * @param searchParams `type` (`ads` or `pages`), `sort`, `cursor`, and filters of the API; the page reports invalid
- * filters
+ * @param searchParams the query parameters: `type` (`ads` or `pages`), `sort`, `cursor`, and filters; the page explains
+ * invalid filters
  */
 export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
@@ -105,13 +111,13 @@ interface ListProps {
   context: PageContext;
 }
 
-/** Builds a link to the same page with other query parameters. Empty parameters are omitted. */
+/** Builds a relative link to the same page with other query parameters. Empty parameters are left out. */
 const buildQuery = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
 /**
- * A form with the search words, the sort order and less common filters. Submitting it keeps the state and format
- * filters.
+ * A form for the search words, the sort order and less common filters. When a user submits it, the filters of
+ * `FilterLinks` (state and format of ads) stay as they are.
  */
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
@@ -164,7 +170,10 @@ const listChoices = (key: string, context: PageContext): (readonly [value: strin
     .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
-/** Links that select the state or the format of ads. For each other active filter, a link removes it. */
+/**
+ * Links with which a user selects the state or the format of ads. For each other active filter, there is a link that
+ * removes it.
+ */
 function FilterLinks({ query, context }: ListProps) {
   const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
@@ -204,9 +213,7 @@ interface SearchResultsProps extends ListProps {
   cursor: string | null;
 }
 
-/**
- * Shows one page of search results with a link to the next page. If the search is invalid, shows the reason instead.
- */
+/** One page of search results with a link to the next page. If the search is invalid, the reason is shown instead. */
 export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
     const body = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
@@ -241,8 +248,8 @@ type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**
- * Converts an ad to the form that pages show. It contains a picture that this library serves, or the reason why there
- * is none.
+ * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture that this library
+ * serves, or the reason why no picture can be shown.
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
@@ -262,8 +269,8 @@ export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: 
   `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
 /**
- * Groups ads of the same advertiser with nearly equal texts. Groups are sorted by their first ads. The HTML pages call
- * such a group a "message".
+ * Groups ads of the same advertiser with nearly equal texts, in the order of the first ad of each group. For users, the
+ * HTML pages call such a group a "message".
  */
 export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const variantIndexByPage = new Map<unknown, VariantIndex>();
@@ -275,7 +282,10 @@ export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   return [...groupBy(ads, findVariant).values()];
 }
 
-/** Shows one card for each group of ads with nearly equal texts, with links to the other ads of the group. */
+/**
+ * Shows the first ad of each group with nearly equal texts as a card. The card contains links to the other ads of the
+ * group.
+ */
 const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   <ul class="cards">
     {groupByVariant(ads).map(([firstAd, ...otherAds]) => {
@@ -313,8 +323,8 @@ const renderAdvertiserCard = (page: Fields, context: PageContext) => (
 );
 
 /**
- * Formats how many ads and likes an advertiser has. The number of ads comes from the advertiser's record, so it may be
- * higher than the number of ads in this library.
+ * Formats the numbers of ads and likes of an advertiser, e.g. `120 ads on record · 4K likes`. The number of ads comes
+ * from the advertiser's record, so it may be higher than the number of its ads in this library.
  */
 export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [

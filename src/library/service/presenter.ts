@@ -8,17 +8,17 @@ export interface LibraryBaseUrls {
   media: string;
 }
 
-/** Reads stored records and converts them to the form that the API returns. */
+/** Reads stored ads and pages, and converts them to the form in which the API returns them. */
 export type Presenter = ReturnType<typeof createPresenter>;
 
-/** The maximum length of a text that can be a picture URL, in characters. */
+/** The maximum length of a picture URL, in characters. Longer texts are not looked up as URLs of stored pictures. */
 const maxUrlLength = 8000;
 const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
- * Creates the presenter of a library. Records are returned as they were imported, with two exceptions. The placeholders
- * `{app_url}` and `{media_url}` at the start of a text are replaced by base URLs, and URLs of stored pictures by the
- * library's own URLs.
+ * Creates the presenter of a library. Records are returned as they were imported, with two exceptions: URLs of pictures
+ * that the library has stored are replaced by URLs of the library, and the placeholders `{app_url}` and `{media_url}`
+ * at the start of a text are replaced by base URLs.
  */
 export function createPresenter(
   { recordStore, pictures }: { recordStore: RecordStore; pictures: StoredPictures },
@@ -53,7 +53,9 @@ export function createPresenter(
   };
 }
 
-/** Replaces all texts in a parsed JSON value in place. Keys stay unchanged. */
+/**
+ * Passes all texts in a parsed JSON value to `replaceText`, and replaces them with the results. Keys stay unchanged.
+ */
 function replaceTexts(value: object, replaceText: (text: string) => string): void {
   const childByKey = value as Record<string, unknown>;
   for (const key of Object.keys(childByKey)) {

@@ -29,7 +29,7 @@ import {
   toDisplayedAd,
 } from './pages.tsx';
 
-/** The maximum length of a record's JSON on its page, in characters. */
+/** The maximum length of the JSON that the page of a record shows, in characters. */
 const maxJsonLength = 200_000;
 const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
@@ -95,9 +95,9 @@ const Text = ({ text }: { text: string }) =>
     </p>
   );
 
-/** The maximum number of ads in an advertiser's charts. The newest ads are used. */
+/** The maximum number of ads in the charts of an advertiser. If there are more, the charts use the newest ones. */
 const maxChartedAds = 1000;
-/** The number of ads that are read before other requests get a turn on the event loop. */
+/** The number of ads to read at once. After each group, the event loop can handle other requests. */
 const adsPerEventLoopTurn = 50;
 
 /**
@@ -129,10 +129,13 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
   );
 }
 
-/** The maximum number of rows per chart in the summary. */
+/** The maximum number of rows in a chart of the summary. */
 const maxChartRows = 6;
 
-/** Charts of an advertiser's ads: launches over time, formats, repeated texts, and longest runs. */
+/**
+ * Charts that summarize the ads of an advertiser: launches over time, formats, texts that are used in several ads, and
+ * ads that ran longest.
+ */
 function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[]; hasMore: boolean; now: number }) {
   const cards = ads.map(({ card }) => card);
   const runningCount = cards.filter(({ active }) => active).length;
@@ -180,14 +183,20 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
   );
 }
 
-/** The fields that an ad may have. Some of them are not part of the API and only come from imports. */
+/**
+ * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API and only come from
+ * imports.
+ */
 const importedFields: Record<string, SentField> = {
   ...adFields,
   languages: { type: 'words', meaning: 'Languages of the ad.' },
   bylines: { type: 'text', meaning: 'Who paid for the ad.' },
 };
 
-/** Fields that the page shows above its table, or that are of no use to a person. */
+/**
+ * Fields that the table of facts leaves out, because the page shows them elsewhere or because they are of no use to a
+ * person.
+ */
 const omittedFields = [
   'headline',
   'body',
@@ -197,7 +206,7 @@ const omittedFields = [
   'appUrl',
   'sourcePageExternalId',
 ];
-/** The titles of fields whose names would not be clear to users. */
+/** Titles for fields whose names users would not understand. */
 const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
@@ -218,7 +227,7 @@ const fieldTitles: Record<string, string> = {
   detailsEstimated: 'Numbers are estimates',
   technologySlugs: 'Shop built with',
 };
-/** The functions that format the values of certain fields for users. */
+/** For some fields, a function that formats a value for users, e.g. a country code as the name of the country. */
 const valueFormatters: Record<string, (value: string) => string> = {
   countries: formatCountry,
   languages: formatLanguage,
@@ -227,7 +236,10 @@ const valueFormatters: Record<string, (value: string) => string> = {
   displayFormat: formatConstant,
 };
 
-/** Returns the title and text of a field. Returns undefined if the record has no value to show. */
+/**
+ * Returns one row of the table of facts, i.e. the title and the text of a field. Returns undefined if the record has no
+ * value to show.
+ */
 function createFact(name: string, { type, phrase }: SentField, record: Fields): [string, string] | undefined {
   const value = record[name];
   const title = fieldTitles[name] ?? formatColumnTitle(phrase ?? name).replace(/ min$/, '');
@@ -244,7 +256,7 @@ function createFact(name: string, { type, phrase }: SentField, record: Fields): 
   return text ? [title, text] : undefined;
 }
 
-/** Shows the fields of a record in a readable form, its id, and the whole record as JSON. */
+/** Shows the fields of a record as a table of facts, followed by its id and the whole record as JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
   const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
@@ -267,7 +279,7 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   );
 }
 
-/** Writes an invisible character as JSON escapes, so that readers can see it. */
+/** Writes an invisible character as escape sequences of JSON, e.g. `\u200b`, so that readers can see it. */
 const toJsonEscapes = (invisibleCharacter: string): string =>
   invisibleCharacter
     .split('')

@@ -21,18 +21,21 @@ export class ApiError extends Error {
   }
 }
 
-/** Creates a 422 error. The message explains the problem and what is allowed. */
+/** Creates an error with status 422. The message explains the problem and what is allowed. */
 export const createInvalidRequestError = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
 /** Formats a value as JSON for an error message, with at most 100 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
-/** Creates a 404 error for a record or a collection. */
+/** Creates an error with status 404 for a record or a collection. */
 export const createNotFoundError = (resourceName: string, id: string) =>
   new ApiError(404, 'not_found', `No ${resourceName} with the id ${id}.`);
 
-/** The namespace of UUIDs that are derived from names. It must never change. */
+/**
+ * The namespace of UUIDs that are computed from names. It must never change, because all computed ids would change with
+ * it.
+ */
 const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
 
 /** Returns the UUID of a name (version 5 of RFC 9562). The same name always has the same UUID. */
@@ -44,9 +47,9 @@ export function uuidFromName(name: string): string {
 }
 
 /**
- * Returns the text if it is a UUID.
+ * Returns a request parameter unchanged if it is a UUID.
  *
- * @param parameterName the name of the parameter, for the error message
+ * @param parameterName the name of the parameter in the error message
  * @throws ApiError 422 for any other text
  */
 export function parseUuid(parameterName: string, text: string): string {
@@ -57,7 +60,7 @@ export function parseUuid(parameterName: string, text: string): string {
 }
 
 /**
- * Returns the text if it can be the id of an advertiser page.
+ * Returns a request parameter unchanged if it can be the id of an advertiser page.
  *
  * @throws ApiError 422 if the text is too long
  */
@@ -66,7 +69,7 @@ export function parsePageId(text: string): string {
   throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
-/** The parts of a request to the HTTP API that the library reads. A web-standard `Request` has them. */
+/** The properties of an HTTP request that the library reads. The web-standard class `Request` has all of them. */
 export interface ApiRequest {
   method: string;
   url: string;
@@ -112,8 +115,8 @@ export async function readJsonBody(request: ApiRequest): Promise<Record<string, 
 }
 
 /**
- * The maximum nesting depth of objects and lists. `JSON.stringify` may be recursive and could fail on a deeply nested
- * value that `JSON.parse` accepts.
+ * The maximum nesting depth of objects and lists. `JSON.parse` accepts any depth, but `JSON.stringify` may be recursive
+ * and could fail when the value is written again.
  */
 export const maxNestingDepth = 64;
 
@@ -121,7 +124,7 @@ export const maxNestingDepth = 64;
 export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
 /**
- * Validates a page size. Returns the default if none is given.
+ * Validates the page size (`limit`) of a request. Returns the default if the request contains none.
  *
  * @param location the part of the request that contains the limit (`body` or `query`), for the error message
  * @throws ApiError 422 if the value is not a whole number from 1 to the maximum
@@ -170,15 +173,15 @@ export function parseCollectionItem(body: Record<string, unknown>) {
 }
 
 /**
- * Creates the functions that encode and decode cursors. A cursor is JSON with a signature for one list, so that altered
- * cursors and cursors of other lists are rejected. Cursors must be short, because models read them. Therefore the list
- * name is only part of the signature.
+ * Creates the functions that encode and decode cursors. A cursor is JSON with a signature, so that a library rejects
+ * cursors that were changed or that belong to another list. Cursors must be short, because models read them. Therefore
+ * the name of the list is not part of the JSON, but only of the signed text.
  */
 export function createCursorCodec(secret: string) {
   const signContent = (listName: string, content: string) =>
     createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    /** Creates a cursor with this content for a list. */
+    /** Creates a signed cursor with this content for the list. */
     encode(listName: string, content: unknown[]): string {
       const encodedContent = Buffer.from(JSON.stringify(content)).toString('base64url');
       return signContent(listName, encodedContent) + encodedContent;
@@ -203,7 +206,7 @@ export function createCursorCodec(secret: string) {
 /** Encodes and decodes the signed cursors of one library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-/** The length of a signature in base64 characters, which hold 66 bits. */
+/** The length of a signature in base64 characters. 11 characters contain 66 bits. */
 const signatureLength = 11;
 
 /** Compares two secrets in constant time, so that the duration does not reveal how similar they are. */

@@ -43,24 +43,27 @@ export type LibraryOptions = {
   /** Throws if another process may have taken over the database file. */
   checkLock?: () => void;
   /**
-   * The path under which users can browse the library without an API key: `/p/` and a random word that nobody can
-   * guess. Without this path, the library serves no HTML pages.
+   * The path of the HTML pages, which users can open without an API key. It consists of `/p/` and a random word that
+   * nobody can guess. Without this option, the library serves no HTML pages.
    */
   pagesPath?: string | undefined;
-  /** Set if the library serves demo data. Its pages say so, and its database file is deleted while it is open. */
+  /**
+   * Options of a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
+   * file.
+   */
   demo?: {
     /** Reads a picture by its file name. */
     readPicture: StoredPictures['readPicture'];
     /** The ads and advertiser pages whose JSON is not stored in the database. */
     externalRecords: ExternalRecords;
-    /** The time that dates in the database are relative to, in Unix milliseconds. */
+    /** Dates in the database are relative to this time, in Unix milliseconds. */
     dateOrigin: number;
   };
-  /** Called for unexpected errors. Callers only see a 500 response. */
+  /** Called for unexpected errors, e.g. to log them. The client only gets a response with status 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
-/** A local library, including the context that tests and the demo use directly. */
+/** A local library, including its database and stores (`context`), which tests and the demo use directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 
 /** A local library with its API, its keys, its imports and its pictures. */
@@ -85,17 +88,21 @@ export async function openLibrary(options: LibraryOptions) {
     /** Handles a request to the library's HTTP API or to one of its HTML pages. */
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     /**
-     * Handles a request to the HTTP API within this process. The first use of the global `Request` or `Response` loads
-     * Node's HTTP client, which takes a tenth of the time of the first call in demo mode. This method uses neither.
+     * Handles a request to the HTTP API within this process. It avoids the global classes `Request` and `Response`,
+     * because their first use loads Node's HTTP client. This would take a tenth of the time of the first call in demo
+     * mode.
      */
     callApi: (request: ApiRequest): Promise<ApiResponse> => handleApiRequest(request, serviceOptions),
     keys,
     /** Imports ads and advertiser pages from a source in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
-    /** Starts an import run, which may include several files. Returns its number. */
+    /** Starts an import run, i.e. one import that may include several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
-    /** Marks ads of an imported search as gone if a complete import of the search (`run`) no longer listed them. */
+    /**
+     * Marks ads of a saved search as gone if earlier imports contained them, but the complete import with the number
+     * `run` did not.
+     */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
     pictures: context.pictures,
@@ -106,7 +113,7 @@ export async function openLibrary(options: LibraryOptions) {
   };
 }
 
-/** The database of a library, and the stores for records, keys and collections in it. All operations share them. */
+/** The database of a library, and the stores for records, keys and collections in it. All requests share them. */
 export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
@@ -128,10 +135,12 @@ function readCursorSecret(database: Database, random: RandomSource): string {
   return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? newSecret;
 }
 
-/** What the routes of a library need. */
+/** The options of a library together with its opened stores. All HTTP routes use them. */
 type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
-/** The paths of the HTTP API and their operations. The groups of a pattern are the parameters of the path. */
+/**
+ * The paths of the HTTP API and their operations. The named groups of each pattern match the parameters in the path.
+ */
 const apiPaths = [...new Set(Object.values(operations).map(({ path }) => path))].map((apiPath) => ({
   pattern: new RegExp(`^${apiPath.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}/?$`),
   operations: Object.values(operations).filter(({ path }) => path === apiPath),
@@ -142,7 +151,7 @@ function createService(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   app.all('/v1/*', async ({ req }) => toWebResponse(await handleApiRequest(req.raw, options)));
   app.get('/filters.json', () => Response.json(libraryFilters));
-  // Pictures require no key, because they are not secret.
+  // Pictures require no API key, because ads are public.
   app.get('/media/:source{demo|kept}/:file', async ({ req }) => {
     const { source, file } = req.param();
     const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
@@ -192,7 +201,7 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
   try {
     const apiPath = apiPaths.find(({ pattern }) => pattern.test(path));
     if (apiPath === undefined) throw createNoSuchPathError(path);
-    // Do not serve HEAD like GET, because the client would pay for a body that is not sent.
+    // Do not handle HEAD like GET, because the caller would pay for a body that is not sent.
     const operation = apiPath.operations.find(({ method }) => method === request.method);
     const params = decodeParams(apiPath.pattern.exec(path)?.groups ?? {});
     if (operation) return await handleOperation(operation.name, request, params, options);
@@ -205,7 +214,7 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
   }
 }
 
-/** Decodes the parameters of a path. A parameter that is not well encoded is kept as it is. */
+/** Decodes the parameters of a path. A parameter with an invalid encoding stays unchanged. */
 const decodeParams = (params: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
@@ -229,7 +238,8 @@ async function handleOperation(
   options: ServiceOptions,
 ): Promise<ApiResponse> {
   const { context, keys } = options;
-  // Check the lock before the key: a process that has lost its database would check keys against stale data.
+  // Check the lock of the database before the API key. If another process has taken over the database, the keys that
+  // this process can read may be out of date.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
@@ -297,8 +307,8 @@ async function handlePageRequest(request: Request, id: string | undefined, optio
 }
 
 /**
- * Creates an error response in the format of the API document. Details of unexpected errors are passed to `onError` and
- * not included in the response.
+ * Creates an error response in the format of the API document. An unexpected error is passed to `onError`, and its
+ * details are not included in the response.
  */
 function createErrorResponse(
   error: unknown,
@@ -324,18 +334,18 @@ type OperationCall = {
   /** The parameters in the path. */
   params: Record<string, string>;
   query: URLSearchParams;
-  /** The request body. Empty if the operation takes none. */
+  /** The parsed request body, or an empty object if the operation has no body. */
   body: Record<string, unknown>;
   caller: Caller;
   presenter: Presenter;
 };
 
-/** The body of a 200 response, and the number of items that determines the price. */
+/** The body of a response with status 200, and the number of items in it, on which the price depends. */
 type OperationResult = { body: unknown; itemCount: number };
 
 /**
- * Runs an operation. The handler and the charge share one transaction, so that errors are never charged and no charge
- * is lost.
+ * Runs an operation of the API. The handler and the charge of credits share one transaction: an operation that fails is
+ * never charged, and an operation that succeeds is always charged.
  */
 type OperationHandler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
@@ -363,7 +373,7 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const { itemType, itemId } = parseCollectionItem(body);
     const { rowNumber } = collections.get(caller, id);
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
-    // Read the collection again, because its counts now include the new item.
+    // Read the collection again, because its number of items has changed.
     const { collection } = collections.get(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
@@ -402,8 +412,8 @@ function searchRecords(
 }
 
 /**
- * Creates the response of `whoami`. It contains `none` if there is no plan or subscription, whereas `Account` contains
- * null.
+ * Creates the response of the operation `whoami`. Without a plan or subscription, it contains the text `none`, whereas
+ * the operation `getAccount` returns null.
  */
 function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;

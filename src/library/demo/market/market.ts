@@ -18,16 +18,15 @@ type Campaign = {
   angle: Angle;
   /** The start of the campaign, in Unix milliseconds. */
   startedAt: number;
-  /** How well the campaign performs, from 0 to 1. */
+  /** How successful the campaign is, from 0 to 1. Ads of a successful campaign run longer and have more duplicates. */
   strength: number;
-  /** The numbers that the ads claim, e.g. of customers. All variants of the campaign use the same numbers. */
+  /**
+   * Numbers in the texts of the ads, e.g. of thousands of customers. All ads of the campaign claim the same numbers.
+   */
   claims: { thousands: number; tries: number };
 };
 
-/**
- * What the generator of the demo ads needs: a source of random numbers, and the start of the current day in Unix
- * milliseconds.
- */
+/** The inputs of the generator: a source of random numbers, and the start of the current day in Unix milliseconds. */
 type MarketContext = { random: SeededRandom; today: number };
 
 /** A fictional advertiser page with all its ads. */
@@ -55,13 +54,13 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Simulates gaps in real ad data, so that the demo shows how results report them. Each function returns the changed
- * fields of an ad.
+ * Functions that simulate gaps in real ad data, so that the demo shows how the tools report missing data. Each function
+ * returns the changed fields of an ad.
  */
 const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
-   * The service saw the advertiser's ads on a single day. All of them were running then, and it is unknown when they
-   * ended.
+   * The service has seen the ads of the advertiser on only one day. All of them were running on that day, and it is
+   * unknown when they ended.
    */
   seenOnOneDay({ startedAt }, _, today) {
     const lastSeenAt = toIsoDate(today - daysSinceLastSeen * dayMs);
@@ -69,8 +68,8 @@ const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Parti
     return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
   },
   /**
-   * The text of every second ad is a template. The ad network fills it from a product catalog, which ad libraries do
-   * not show.
+   * The text of every second ad is a template such as `{{product.name}}`. The ad network fills it with products that ad
+   * libraries do not show.
    */
   placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
   /** The countries of every third ad are unknown. */
@@ -103,7 +102,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
-    // The variants of a campaign start over several weeks. Those with a start in the future are removed below.
+    // The variants of a campaign start one after another over several weeks. Variants that would start in the future
+    // are removed below.
     const variantStartedAt = campaign.startedAt + random.between(0, variantIndex * 4) * dayMs;
     const firstRun = makeAdRun(market, campaign, variantStartedAt);
     const secondStartedAt =
@@ -116,7 +116,10 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
   }).flat();
 }
 
-/** A period in which an ad ran. `end` is null while the ad is still running. */
+/**
+ * A period in which an ad ran. Times are Unix milliseconds. `endedAt` is null while the ad is still running.
+ * `performance` is from 0 to 1.
+ */
 type AdRun = { startedAt: number; endedAt: number | null; durationDays: number; performance: number };
 
 function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, startedAt: number): AdRun {
@@ -173,7 +176,7 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  // Only strong campaigns have tracking parameters, so that the demo has links with and without them.
+  // Only successful campaigns have tracking parameters, so that the demo has links with and without them.
   const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
   const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
@@ -254,7 +257,10 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
   };
 }
 
-/** Generates the media of an ad. The URL of a video points to a still picture, because the demo has no video files. */
+/**
+ * Generates the media of an ad: pictures, videos and the logo of the advertiser. The URL of a video leads to a still
+ * picture, because the demo has no video files.
+ */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
   const makeAsset = (type: string, { name, ...size }: Picture, nr: number | null) => ({
     ...{ type, url: getPictureUrl({ name }), referenceId: ad.id, mediaFormat: 'webp', filename: `${name}.webp` },
@@ -333,8 +339,8 @@ export type Advertiser = {
 export const advertisers = advertiserTable as Advertiser[];
 
 /**
- * The trade and the calls to action of each industry. The trade selects suitable phrases, e.g. without shipping for
- * games.
+ * The trade and the calls to action of each industry. The trade selects suitable phrases for the texts, e.g. phrases
+ * without shipping for games.
  */
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
@@ -353,7 +359,7 @@ type Angle = (typeof angles)[number];
  */
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** The phrases by language and trade. Each language only has the trades that its advertisers use. */
+/** The phrases by language and trade. A language only has phrases for the trades of its advertisers. */
 const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
@@ -370,8 +376,8 @@ const technologies = [
 ];
 
 /**
- * A demo picture, stored as a file in `../pictures`. Each product has three pictures: `offer` with the price and a
- * sticker, `meet` with a headline, and `tall`. Each advertiser has a logo.
+ * A picture file in the folder `../pictures`, without `.webp` in its name. Each product has three pictures: `offer`
+ * shows the price and a sticker, `meet` shows a headline, and `tall` is an upright version. Each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };
 
@@ -396,8 +402,8 @@ function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
 }
 
 /**
- * Selects the kind of picture that fits an ad. A video gets a tall still. An ad whose text mentions a discount,
- * ignoring the selling points, gets the picture with a sticker.
+ * Selects the kind of picture that fits an ad. A video gets an upright picture. An ad that mentions a discount outside
+ * of its list of selling points gets the picture with a sticker.
  */
 function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
