@@ -143,7 +143,7 @@ else {
   report('alone', alone);
   for (const neighbours of values.neighbours.split(',')) {
     const beside = await measure(Number(neighbours));
-    const what = `answers to a key beside ${neighbours} hostile ${neighbours === '1' ? 'key' : 'keys'}, 95 of 100 within`;
+    const what = `calls with one key while ${neighbours} hostile ${neighbours === '1' ? 'key floods' : 'keys flood'} the server, 95th percentile`;
     report(`${neighbours} neighbours`, beside);
     const [taken, ratio, most] = [slowest(beside), slowest(beside) / slowest(alone), limits[neighbours]];
     const row = { what, ours: `${ms(taken)}, ${beside.refused} refused`, beside: `${ms(slowest(alone))} alone`, ratio };
