@@ -12,7 +12,21 @@ import { everyFact, somePage } from '../views/sample-ads.ts';
  */
 
 type Run = (text: string) => unknown;
-type Texts = { name: string; ofLength(length: number): string }[];
+/** A hostile text, which can be created in any length. */
+interface HostileText {
+  /** A description of the text for the message about a slow run. */
+  name: string;
+  ofLength(length: number): string;
+}
+
+/**
+ * A group of hostile texts. A text is created when it is measured, because a group can have many thousands of texts, and
+ * most of them are skipped.
+ */
+interface TextGroup {
+  size: number;
+  createText(index: number): HostileText;
+}
 
 /** Characters that a pattern in `src` or the sanitizer treats in a special way. */
 const characters = [
@@ -24,20 +38,42 @@ const characters = [
   'aaa ',
 ];
 
-const repeated = (piece: string, start = '', end = 'ก\u202e!') => ({
+const repeated = (piece: string, start = '', end = 'ก\u202e!'): HostileText => ({
   name: [start, `${piece} …`, end].map((part) => JSON.stringify(part)).join(' '),
-  ofLength: (length: number) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
+  ofLength: (length) => start + piece.repeat(Math.ceil(length / piece.length)) + end,
 });
 
-/** Returns groups of texts that each repeat one piece: a character, or a combination of pieces from the source code. */
-function textsOf(named: readonly string[], reach: number): Texts[] {
-  const groups = [characters.flatMap((piece) => [repeated(piece), repeated(piece, '', '"x')])];
-  groups.push(named.flatMap((first) => named.map((second) => repeated(second, first + second))));
-  for (let pieces = ['']; groups.length < reach + 2; ) {
-    pieces = pieces.flatMap((piece) => named.map((one) => piece + one));
-    groups.push(pieces.map((piece) => repeated(piece)));
+/**
+ * Returns groups of texts that each repeat one piece: a character, or a combination of up to `maxPieces` pieces from the
+ * source code.
+ */
+function createTextGroups(pieces: readonly string[], maxPieces: number): TextGroup[] {
+  const pieceAt = (index: number) => pieces[index % pieces.length] ?? '';
+  const groups: TextGroup[] = [
+    {
+      size: 2 * characters.length,
+      createText: (index) => repeated(characters[index >> 1] ?? '', '', index % 2 === 0 ? undefined : '"x'),
+    },
+    {
+      size: pieces.length ** 2,
+      createText(index) {
+        const [first, second] = [pieceAt(Math.floor(index / pieces.length)), pieceAt(index)];
+        return repeated(second, first + second);
+      },
+    },
+  ];
+  for (let count = 1; count <= maxPieces; count++) {
+    groups.push({
+      size: pieces.length ** count,
+      createText(index) {
+        let combination = '';
+        for (let rest = index, length = 0; length < count; length++, rest = Math.floor(rest / pieces.length))
+          combination = pieceAt(rest) + combination;
+        return repeated(combination);
+      },
+    });
   }
-  return groups.filter((texts) => texts.length > 0);
+  return groups.filter(({ size }) => size > 0);
 }
 
 const classes: Record<string, string> = { d: '0', w: 'a', s: ' ', n: '\n', r: '\r', t: '\t' };
@@ -88,7 +124,7 @@ const glance = { length: 4000, ms: 0.8 };
  * Returns true if a text of four times the length takes clearly more than four times as long. In quadratic time, it would
  * take 16 times as long.
  */
-async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<boolean> {
+async function growsTooFast(run: Run, { ofLength }: HostileText): Promise<boolean> {
   const measureLeast = async (length: number, times: number) => {
     const measuredTimes: number[] = [];
     while (measuredTimes.length < times) measuredTimes.push(await timeOf(run, ofLength(length)));
@@ -102,16 +138,17 @@ async function growsTooFast(run: Run, { ofLength }: Texts[number]): Promise<bool
 }
 
 /** Measures a run with each group of texts and prints its name if it is too slow. Logs the name first, in case it hangs. */
-async function time(name: string, run: Run, groups: readonly Texts[], ms = 15): Promise<void> {
+async function time(name: string, run: Run, groups: readonly TextGroup[], ms = 8): Promise<void> {
   writeSync(2, `${name}\n`);
-  for (const texts of groups) {
+  for (const { size, createText } of groups) {
     const samples: number[] = [];
-    for (const text of texts.slice(0, 5)) samples.push(await timeOf(run, text.ofLength(glance.length)));
+    for (let index = 0; index < Math.min(size, 5); index++)
+      samples.push(await timeOf(run, createText(index).ofLength(glance.length)));
     // Skip some texts if measuring all of them would take longer than `ms`.
-    const median = samples.sort((one, other) => one - other)[2] ?? 0;
-    const step = Math.max(1, Math.ceil((median * texts.length) / ms));
-    for (let at = 0; at < texts.length; at += step) {
-      const text = texts[at] as Texts[number];
+    const median = samples.sort((left, right) => left - right)[2] ?? 0;
+    const step = Math.max(1, Math.ceil((median * size) / ms));
+    for (let index = 0; index < size; index += step) {
+      const text = createText(index);
       if (await growsTooFast(run, text)) return void writeSync(1, `${name} takes too long: ${text.name}\n`);
     }
   }
@@ -138,7 +175,7 @@ async function timePatterns(): Promise<void> {
       // With the flag `g`, the pattern is tried at every character.
       const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
       const run: Run = (text) => text.replace(everywhere, '');
-      await time(`${file} ${pattern}`, run, textsOf(namedIn(pattern).slice(0, 40), 3));
+      await time(`${file} ${pattern}`, run, createTextGroups(namedIn(pattern).slice(0, 40), 3));
     }
   }
 }
@@ -178,7 +215,7 @@ async function timeFunctions(): Promise<void> {
   // A function that does not accept the text may reject later, when its promise is no longer awaited.
   process.on('unhandledRejection', () => {});
   for (const { file, path, literals, signs } of sources.filter(({ file }) => ofTexts.test(file))) {
-    const texts = textsOf([...new Set([...signs, ...literals.flatMap(namedIn)])], 2);
+    const texts = createTextGroups([...new Set([...signs, ...literals.flatMap(namedIn)])], 2);
     for (const [name, call] of Object.entries((await import(path)) as Record<string, unknown>)) {
       if (typeof call !== 'function' || call.constructor.name !== 'Function' || `${call}`.startsWith('class')) continue;
       for (const run of runsOf(call as Function)) await time(`${file} ${name}`, run, texts);
@@ -218,7 +255,7 @@ async function timeTools(): Promise<void> {
       upstream.respondWith(errorResponse(422, filled({ code: '', message: '', details: { deep: [''] } }, text)));
       await server.call(name, args);
     };
-    await time(name, run, textsOf([], 0), 150);
+    await time(name, run, createTextGroups([], 0), 150);
   }
 }
 

@@ -53,7 +53,7 @@ test('a running server keeps working while dist is rebuilt', {
   // During the build, the command starts from either the old or the new build.
   while (isBuilding) {
     expect([before, '2.0.0']).toContain(await readVersion());
-    await after(50);
+    await after(300);
   }
   await building;
   expect(await readVersion()).toBe('2.0.0');

@@ -112,7 +112,7 @@ test.for([
       const server = await startServer({ config, now: () => library.clock.now });
       await expectBound(server, one).finally(server.close);
     };
-    await fc.assert(fc.asyncProperty(cases, checkBound), { numRuns: 15, examples: fixedCases }).finally(library.close);
+    await fc.assert(fc.asyncProperty(cases, checkBound), { numRuns: 8, examples: fixedCases }).finally(library.close);
   },
 );
 
@@ -143,6 +143,6 @@ test('count_ads and gather_ads never cost more than estimated for any pricing ru
       await expectBound(server, one, false);
       await server.close();
     }),
-    { numRuns: 30 },
+    { numRuns: 15 },
   );
 }, 120_000);
