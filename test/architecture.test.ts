@@ -46,7 +46,7 @@ const mayImport: Record<string, string> = {
   'src/lock.ts': 'api',
   logging: 'logging views',
   api: 'api',
-  credits: 'credits api',
+  credits: 'credits views api',
   storage: 'storage views credits api src/lock.ts',
   cache: 'cache storage credits api',
   workers: 'workers api',

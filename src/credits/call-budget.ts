@@ -1,7 +1,7 @@
 import type { CreditLimit } from '../api/call.ts';
 import { type Operation, type OperationName, operations } from '../api/operations.ts';
+import { formatRounded } from '../views/numbers.ts';
 import { type Budget, createBudgetError, isBudget, type Limit } from './budget.ts';
-import { formatCreditNumber } from './credit-text.ts';
 import { isAffordable, sumUsedCredits } from './ledger.ts';
 import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type Prices } from './prices.ts';
 
@@ -130,4 +130,4 @@ function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperat
 
 /** Explains in an error message that the remaining credits may not cover another page. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
-  `${formatCreditNumber(spent)} of ${formatCreditNumber(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;
+  `${formatRounded(spent)} of ${formatRounded(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

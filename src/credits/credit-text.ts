@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ServiceRequest } from '../api/call.ts';
 import { type OperationName, operations } from '../api/operations.ts';
+import { formatRounded } from '../views/numbers.ts';
 import { type CreditAccount, isAffordable } from './ledger.ts';
 import {
   computePriceBounds,
@@ -19,9 +20,9 @@ import {
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
   if (atMost === 0) return 'free';
-  const highestPrice = `${formatCreditNumber(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
+  const highestPrice = `${formatRounded(atMost)} ${atMost === 1 ? 'credit' : 'credits'}`;
   if (atLeast === atMost) return highestPrice;
-  return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatCreditNumber(atLeast)} and ${highestPrice}`;
+  return atLeast === 0 ? `at most ${highestPrice}` : `between ${formatRounded(atLeast)} and ${highestPrice}`;
 }
 
 const UncertainCredits = z
@@ -89,17 +90,15 @@ const listPricedOperations = ({ prices }: CreditAccount) =>
  */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
-  const uncertainText = uncertain
-    ? `; about ${formatCreditNumber(uncertain)} more for calls whose charge is unknown`
-    : '';
+  const uncertainText = uncertain ? `; about ${formatRounded(uncertain)} more for calls whose charge is unknown` : '';
   const limitText = budget === undefined ? '' : `; ${formatBudget({ budget, charged, uncertain })}`;
   const priceTexts = Object.entries(prices).flatMap(([operation, charges]) =>
     charges.length > 0 ? `${operation} ${formatCharges(charges)}` : [],
   );
   return [
-    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${formatCreditNumber(charged)} charged in ${formatCreditNumber(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${uncertainText}${limitText}`,
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${formatRounded(charged)} charged in ${formatRounded(paidCalls)} paid ${paidCalls === 1 ? 'call' : 'calls'}${uncertainText}${limitText}`,
     ...(connection
-      ? [`this connection: ${formatCreditNumber(connection.charged)} charged; ${formatBudget(connection)}`]
+      ? [`this connection: ${formatRounded(connection.charged)} charged; ${formatBudget(connection)}`]
       : []),
     priceTexts.length > 0 ? `prices seen: ${priceTexts.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
@@ -110,7 +109,7 @@ type BudgetUsage = { budget: number; charged: number; uncertain?: number | undef
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
 const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =>
-  `budget ${formatCreditNumber(budget)}, ${formatCreditNumber(Math.max(0, budget - charged - uncertain))} left`;
+  `budget ${formatRounded(budget)}, ${formatRounded(Math.max(0, budget - charged - uncertain))} left`;
 
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
@@ -135,9 +134,9 @@ interface Refusal {
 export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
-    `${formatCreditNumber(spent)} spent`,
-    uncertain > 0 && `${formatCreditNumber(uncertain)} counted for calls whose charge is unknown`,
-    reservedAtLeast > 0 && `${formatCreditNumber(reservedAtLeast)} reserved for calls in progress`,
+    `${formatRounded(spent)} spent`,
+    uncertain > 0 && `${formatRounded(uncertain)} counted for calls whose charge is unknown`,
+    reservedAtLeast > 0 && `${formatRounded(reservedAtLeast)} reserved for calls in progress`,
   ];
   const bounds = computeRequestBounds(prices, request);
   const cost = isExactPrice(bounds)
@@ -146,7 +145,7 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
   const remaining = budget - spent - uncertain - reservedAtLeast;
-  return `Budget of ${formatCreditNumber(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
+  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
 /** The suggested `limit` is at most this large, even if the caller requested more items or passed no limit. */
@@ -169,6 +168,3 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining:
 
 /** Rounds to six decimal places, because sums of fractional credits contain floating-point errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;
-
-/** Formats a number of credits with thousands separators, e.g. `1,250`. */
-export const { format: formatCreditNumber } = new Intl.NumberFormat('en-US');

@@ -4,10 +4,11 @@ import { withDeadline } from '../api/abort.ts';
 import { type CallOwner, PaymentNeeded, type ServiceRequest } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { parseJson, toCanonicalJson } from '../api/json.ts';
-import { formatCreditNumber, formatPrice } from '../credits/credit-text.ts';
+import { formatPrice } from '../credits/credit-text.ts';
 import { freePrice, isExactPrice, type PriceBounds } from '../credits/prices.ts';
 import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
+import { formatRounded } from '../views/numbers.ts';
 
 /** A form that the host shows to the user. The format is that of `elicitation/create` in MCP. */
 export interface PersonForm {
@@ -110,7 +111,7 @@ export async function confirmSpend(question: SpendQuestion, options: ConfirmOpti
 
 function createForm(question: SpendQuestion): PersonForm {
   const { balance, canReadSeveralPages } = question;
-  const balanceText = balance === undefined ? '' : ` You have ${formatCreditNumber(balance)} credits.`;
+  const balanceText = balance === undefined ? '' : ` You have ${formatRounded(balance)} credits.`;
   const offered = canReadSeveralPages ? Object.values(choices) : [choices.all, choices.none];
   return {
     message: `${describeCost(question)}${balanceText}`,

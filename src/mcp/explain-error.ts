@@ -8,9 +8,9 @@ import {
 } from '../api/errors.ts';
 import { canCostCredits } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
-import { formatCreditNumber } from '../credits/credit-text.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { sanitizeValue } from '../views/full-view.ts';
+import { formatRounded } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
@@ -293,7 +293,7 @@ function formatWindows(limit: ParsedUsageLimit): string {
   const formatWindow = (name: string, used?: number, max?: number) =>
     used === undefined || max === undefined
       ? ''
-      : `${name} window ${formatCreditNumber(used)} of ${formatCreditNumber(max)} credits used`;
+      : `${name} window ${formatRounded(used)} of ${formatRounded(max)} credits used`;
   const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
   const usageText = windows.filter(Boolean).join(', ');
   return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatWindowEnd(limitType) : neitherIsFull]
@@ -315,7 +315,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function formatCharge(failure: Failure, wasSent: boolean): string {
   const { charged, isPaid: paid, changesData: writes, wasSent: sent, storage } = failure;
-  if (charged) return `The service says it charged ${formatCreditNumber(charged)} credits for this call.`;
+  if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
   // The receipt (what the call cost) already covers requests that this tool call sent earlier.
   if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';

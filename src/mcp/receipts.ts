@@ -1,8 +1,9 @@
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import { formatCreditNumber, roundCredits } from '../credits/credit-text.ts';
+import { roundCredits } from '../credits/credit-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { dayMs } from '../views/durations.ts';
+import { formatRounded } from '../views/numbers.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
@@ -70,7 +71,7 @@ export class Receipts {
     const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = sanitizeRequestId(sentReceipts.at(-1));
     const calls = sentReceipts.length;
-    const spent = `${charged === null ? 'at least ' : ''}${formatCreditNumber(knownCharges)} charged`;
+    const spent = `${charged === null ? 'at least ' : ''}${formatRounded(knownCharges)} charged`;
     const charges =
       calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
     const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
@@ -87,14 +88,14 @@ function buildCostOfOne(received: Receipt | undefined): Cost {
   const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };
   const shared = requestId === null ? '' : ' (shared with an identical call)';
   const how = age === undefined ? shared : ` (cached ${formatAge(age)})`;
-  const spent = charged === null ? 'not reported for this call' : `${formatCreditNumber(charged)} charged`;
+  const spent = charged === null ? 'not reported for this call' : `${formatRounded(charged)} charged`;
   return { receipt, line: formatCreditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
 }
 
 const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId ? sanitizeId(receipt.requestId) : null);
 
 function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
-  const remainingText = remaining === null ? '' : `, ${formatCreditNumber(remaining)} left`;
+  const remainingText = remaining === null ? '' : `, ${formatRounded(remaining)} left`;
   const line = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
   return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
 }
@@ -106,7 +107,7 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
 const formatUnusable = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
-    : `${formatCreditNumber(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
+    : `${formatRounded(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
 function formatAge(ms: number): string {
   if (ms < 1000) return 'just now';

@@ -60,18 +60,24 @@ function computeCosts(): Costs {
       if (gap !== '~') alone[code] = singleTokenCost;
     }
   }
-  const setPairCost = (pair: string, cost: number) => {
-    behind[getPairIndex(pair.charCodeAt(0), pair.charCodeAt(1))] = cost;
+  // The loops use code units, because joining the letters of each pair as text would take ten times as long.
+  const addPairs = (first: string, seconds: string) => {
+    const firstCode = first.charCodeAt(0);
+    for (let index = 0; index < seconds.length; index++)
+      behind[getPairIndex(firstCode, seconds.charCodeAt(index))] = frequentPairCost;
   };
-  for (const [first = '', ...seconds] of tables.pairs.split(' '))
-    for (const second of seconds)
-      for (const pair of [first + second, first.toUpperCase() + second, (first + second).toUpperCase()])
-        setPairCost(pair, frequentPairCost);
-  for (const digit of '0123456789') {
-    setPairCost(` ${digit}`, 170);
-    for (const second of '0123456789') setPairCost(digit + second, 34);
+  for (const entry of tables.pairs.split(' ')) {
+    const [first, seconds] = [entry.charAt(0), entry.slice(1)];
+    const [upperFirst, upperSeconds] = [first.toUpperCase(), seconds.toUpperCase()];
+    addPairs(first, seconds);
+    // The letter "ß" has no single capital letter.
+    if (upperFirst.length === 1) addPairs(upperFirst, seconds + upperSeconds);
   }
-  for (const pair of ['  ', '\n ', '\t ']) setPairCost(pair, 100);
+  for (let digit = 0x30; digit <= 0x39; digit++) {
+    behind[getPairIndex(0x20, digit)] = 170;
+    for (let second = 0x30; second <= 0x39; second++) behind[getPairIndex(digit, second)] = 34;
+  }
+  for (const before of '\n\t ') behind[getPairIndex(before.charCodeAt(0), 0x20)] = 100;
   return { alone, behind };
 }
 

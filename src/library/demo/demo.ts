@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -38,13 +38,12 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const random = createDeterministicRandom('opened library');
   // Delete the file as soon as SQLite has opened it, because SQLite can use an open file that has no name any more.
   // Windows does not allow this, so `close` deletes the file there.
-  const { context, ...library } = await openLibrary({
+  const library = await openLibrary({
     ...options,
     database: databaseFile.path,
     demo: demoOptions,
     random,
   }).finally(() => databaseFile.remove().catch(() => {}));
-  context.database.run('UPDATE keys SET createdAt = ?', [options.now()]);
   return {
     apiKey: demoKey,
     library: {
@@ -96,12 +95,19 @@ function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: numb
 
 const createDemoAdId = (rowNumber: number): string => uuidFromName(`ads ${rowNumber - 1}`);
 
-/** Writes a file into a new temporary folder. `remove` deletes the folder. */
+/** Writes a file into a new temporary folder. `remove` deletes the file and the folder. */
 async function writeTemporaryFile(content: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, content);
-  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
+  // Delete everything by its name, because the first use of `rm` loads a module that deletes folders recursively.
+  const remove = async () => {
+    await unlink(path);
+    // SQLite locks an open database with a folder next to the file.
+    await rmdir(`${path}.lock`).catch(() => {});
+    await rmdir(folder);
+  };
+  return { path, remove };
 }
 
 /**

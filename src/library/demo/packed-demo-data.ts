@@ -31,6 +31,12 @@ export function packDemoData({ database, advertisers }: DemoData): Record<string
 }
 
 /**
+ * The size of the chunks in which the database is unpacked. The database fits into one chunk, because many small chunks
+ * take twice as long.
+ */
+const unpackedChunkBytes = 2 ** 21;
+
+/**
  * Reads the packed demo data.
  * @param folder the folder of the packed files; by default, the folder of the built code
  */
@@ -39,5 +45,6 @@ export async function readDemoData(folder = new URL('.', import.meta.url)): Prom
     readFile(new URL(fileNames.database, folder)),
     readFile(new URL(fileNames.advertisers, folder), 'utf8'),
   ]);
-  return { database: await promisify(brotliDecompress)(packedDatabase), advertisers: JSON.parse(advertisers) };
+  const database = await promisify(brotliDecompress)(packedDatabase, { chunkSize: unpackedChunkBytes });
+  return { database, advertisers: JSON.parse(advertisers) };
 }

@@ -130,9 +130,11 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
 
 /** Returns the secret that signs cursors. It is stored in the database, so that cursors stay valid after a restart. */
 function readCursorSecret(database: Database, random: RandomSource): string {
+  const row = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
+  if (row) return row.value;
   const newSecret = Buffer.from(random.bytes(32)).toString('hex');
-  database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [newSecret]);
-  return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? newSecret;
+  database.run("INSERT INTO secrets VALUES ('cursor', ?)", [newSecret]);
+  return newSecret;
 }
 
 /** The options of a library together with its opened stores. All HTTP routes use them. */
