@@ -142,10 +142,10 @@ async function selectFittingAds(
   }: { detail: Detail; newAdKeys: ReadonlySet<string>; facts: ReadonlyMap<string, KnownAdFacts> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missingIds' | 'readAt'>> {
-  const keys = new Set(requestedKeys);
-  const itemsByKey = pickAdsById(contents, keys);
+  const adKeys = new Set(requestedKeys);
+  const itemsByKey = pickAdsById(contents, adKeys);
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
-  const labels = groupLabelsByAd(contents, keys);
+  const labels = groupLabelsByAd(contents, adKeys);
   const ads: (BriefAd | FullAd)[] = [];
   // Reserve 40 bytes per id, because any id may have to be listed in `left`.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
@@ -188,45 +188,45 @@ const buildAd: Record<Detail, (item: StoredItem, labels: readonly Label[] | unde
 };
 
 function buildBriefAd(item: StoredItem, labels: readonly Label[] | undefined): BriefAd {
-  const { view, cards } = buildFacts(item, 'brief', labels);
-  const title = cleanLine(cards[0]?.title);
-  if (title) addFields(view, { cards: [{ title }] });
-  return view;
+  const { briefAd, cardRows } = buildSharedFields(item, 'brief', labels);
+  const title = cleanLine(cardRows[0]?.title);
+  if (title) addFields(briefAd, { cards: [{ title }] });
+  return briefAd;
 }
 
 function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): FullAd {
-  const { view, ad, cards } = buildFacts(item, 'full', labels);
-  const full: FullAd = { ...view, changes: listChanges(item) };
-  addFields(full, {
-    body: cleanText(ad.body, maxAdTextLength),
-    linkDescription: cleanText(ad.linkDescription, maxLineLength),
-    landingUrl: parseHttpsUrl(ad.offerLink ?? cards[0]?.url),
-    cards: cards.length > 0 ? cards.slice(0, maxCards).map(buildCard) : undefined,
+  const { briefAd, adRow, cardRows } = buildSharedFields(item, 'full', labels);
+  const fullAd: FullAd = { ...briefAd, changes: listChanges(item) };
+  addFields(fullAd, {
+    body: cleanText(adRow.body, maxAdTextLength),
+    linkDescription: cleanText(adRow.linkDescription, maxLineLength),
+    landingUrl: parseHttpsUrl(adRow.offerLink ?? cardRows[0]?.url),
+    cards: cardRows.length > 0 ? cardRows.slice(0, maxCards).map(buildCard) : undefined,
   });
-  return full;
+  return fullAd;
 }
 
 /**
  * Builds the fields that the brief and the full view of an ad share, and returns them with the ad's rows in the
  * dataset.
  */
-function buildFacts(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
-  const fields = parseItem(item) as Fields;
-  const { ad, cards } = buildAdRows(fields, { gatheredAt: item.at, json: '' });
-  const view: BriefAd = { id: item.id };
-  addFields(view, {
-    ...pickSentFields(fields, detail),
-    pageName: cleanLine(ad.pageName),
-    firstLine: cleanLine(ad.firstLine),
-    landing: cleanLine(ad.landing),
-    daysRunning: ad.daysRunning ?? undefined,
-    active: ad.active === null ? undefined : ad.active === 1,
-    creative: describeCreative(fields),
+function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
+  const sentFields = parseItem(item) as Fields;
+  const { ad: adRow, cards: cardRows } = buildAdRows(sentFields, { gatheredAt: item.at, json: '' });
+  const briefAd: BriefAd = { id: item.id };
+  addFields(briefAd, {
+    ...pickSentFields(sentFields, detail),
+    pageName: cleanLine(adRow.pageName),
+    firstLine: cleanLine(adRow.firstLine),
+    landing: cleanLine(adRow.landing),
+    daysRunning: adRow.daysRunning ?? undefined,
+    active: adRow.active === null ? undefined : adRow.active === 1,
+    creative: describeCreative(sentFields),
     labels: labels
       ?.slice(0, maxLabels[detail])
       .map(({ label, value }) => (value === null ? { label } : { label, value })),
   });
-  return { view, ad, cards };
+  return { briefAd, adRow, cardRows };
 }
 
 /**
@@ -273,10 +273,11 @@ const cleanLine = (value: unknown): string | undefined =>
   typeof value === 'string' ? sanitizeLine(clipToLength(value, maxLineLength)) || undefined : undefined;
 
 /**
- * Sanitizes a text of several lines and shortens it to `max` characters. Returns undefined if no visible text remains.
+ * Sanitizes a text of several lines and shortens it to `maxChars` characters. Returns undefined if no visible text
+ * remains.
  */
-const cleanText = (text: string | null, max: number): string | undefined =>
-  text === null ? undefined : sanitize(clipToLength(text, max)).trim() || undefined;
+const cleanText = (text: string | null, maxChars: number): string | undefined =>
+  text === null ? undefined : sanitize(clipToLength(text, maxChars)).trim() || undefined;
 
 function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   const lines = texts.slice(0, maxListedTexts).flatMap((text) => cleanLine(text) ?? []);

@@ -9,8 +9,8 @@ export interface CardAd {
   pageName?: string | undefined;
   title?: string | undefined;
   /** First line of the ad text. */
-  line?: string | undefined;
-  format?: string | undefined;
+  firstLine?: string | undefined;
+  mediaText?: string | undefined;
   domain?: string | undefined;
   startedAt?: string | undefined;
   lastSeenAt?: string | undefined;
@@ -28,7 +28,7 @@ export interface CardAd {
 }
 
 /** The fields of an ad from which its card is built. */
-export interface AdFacts {
+export interface AdFields {
   id: string;
   pageName?: string | undefined;
   headline?: string | undefined;
@@ -50,7 +50,7 @@ export interface AdFacts {
 }
 
 /** Builds the card data of an ad, without its picture. Reports, the pages of the library and the board all use it. */
-export function buildCardAd(facts: AdFacts): CardAd {
+export function buildCardAd(adFields: AdFields): CardAd {
   const {
     headline,
     firstLine,
@@ -60,15 +60,15 @@ export function buildCardAd(facts: AdFacts): CardAd {
     duplicates,
     labels,
     isNew,
-    ...remainingFacts
-  } = facts;
-  const { id, pageName, domain, startedAt, lastSeenAt, daysRunning, active } = remainingFacts;
+    ...remainingFields
+  } = adFields;
+  const { id, pageName, domain, startedAt, lastSeenAt, daysRunning, active } = remainingFields;
   return {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
-    line: firstLine,
+    firstLine,
     // Leave out the format of an ad with cards, because `creative` already contains it, e.g. `5 cards`.
-    format: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
+    mediaText: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
     duplicates,
@@ -82,21 +82,21 @@ const hasPlaceholder = (text: string): boolean => text.includes('{{');
 /**
  * Returns the title of an ad. If it is missing or contains an unfilled template, returns the first line of the ad text.
  */
-export const pickTitle = ({ title, line }: Pick<CardAd, 'title' | 'line'>): string =>
-  sanitizeLine([title, line].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
+export const pickTitle = ({ title, firstLine }: Pick<CardAd, 'title' | 'firstLine'>): string =>
+  sanitizeLine([title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
 
 interface AdCardProps {
   ad: CardAd;
   formats?: Formats;
   class?: string;
   /** Shown instead of the ad's picture, e.g. a picture that loads when it becomes visible. */
-  frame?: Content;
+  pictureFrame?: Content;
   /** Shown instead of the heading, e.g. a button that opens the ad. */
   name?: Content;
   /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
-  corner?: Content;
+  cornerContent?: Content;
   /** Content between the picture and the texts, e.g. a bar that shows when the ad ran. */
-  bar?: Content;
+  runBar?: Content;
   /** Content at the bottom of the card, e.g. buttons. */
   children?: Content;
 }
@@ -106,33 +106,33 @@ export function AdCard({
   ad,
   formats = englishFormats,
   class: className,
-  frame,
+  pictureFrame,
   name,
-  corner,
-  bar,
+  cornerContent,
+  runBar,
   children,
 }: AdCardProps) {
-  const { id, pageName, title, line, format, domain, labels = [], path } = ad;
-  const description = [format, domain].filter(Boolean).join(' · ');
+  const { id, pageName, title, firstLine, mediaText, domain, labels = [], path } = ad;
+  const description = [mediaText, domain].filter(Boolean).join(' · ');
   return (
     <li class={className ? `card ${className}` : 'card'}>
-      {frame ?? <PictureFrame ad={ad} formats={formats} />}
-      {bar}
+      {pictureFrame ?? <PictureFrame ad={ad} formats={formats} />}
+      {runBar}
       <div class="facts">
         <div class="top">
           <p class="page" dir="auto">
             {sanitizeLine(pageName ?? 'Advertiser unknown')}
           </p>
-          {corner}
+          {cornerContent}
         </div>
         {name ?? (
           <h3 class="clamp" dir="auto">
             {path === undefined ? pickTitle(ad) : <Link to={path}>{pickTitle(ad)}</Link>}
           </h3>
         )}
-        {line !== undefined && line !== title && title !== undefined && (
+        {firstLine !== undefined && firstLine !== title && title !== undefined && (
           <p class="line clamp" dir="auto">
-            {sanitizeLine(line)}
+            {sanitizeLine(firstLine)}
           </p>
         )}
         <Labels labels={labels} />
@@ -157,14 +157,14 @@ export const Labels = ({ labels }: { labels: readonly string[] }) =>
 
 /** Shows the picture of an ad. If there is no picture, shows the first line of the ad text and the reason. */
 export function PictureFrame({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
-  const { id, pageName, picture, line } = ad;
+  const { id, pageName, picture, firstLine } = ad;
   return (
     <div class={`frame hue${pickHue(pageName ?? id)}`}>
       {picture !== undefined && 'src' in picture && <Picture url={picture.src} />}
       {picture !== undefined && 'reason' in picture && (
         <>
           <p class="poster" dir="auto">
-            {sanitizeLine(line ?? pickTitle(ad))}
+            {sanitizeLine(firstLine ?? pickTitle(ad))}
           </p>
           <p class="reason">{formatReason(picture.reason, formats)}</p>
         </>
@@ -185,8 +185,8 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
   const { formatCount, formatDay, formatShortNumber } = formats;
-  const state = active === undefined ? '' : active ? 'running' : 'ended';
-  const durationAndState = [daysRunning ? formatCount(daysRunning, 'day') : '', state].filter(Boolean).join(', ');
+  const stateText = active === undefined ? '' : active ? 'running' : 'ended';
+  const durationAndState = [daysRunning ? formatCount(daysRunning, 'day') : '', stateText].filter(Boolean).join(', ');
   const [startDay, lastSeenDay] = [startedAt, active === undefined && lastSeenAt].map((day) =>
     day ? insertNonBreakingSpaces(formatDay(day)) : '',
   );

@@ -32,7 +32,7 @@ interface ColumnChartProps {
 
 /** A column chart. For screen readers, all columns above zero are described in one sentence. */
 function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
-  const maxValue = columns.reduce((top, { value }) => Math.max(top, value), 1);
+  const maxValue = columns.reduce((max, { value }) => Math.max(max, value), 1);
   const columnWidth = 100 / columns.length;
   const gap = Math.min(1.2, columnWidth / 5);
   const namedColumns = columns
@@ -71,8 +71,8 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   );
 }
 
-/** A value, such as a country, and the number of ads that have it. */
-export interface Share {
+/** A row of a bar chart: a name, such as a country, and the number that the bar shows, e.g. a number of ads. */
+export interface ShareRow {
   name: string;
   value: number;
   /** Path of the page to which the name links. */
@@ -81,12 +81,12 @@ export interface Share {
 }
 
 interface ShareBarsProps {
-  shares: readonly Share[];
+  shares: readonly ShareRow[];
   total: number;
   formats?: Formats;
 }
 
-/** One row per value: its name, a bar for its share of the total, and its number of ads. */
+/** A bar chart with one row per name: the name, a bar for its share of the total, and the number. */
 export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
@@ -133,8 +133,8 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   const { formatNumber, formatMonth } = formats;
   const months = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
   if (months.length === 0) return null;
-  const earliestMonth = months.reduce((least, month) => Math.min(least, month));
-  const latestMonth = months.reduce((most, month) => Math.max(most, month));
+  const earliestMonth = months.reduce((earliest, month) => Math.min(earliest, month));
+  const latestMonth = months.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
   // Show at least a year, so that a few months do not look like a long time.
@@ -158,12 +158,12 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
     const column = columns[Math.min(columnCount - 1, Math.max(0, month - lastColumnMonth + columnCount - 1))];
     if (column) column.value++;
   }
-  const peak = columns.reduce((top, { value }) => Math.max(top, value), 0);
+  const peak = columns.reduce((max, { value }) => Math.max(max, value), 0);
   const endLabels = [nameSuffix(0) === '' ? (names[0] ?? '') : 'earlier', names[columnCount - 1] ?? ''];
   return (
     <Figure
       title="Launches by month"
-      note={formatUnknown(ads.length - months.length, formats) || `peak ${formatNumber(peak)}`}
+      note={formatUnknownCount(ads.length - months.length, formats) || `peak ${formatNumber(peak)}`}
     >
       <ColumnChart columns={columns} endLabels={endLabels} kind="launches" formats={formats} />
     </Figure>
@@ -171,17 +171,17 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
 }
 
 /** Converts an ISO date to months since the year 0. Returns NaN if there is no date. */
-const parseMonthNumber = (iso: string | undefined): number =>
-  iso === undefined || !/^\d{4}-\d{2}/.test(iso)
+const parseMonthNumber = (isoDate: string | undefined): number =>
+  isoDate === undefined || !/^\d{4}-\d{2}/.test(isoDate)
     ? Number.NaN
-    : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
+    : Number(isoDate.slice(0, 4)) * 12 + Number(isoDate.slice(5, 7)) - 1;
 
 /** Formats months since the year 0 as a month, e.g. `2026-08`. */
 const formatIsoMonth = (months: number): string =>
   `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
 
-const formatUnknown = (ads: number, { formatNumber }: Formats): string =>
-  ads > 0 ? `${formatNumber(ads)} unknown` : '';
+const formatUnknownCount = (adCount: number, { formatNumber }: Formats): string =>
+  adCount > 0 ? `${formatNumber(adCount)} unknown` : '';
 
 interface DaysRunningChartProps {
   ads: readonly { daysRunning?: number | undefined }[];
@@ -193,7 +193,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   const { formatCount, formatNumber } = formats;
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
   if (days.length === 0) return null;
-  const longestRun = days.reduce((most, day) => Math.max(most, day));
+  const longestRun = days.reduce((longest, day) => Math.max(longest, day));
   const daysPerColumn = Math.max(1, Math.ceil((longestRun + 1) / 12));
   const columns = Array.from({ length: Math.ceil((longestRun + 1) / daysPerColumn) }, (_, index) => ({
     name:
@@ -202,11 +202,11 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
         : `${index * daysPerColumn} to ${(index + 1) * daysPerColumn - 1} days`,
     value: 0,
   }));
-  for (const day of days) {
-    const column = columns[Math.floor(day / daysPerColumn)];
+  for (const runDays of days) {
+    const column = columns[Math.floor(runDays / daysPerColumn)];
     if (column) column.value++;
   }
-  const endLabels = [formatNumber(0), formatUnknown(ads.length - days.length, formats), formatNumber(longestRun)];
+  const endLabels = [formatNumber(0), formatUnknownCount(ads.length - days.length, formats), formatNumber(longestRun)];
   return (
     <Figure title="Days running" note={`median ${formatNumber(computeMedian(days))}`}>
       <ColumnChart columns={columns} endLabels={endLabels.filter(Boolean)} kind="runs" formats={formats} />
@@ -215,7 +215,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
 }
 
 /** Maximum number of rows in the chart, including the row *Others*. */
-const maxShares = 4;
+const maxShareRows = 4;
 
 interface CommonValuesChartProps {
   title: string;
@@ -228,12 +228,12 @@ interface CommonValuesChartProps {
 export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
   const counts = [...countValues(values)].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return null;
-  const namedShareCount = counts.length <= maxShares ? maxShares : maxShares - 1;
-  const sumAds = (entries: readonly [string, number][]) => entries.reduce((all, [, ads]) => all + ads, 0);
+  const namedShareCount = counts.length <= maxShareRows ? maxShareRows : maxShareRows - 1;
+  const sumAds = (entries: readonly [string, number][]) => entries.reduce((sum, [, adCount]) => sum + adCount, 0);
   const shares = counts.slice(0, namedShareCount).map(
-    ([value, ads]): Share => ({
+    ([value, adCount]): ShareRow => ({
       name: formatConstant(value),
-      value: ads,
+      value: adCount,
       onClick: onChoose && (() => onChoose(value)),
     }),
   );

@@ -5,10 +5,10 @@ import { sanitizeLine } from '../views/safe-text.ts';
  * format takes milliseconds, so formats are created only when needed.
  */
 function createOnFirstCall<Value>(create: () => Value): () => Value {
-  let created: { value: Value } | undefined;
+  let createdValue: { value: Value } | undefined;
   return () => {
-    created ??= { value: create() };
-    return created.value;
+    createdValue ??= { value: create() };
+    return createdValue.value;
   };
 }
 

@@ -1,7 +1,7 @@
 import { sanitize } from '../views/safe-text.ts';
 
 /** A block of text: a paragraph or a list. */
-interface Block {
+interface TextBlock {
   tag: 'p' | 'ul' | 'ol';
   /** Lines of the paragraph, or items of the list. */
   lines: string[];
@@ -38,24 +38,25 @@ const bulletPattern = /^ {0,3}[-*+•] +(?=\S)/;
 const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 
 /** Splits a text into paragraphs and lists. A line without a list marker belongs to the preceding block. */
-function parseBlocks(text: string): Block[] {
-  const blocks: Block[] = [];
-  let canContinue = false;
+function parseBlocks(text: string): TextBlock[] {
+  const blocks: TextBlock[] = [];
+  let canContinueBlock = false;
   for (const line of sanitize(text).split('\n')) {
     const lastBlock = blocks.at(-1);
     const [marker, number] = bulletPattern.exec(line) ?? numberedPattern.exec(line) ?? [];
     const tag = marker === undefined ? 'p' : number === undefined ? 'ul' : 'ol';
-    if (line.trim() === '') canContinue = false;
+    if (line.trim() === '') canContinueBlock = false;
     else if (marker !== undefined) {
       const item = line.slice(marker.length).trim();
       if (lastBlock?.tag === tag) lastBlock.lines.push(item);
       else blocks.push({ tag, lines: [item], ...(number !== undefined && { firstNumber: Number(number) }) });
-      canContinue = true;
-    } else if (canContinue && lastBlock?.tag === 'p') lastBlock.lines.push(line.trim());
-    else if (canContinue && lastBlock !== undefined) lastBlock.lines.push(`${lastBlock.lines.pop()} ${line.trim()}`);
+      canContinueBlock = true;
+    } else if (canContinueBlock && lastBlock?.tag === 'p') lastBlock.lines.push(line.trim());
+    else if (canContinueBlock && lastBlock !== undefined)
+      lastBlock.lines.push(`${lastBlock.lines.pop()} ${line.trim()}`);
     else {
       blocks.push({ tag, lines: [line.trim()] });
-      canContinue = true;
+      canContinueBlock = true;
     }
   }
   return blocks;

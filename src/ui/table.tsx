@@ -35,25 +35,25 @@ export function Table({ label, columns, formats, children }: TableProps) {
 /** Maximum number of columns that fit on paper in the normal font size. Wider tables are printed in a smaller font. */
 const maxPrintColumns = 8;
 
-interface RowsProps {
+interface TableRowsProps {
   rows: readonly (readonly unknown[])[];
   formats: readonly ColumnFormat[];
 }
 
 /** Renders the rows in the body of a table, with each number in the format of its column. */
-export const TableRows = ({ rows, formats }: RowsProps) => (
+export const TableRows = ({ rows, formats }: TableRowsProps) => (
   <>
     {rows.map((cells) => (
       <tr>
         {formats.map((format, index) => (
-          <Cell cell={cells[index] ?? null} format={format} />
+          <TableCell cell={cells[index] ?? null} format={format} />
         ))}
       </tr>
     ))}
   </>
 );
 
-function Cell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
+function TableCell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
   if (cell === null)
     return (
       <td class={format && 'number'}>
@@ -89,18 +89,18 @@ export type ColumnFormat = ((number: number) => string) | undefined;
 export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
   if (numbers.length === 0 || !numbers.every((cell) => typeof cell === 'number')) return undefined;
-  const digits = Math.max(...numbers.map(countDecimals));
-  const format = new Intl.NumberFormat('en', {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
+  const decimals = Math.max(...numbers.map(countDecimals));
+  const numberFormat = new Intl.NumberFormat('en', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
     useGrouping: !(yearNamePattern.test(name) && numbers.every(isYear)),
   });
   return (number) => {
     if (!Number.isFinite(number)) return String(number);
-    const isSmall = Math.abs(number) < 1 && Number(number.toFixed(digits)) !== Number(number.toPrecision(3));
+    const isSmall = Math.abs(number) < 1 && Number(number.toFixed(decimals)) !== Number(number.toPrecision(3));
     const text = isSmall
       ? (Math.abs(number) < 1e-6 ? tinyNumberFormat : smallNumberFormat).format(number)
-      : format.format(number);
+      : numberFormat.format(number);
     return text.replaceAll('-', '−');
   };
 }

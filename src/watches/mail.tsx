@@ -63,7 +63,9 @@ export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
   );
 
 function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
-  const details = [card.format, card.startedAt && `started ${formatDay(card.startedAt)}`].filter(Boolean).join(' · ');
+  const details = [card.mediaText, card.startedAt && `started ${formatDay(card.startedAt)}`]
+    .filter(Boolean)
+    .join(' · ');
   return (
     <li>
       {card.picture && 'src' in card.picture && <PictureFrame ad={card} />}

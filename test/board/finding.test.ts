@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BriefAd } from '../../src/board/payload.ts';
-import { type Finding, minAdsForOverview, selectFinding, variantOf } from '../../src/board/view/finding.ts';
+import { type Finding, getVariantId, minAdsForOverview, selectFinding } from '../../src/board/view/finding.ts';
 import { markDifferences } from '../../src/board/view/text-differences.ts';
 import { createFormats } from '../../src/ui/formats.ts';
 
@@ -96,7 +96,7 @@ describe('The key finding above the ads on the board', () => {
   ])('the key finding on the board has the expected text for %s', (_, ads, text, opens) => {
     const finding = selectFinding(ads, completeContext);
     expect(finding && normalizeSpelling(readText(finding))).toBe(text);
-    if (opens) expect(finding?.opens).toEqual(opens);
+    if (opens) expect(finding?.clickTarget).toEqual(opens);
   });
 
   test('the board does not compare launches if a filter hides some ads', () => {
@@ -112,7 +112,7 @@ describe('The key finding above the ads on the board', () => {
   test('the board does not report few launches for a month that was unfinished when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
-      expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.opens).toBeUndefined();
+      expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.clickTarget).toBeUndefined();
   });
 
   test('the board does not compare launches if all ads were last seen long before they were read', () => {
@@ -145,21 +145,21 @@ describe('The key finding above the ads on the board', () => {
         if (finding === undefined) return;
         const [name] = finding.sentence.flatMap((part) => (typeof part === 'string' ? [] : [part.name]));
         const adsOfAdvertiser = ads.filter(({ pageName }) => pageName === name);
-        const { opens } = finding;
+        const { clickTarget } = finding;
         const text = readText(finding);
-        if ('variant' in opens)
+        if ('variant' in clickTarget)
           expect(text).toContain(
-            `in ${adsOfAdvertiser.filter((ad) => variantOf(ad) === opens.variant).length} of its ${adsOfAdvertiser.length} `,
+            `in ${adsOfAdvertiser.filter((ad) => getVariantId(ad) === clickTarget.variant).length} of its ${adsOfAdvertiser.length} `,
           );
-        else if ('ad' in opens)
-          expect(text).toContain(`for ${adsOfAdvertiser.find(({ id }) => id === opens.ad)?.daysRunning} days`);
-        else if (opens.values.landing)
+        else if ('ad' in clickTarget)
+          expect(text).toContain(`for ${adsOfAdvertiser.find(({ id }) => id === clickTarget.ad)?.daysRunning} days`);
+        else if (clickTarget.values.landing)
           expect(text).toContain(
-            `in ${adsOfAdvertiser.filter(({ landing }) => landing === opens.values.landing).length} of its`,
+            `in ${adsOfAdvertiser.filter(({ landing }) => landing === clickTarget.values.landing).length} of its`,
           );
         else {
           const inMonth = adsOfAdvertiser.filter(({ startedAt }) =>
-            startedAt?.startsWith(opens.values.month ?? '-'),
+            startedAt?.startsWith(clickTarget.values.month ?? '-'),
           ).length;
           expect(text).toMatch(new RegExp(`(?:from|to) ${inMonth} in`));
         }

@@ -188,7 +188,7 @@ describe('The plain text of a report', () => {
   const times = ['2026-06-14T00:00:00.000Z', '2026-06-14T12:30:05.000Z', '2026-06-14 was a Sunday'];
   const text = 'One **bold** <b>\n**\n\nThen:\n- a **b**\n  c\n* d\n\n3. e\n4) f\n\n[link](https://x.example) # no';
   const picture = { src: 'data:image/webp;base64,x' };
-  const card = { id: 'x', pageName: 'Serra', line: 'Walk', format: 'video', picture };
+  const card = { id: 'x', pageName: 'Serra', firstLine: 'Walk', mediaText: 'video', picture };
   const ran: Partial<CardAd>[] = [
     { daysRunning: 1, active: true, startedAt: '2026-08-21' },
     { daysRunning: 92, active: false, duplicates: 3 },

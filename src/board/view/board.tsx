@@ -4,7 +4,7 @@ import type { BoardContext } from '../payload.ts';
 import { CompareDialog, maxComparedAds } from './compare.tsx';
 import { Drawer } from './drawer.tsx';
 import { Filters } from './filters.tsx';
-import { type Finding, minAdsForOverview, variantOf } from './finding.ts';
+import { type Finding, getVariantId, minAdsForOverview } from './finding.ts';
 import {
   buildHeading,
   formatChartScope,
@@ -17,6 +17,9 @@ import {
 import { AdList } from './list.tsx';
 import { Actions, SaveDialog } from './selection.tsx';
 import {
+  type BoardProblem,
+  type BoardState,
+  type BoardView,
   type ChosenValues,
   countVariants,
   createProblem,
@@ -24,17 +27,14 @@ import {
   facets,
   getSortTitle,
   isGrouped,
-  type Problem,
   type SortName,
-  type State,
   selectFilterableAds,
   sortNames,
   toggleValue,
-  type View,
 } from './state.ts';
 
 /** The whole ad board: heading, filters, charts, ads, footer and dialogs. */
-export function Board({ view }: { view: View }) {
+export function Board({ view }: { view: BoardView }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
   const hasPanel = selectFilterableAds(state).length >= minAdsForOverview;
@@ -67,7 +67,7 @@ export function Board({ view }: { view: View }) {
   );
 }
 
-function Heading({ state, estimate }: { state: State; estimate: string | undefined }) {
+function Heading({ state, estimate }: { state: BoardState; estimate: string | undefined }) {
   const heading = buildHeading(state);
   return (
     <div id="heading">
@@ -90,18 +90,18 @@ function Heading({ state, estimate }: { state: State; estimate: string | undefin
  * The controls next to the board's heading, such as the sort menu.
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
-function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | undefined }) {
+function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
   const { openVariant, mode, sort, chosenValues, display, formats } = view.state;
   const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
   return (
     <div id="tools">
       {openVariant !== undefined && <BackButton view={view} />}
-      <Choice
+      <TwoOptionChoice
         label="View"
         symbols={['▦', '☰']}
         names={['Cards', 'Timeline']}
-        isFirst={mode === 'cards'}
-        choose={(isFirst) => view.update({ mode: isFirst ? 'cards' : 'timeline' })}
+        isFirstChosen={mode === 'cards'}
+        onChoose={(isFirst) => view.update({ mode: isFirst ? 'cards' : 'timeline' })}
       />
       <label class="sort">
         <span>Sort</span>{' '}
@@ -131,9 +131,9 @@ function Controls({ view, isPanelOpen }: { view: View; isPanelOpen: boolean | un
 }
 
 /** Charts of the visible ads. Renders nothing for only a few ads, because the user can look at those directly. */
-function Charts({ view }: { view: View }) {
+function Charts({ view }: { view: BoardView }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
-  const choose = (facet: 'format' | 'cta') => (value: string) =>
+  const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
     view.update({ chosenValues: toggleValue(chosenValues, facet, value) });
   return useMemo(
     () =>
@@ -144,13 +144,13 @@ function Charts({ view }: { view: View }) {
           <CommonValuesChart
             title={facets.format.title}
             values={visibleAds.map(({ displayFormat }) => displayFormat)}
-            onChoose={choose('format')}
+            onChoose={createChooseHandler('format')}
             formats={formats}
           />
           <CommonValuesChart
             title={facets.cta.title}
             values={visibleAds.map(({ ctaType }) => ctaType)}
-            onChoose={choose('cta')}
+            onChoose={createChooseHandler('cta')}
             formats={formats}
           />
         </section>
@@ -160,35 +160,35 @@ function Charts({ view }: { view: View }) {
 }
 
 /** Switches between one card per variant and one card per ad. Renders nothing if both would show the same cards. */
-const GroupingChoice = ({ view }: { view: View }) =>
+const GroupingChoice = ({ view }: { view: BoardView }) =>
   view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
-    <Choice
+    <TwoOptionChoice
       label="One card for each"
       names={['Messages', 'Ads']}
-      isFirst={isGrouped(view.state)}
-      choose={(isFirst) => view.update({ isGroupingChosen: isFirst })}
+      isFirstChosen={isGrouped(view.state)}
+      onChoose={(isFirst) => view.update({ isGroupingChosen: isFirst })}
     />
   );
 
-interface ChoiceProps {
+interface TwoOptionChoiceProps {
   label: string;
   /** Symbols that replace the button labels in narrow windows. */
   symbols?: readonly string[];
   names: readonly string[];
-  isFirst: boolean;
-  choose(isFirst: boolean): void;
+  isFirstChosen: boolean;
+  onChoose(isFirst: boolean): void;
 }
 
 /** Two buttons, exactly one of which is pressed. */
-const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
+const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: TwoOptionChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
     {names.map((name, index) => (
       <button
         type="button"
         key={name}
         aria-label={name}
-        aria-pressed={isFirst === (index === 0)}
-        onClick={() => choose(index === 0)}
+        aria-pressed={isFirstChosen === (index === 0)}
+        onClick={() => onChoose(index === 0)}
       >
         {symbols && <span class="sign">{symbols[index]}</span>}
         <span class="name">{name}</span>
@@ -198,49 +198,49 @@ const Choice = ({ label, symbols, names, isFirst, choose }: ChoiceProps) => (
 );
 
 /** The button that returns from the ads of one text variant to all ads. */
-function BackButton({ view }: { view: View }) {
-  const close = () => {
+function BackButton({ view }: { view: BoardView }) {
+  const showAllAds = () => {
     const { openVariant } = view.state;
     view.update({ openVariant: undefined });
-    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && variantOf(ad) === openVariant);
+    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariant);
     document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
   };
   return (
-    <button type="button" id="back" class="primary" onClick={close}>
+    <button type="button" id="back" class="primary" onClick={showAllAds}>
       ‹ All {view.state.formats.formatNumber(countVariants(view.state.ads))} messages
     </button>
   );
 }
 
 /** The button that switches between inline and full-screen display. */
-function ExpandButton({ view }: { view: View }) {
-  const isFull = view.state.display.mode === 'fullscreen';
-  const expand = () =>
+function ExpandButton({ view }: { view: BoardView }) {
+  const isFullScreen = view.state.display.mode === 'fullscreen';
+  const toggleFullScreen = () =>
     view.host
-      .request('ui/request-display-mode', { mode: isFull ? 'inline' : 'fullscreen' })
+      .request('ui/request-display-mode', { mode: isFullScreen ? 'inline' : 'fullscreen' })
       .then(view.applyHostContext, () => view.applyHostContext({ availableDisplayModes: [] }));
-  const name = isFull ? 'Close' : 'Expand';
+  const name = isFullScreen ? 'Close' : 'Expand';
   return (
-    <button type="button" id="expand" aria-label={name} onClick={() => void expand()}>
-      <span class="sign">{isFull ? '⤡' : '⤢'}</span>
+    <button type="button" id="expand" aria-label={name} onClick={() => void toggleFullScreen()}>
+      <span class="sign">{isFullScreen ? '⤡' : '⤢'}</span>
       <span class="name">{name}</span>
     </button>
   );
 }
 
 /** Shows a notable fact about the ads in one sentence. Clicking the sentence opens the ads that it is about. */
-function FindingButton({ view, finding: { sentence, opens } }: { view: View; finding: Finding }) {
+function FindingButton({ view, finding: { sentence, clickTarget } }: { view: BoardView; finding: Finding }) {
   const { chosenValues } = view.state;
-  const open = () => {
-    if ('ad' in opens) return view.update({ openAdId: opens.ad });
-    if ('variant' in opens) return view.update({ openVariant: opens.variant, chosenValues: {} });
-    const values = Object.entries(opens.values) as [FacetName, string][];
+  const openTarget = () => {
+    if ('ad' in clickTarget) return view.update({ openAdId: clickTarget.ad });
+    if ('variant' in clickTarget) return view.update({ openVariant: clickTarget.variant, chosenValues: {} });
+    const values = Object.entries(clickTarget.values) as [FacetName, string][];
     const isChosen = values.every(([facet, value]) => chosenValues[facet]?.has(value));
     const valuesToChoose: ChosenValues = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
     view.update({ openVariant: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
   };
   return (
-    <button type="button" id="finding" onClick={open}>
+    <button type="button" id="finding" onClick={openTarget}>
       <span>{sentence.map((part) => (typeof part === 'string' ? part : <bdi>{part.name}</bdi>))}</span>
     </button>
   );
@@ -250,7 +250,7 @@ function FindingButton({ view, finding: { sentence, opens } }: { view: View; fin
  * The footer of the board: the button that loads the next page, the actions for selected ads, the status line and the
  * current error.
  */
-function Footer({ view }: { view: View }) {
+function Footer({ view }: { view: BoardView }) {
   const { selectedIds, visibleAds, status, problem, formats } = view.state;
   const { formatNumber } = formats;
   const hiddenCount = selectedIds.size - visibleAds.filter(({ id }) => selectedIds.has(id)).length;
@@ -302,7 +302,7 @@ const firstSentencePattern =
 /** Maximum length in characters of a problem that is shown in full. */
 const maxCollapsedLength = 160;
 
-function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
+function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
   const isLong = text.length > maxCollapsedLength || text.includes('\n');
   const firstSentence = (isLong && firstSentencePattern.exec(text)?.[1]) || text;
   return (
@@ -327,7 +327,7 @@ function ProblemText({ problem: { text, retry } }: { problem: Problem }) {
  * The button that loads the next page of a search. Because this costs credits, the user must confirm with a second
  * click on a button that shows the price.
  */
-function NextPage({ view }: { view: View }) {
+function NextPage({ view }: { view: BoardView }) {
   const { context, offeredTools, formats } = view.state;
   /** The result whose next page the user has to confirm. After a new result, the user must confirm the price again. */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
@@ -339,10 +339,10 @@ function NextPage({ view }: { view: View }) {
     view.update({ status: 'Searching …', problem: undefined });
     try {
       // Leave out `fresh`. Otherwise the service would charge for cached pages again.
-      const { fresh: _fresh, ...search } = view.state.toolArguments;
-      const nextContext = await view.server.searchAds({ ...search, cursor: context.cursor });
-      const { nextCredits: _, ...before } = context;
-      view.update({ context: { ...before, ...nextContext } });
+      const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
+      const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
+      const { nextCredits: _, ...contextWithoutPrice } = context;
+      view.update({ context: { ...contextWithoutPrice, ...nextContext } });
       await view.loadAds(nextContext.ids ?? []);
       view.update({ status: formatReceipt(nextContext.receipt, formats) });
     } catch (error) {

@@ -4,14 +4,14 @@ import { listFacts } from './ad-facts.ts';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
-import type { View } from './state.ts';
+import type { BoardView } from './state.ts';
 import { markDifferences, type TextPart } from './text-differences.ts';
 
 /** Maximum number of ads that can be compared side by side. */
 export const maxComparedAds = 4;
 
 /** A dialog that shows ads side by side, with one row per fact. Words that differ between the texts are highlighted. */
-export function CompareDialog({ view, ids }: { view: View; ids: readonly string[] }) {
+export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
   const fullAds = ads.map(({ id }) => view.fullAds.get(id));
   const areAllLoaded = ids.every((id) => view.fullAds.has(id));
@@ -24,7 +24,7 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
       ] as const,
     [ids, areAllLoaded],
   );
-  const rows = useMemo(() => texts.map(([name, words]) => [name, markDifferences(words)] as const), [texts]);
+  const rows = useMemo(() => texts.map(([name, fieldTexts]) => [name, markDifferences(fieldTexts)] as const), [texts]);
   const facts = ads.map((ad, index) => listFacts(ad, fullAds[index], view.state.formats));
   return (
     <Modal id="compare" onClose={() => view.update({ comparedIds: undefined })}>
@@ -51,14 +51,14 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
           </thead>
           <tbody>
             {rows.map(([name, cells]) => (
-              <Row
+              <FactRow
                 key={name}
                 name={name}
                 cells={cells.map((parts) => parts.length > 0 && <MarkedText parts={parts} />)}
               />
             ))}
             {facts[0]?.map(([name], index) => (
-              <Row key={name} name={name} cells={facts.map((factsOfAd) => factsOfAd[index]?.[1])} />
+              <FactRow key={name} name={name} cells={facts.map((factsOfAd) => factsOfAd[index]?.[1])} />
             ))}
           </tbody>
         </table>
@@ -68,10 +68,10 @@ export function CompareDialog({ view, ids }: { view: View; ids: readonly string[
   );
 }
 
-type Cell = string | false | undefined | ReturnType<typeof MarkedText>;
+type CellContent = string | false | undefined | ReturnType<typeof MarkedText>;
 
 /** A row of the table that compares ads. Renders nothing if all cells are empty. */
-const Row = ({ name, cells }: { name: string; cells: readonly Cell[] }) =>
+const FactRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
   cells.some(Boolean) ? (
     <tr>
       <th scope="row">{name}</th>

@@ -4,22 +4,22 @@ import type { Formats } from '../../ui/formats.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
 import type { BriefAd, FullAd } from '../payload.ts';
 import { listFacts } from './ad-facts.ts';
-import { variantOf } from './finding.ts';
+import { getVariantId } from './finding.ts';
 import { RunBar } from './list.tsx';
 import { CloseButton, FullAdLoader, Modal } from './modal.tsx';
 import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
-import { getErrorText, sortAds, type View } from './state.ts';
+import { type BoardView, getErrorText, sortAds } from './state.ts';
 
 /** A panel next to the board that shows all details of one ad. */
-export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
+export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
   // A card may stand for several ads with nearly the same text (a variant), which all have the position of the card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
-  const open = (adToOpen: BriefAd | undefined) => {
+  const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
     view.update({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
@@ -29,14 +29,14 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
   const fullAd = view.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
   const variantAds = sortAds(
-    ads.filter((candidate) => variantOf(candidate) === variantOf(ad)),
+    ads.filter((candidate) => getVariantId(candidate) === getVariantId(ad)),
     sort,
   );
   return (
     <Modal
       id="drawer"
       onClose={() => view.update({ openAdId: undefined })}
-      onKeyDown={(key) => open(key === 'ArrowLeft' ? previousAd : key === 'ArrowRight' ? nextAd : undefined)}
+      onKeyDown={(key) => openAd(key === 'ArrowLeft' ? previousAd : key === 'ArrowRight' ? nextAd : undefined)}
     >
       <nav>
         <button
@@ -44,11 +44,11 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
           class="icon"
           aria-label="Previous ad"
           disabled={!previousAd}
-          onClick={() => open(previousAd)}
+          onClick={() => openAd(previousAd)}
         >
           ‹
         </button>
-        <button type="button" class="icon" aria-label="Next ad" disabled={!nextAd} onClick={() => open(nextAd)}>
+        <button type="button" class="icon" aria-label="Next ad" disabled={!nextAd} onClick={() => openAd(nextAd)}>
           ›
         </button>
         <span class="number">
@@ -58,7 +58,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
         <CloseButton />
       </nav>
       <LazyPicture key={ad.id} ad={ad} view={view} />
-      <VariantStrip view={view} variants={variantAds} current={ad} onOpen={open} />
+      <VariantStrip view={view} variants={variantAds} current={ad} onOpen={openAd} />
       <p class="page" dir="auto">
         {ad.pageName ?? 'Advertiser unknown'}
       </p>
@@ -79,7 +79,7 @@ export function Drawer({ view, ad }: { view: View; ad: BriefAd }) {
 }
 
 interface VariantStripProps {
-  view: View;
+  view: BoardView;
   variants: readonly BriefAd[];
   current: BriefAd;
   onOpen(ad: BriefAd): void;
@@ -106,7 +106,7 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   );
 
 /** The text of an ad with a button that copies it. */
-function AdText({ view, ad }: { view: View; ad: FullAd }) {
+function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
   const texts = textFields.filter((text) => text !== undefined);
@@ -148,7 +148,7 @@ function copyToClipboard(text: string): boolean {
 }
 
 /** The cards of a carousel ad. Renders nothing if there are none. */
-const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
+const CardList = ({ view, ad }: { view: BoardView; ad: FullAd }) =>
   !ad.cards?.length ? null : (
     <ol class="ad-cards" aria-label="Cards">
       {ad.cards.map(({ title, body }, index) => (
@@ -168,15 +168,15 @@ const CardList = ({ view, ad }: { view: View; ad: FullAd }) =>
   );
 
 /** A button that opens the landing page. Renders nothing if the host cannot open links. */
-function LandingLink({ view, ad: { landingUrl } }: { view: View; ad: FullAd }) {
+function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd }) {
   if (landingUrl === undefined || !view.hasCapability('openLinks')) return null;
   const { hostname } = new URL(landingUrl);
-  const open = () =>
+  const openLandingPage = () =>
     view.host
       .request('ui/open-link', { url: landingUrl })
       .catch((error) => view.update({ status: `${hostname} was not opened: ${getErrorText(error)}` }));
   return (
-    <button type="button" class="link" onClick={() => void open()}>
+    <button type="button" class="link" onClick={() => void openLandingPage()}>
       Open {hostname} ↗
     </button>
   );

@@ -2,20 +2,20 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Formats } from '../../ui/formats.ts';
 import {
+  type BoardView,
   type FacetName,
   type FacetValue,
   getFacet,
   listFacetValues,
   selectFilterableAds,
   toggleValue,
-  type View,
 } from './state.ts';
 
 /** Number of values that a facet (e.g. *Country*) shows before the user expands it. */
 const collapsedValueCount = 2;
 
 /** The filters of the board. Each property of ads, such as the country, has a row of values to choose from. */
-export function Filters({ view, children }: { view: View; children: ComponentChildren }) {
+export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
   const groups = useMemo(

@@ -12,21 +12,24 @@ export interface Finding {
   /** Parts of the sentence. A `name` is third-party text, such as an advertiser name or a landing page. */
   sentence: readonly (string | { name: string })[];
   /** What a click on the sentence opens: a variant, an ad, or the ads with certain filter values. */
-  opens: { variant: string } | { ad: string } | { values: { advertiser: string; month?: string; landing?: string } };
+  clickTarget:
+    | { variant: string }
+    | { ad: string }
+    | { values: { advertiser: string; month?: string; landing?: string } };
 }
 
 /**
  * Returns the id of the variant to which an ad belongs. A variant is a group of ads of one page with nearly the same
  * text. The user interface calls it a "message".
  */
-export const variantOf = ({ id, variant = id }: BriefAd): string => variant;
+export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
 
 /**
  * With fewer ads than this, the board shows no finding, charts or filters, because a user can look at all ads directly.
  */
 export const minAdsForOverview = 8;
 
-interface FindingBasis {
+interface FindingContext {
   /** Time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
   /** True if the board has all matching ads and no filter limits the time in which the ads ran. */
@@ -40,34 +43,39 @@ interface Advertiser {
   ads: readonly BriefAd[];
 }
 
-type Rule = (advertisers: readonly Advertiser[], basis: FindingBasis) => Finding | undefined;
+type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext) => Finding | undefined;
 
 /** Applies the rules for notable facts in order and returns the first finding, or undefined if no rule applies. */
-export function selectFinding(ads: readonly BriefAd[], basis: FindingBasis): Finding | undefined {
+export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
   const adsByName = groupBy(adsWithPageName, ({ pageName = '' }) => pageName);
   const advertisers = [...adsByName].map(([name, ads]) => ({ name, ads }));
-  for (const rule of rules) {
-    const finding = rule(advertisers, basis);
+  for (const rule of findingRules) {
+    const finding = rule(advertisers, context);
     if (finding !== undefined) return finding;
   }
   return undefined;
 }
 
-const rules: readonly Rule[] = [findRepeatedVariant, findLongestRun, findLaunchChange, findSharedLandingPage];
+const findingRules: readonly FindingRule[] = [
+  findRepeatedVariant,
+  findLongestRun,
+  findLaunchChange,
+  findSharedLandingPage,
+];
 
-const formatAdsHere = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
+const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): string =>
   `its ${formatCount(ads.length, 'ad')} here`;
 
 /**
  * Finds the text that an advertiser repeats in the most ads. It must have at least four ads and at least 10% of the
  * advertiser's ads.
  */
-function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
+function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount, formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
-    const [variant, variantAds] = findLargestGroup(groupBy(ads, variantOf)) ?? [];
+    const [variant, variantAds] = findLargestGroup(groupBy(ads, getVariantId)) ?? [];
     if (variant === undefined || variantAds === undefined) return [];
     if (variantAds.length < 4 || variantAds.length < ads.length / 10) return [];
     return [{ name, ads, variant, variantAds }];
@@ -77,15 +85,15 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
   const { name, ads, variant, variantAds } = largest;
   const longestDays = variantAds.reduce((days, { daysRunning = 0 }) => Math.max(days, daysRunning), 0);
   const runText = longestDays > 1 ? `; the longest ran ${formatCount(longestDays, 'day')}` : '';
-  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdsHere(ads, formats)}${runText}.`;
-  return { sentence: [{ name }, text], opens: { variant } };
+  const text = ` repeats one message in ${formatNumber(variantAds.length)} of ${formatAdsOnBoard(ads, formats)}${runText}.`;
+  return { sentence: [{ name }, text], clickTarget: { variant } };
 }
 
 /**
  * Finds the ad that has run the longest. It must have run for at least 30 days, must not have ended as far as known,
  * and must have run more than twice as long as the median ad of its advertiser.
  */
-function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
+function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) => {
     const adsWithDays = ads.filter(({ daysRunning }) => daysRunning !== undefined);
@@ -102,10 +110,10 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
   if (longest === undefined) return undefined;
   const { name, adsWithDays, median, ad, days } = longest;
   const stateText = ad.active === true ? ' and still runs it' : ' or more';
-  const medianText = `half of ${formatAdsHere(adsWithDays, formats)} ran ${formatCount(median, 'day')} or less`;
+  const medianText = `half of ${formatAdsOnBoard(adsWithDays, formats)} ran ${formatCount(median, 'day')} or less`;
   return {
     sentence: [{ name }, ` has run one ad for ${formatCount(days, 'day')}${stateText}; ${medianText}.`],
-    opens: { ad: ad.id },
+    clickTarget: { ad: ad.id },
   };
 }
 
@@ -116,7 +124,7 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
  */
 function findLaunchChange(
   advertisers: readonly Advertiser[],
-  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingBasis,
+  { readAt, hasAllLaunches, formats: { formatMonth, formatNumber } }: FindingContext,
 ): Finding | undefined {
   if (!hasAllLaunches || readAt === undefined) return undefined;
   const changes = advertisers.flatMap(({ name, ads }) => {
@@ -125,13 +133,13 @@ function findLaunchChange(
       ? []
       : listLaunchChanges(ads, lastKnownDay).map((change) => ({ name, ...change }));
   });
-  const largest = findMaxBy(changes, ({ from, to }) => Math.abs(to - from));
+  const largest = findMaxBy(changes, ({ previousLaunches, launches }) => Math.abs(launches - previousLaunches));
   if (largest === undefined) return undefined;
-  const { name, month, previousMonth, from, to } = largest;
-  const changeText = `${to > from ? 'rose' : 'fell'} from ${formatNumber(from)} in ${formatMonth(previousMonth)}`;
+  const { name, month, previousMonth, previousLaunches, launches } = largest;
+  const changeText = `${launches > previousLaunches ? 'rose' : 'fell'} from ${formatNumber(previousLaunches)} in ${formatMonth(previousMonth)}`;
   return {
-    sentence: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(to)} in ${formatMonth(month)}.`],
-    opens: { values: { advertiser: name, month: to > from ? month : previousMonth } },
+    sentence: ['Launches of ', { name }, ` ${changeText} to ${formatNumber(launches)} in ${formatMonth(month)}.`],
+    clickTarget: { values: { advertiser: name, month: launches > previousLaunches ? month : previousMonth } },
   };
 }
 
@@ -147,11 +155,15 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
   );
-  const pairs = months.slice(0, -1).map((month, index) => {
+  const monthPairs = months.slice(0, -1).map((month, index) => {
     const previousMonth = months[index + 1] ?? '';
-    return { month, previousMonth, from: counts.get(previousMonth) ?? 0, to: counts.get(month) ?? 0 };
+    return { month, previousMonth, previousLaunches: counts.get(previousMonth) ?? 0, launches: counts.get(month) ?? 0 };
   });
-  return pairs.filter(({ from, to }) => Math.max(from, to) >= 5 && Math.max(from, to) >= 2 * Math.min(from, to));
+  return monthPairs.filter(
+    ({ previousLaunches, launches }) =>
+      Math.max(previousLaunches, launches) >= 5 &&
+      Math.max(previousLaunches, launches) >= 2 * Math.min(previousLaunches, launches),
+  );
 }
 
 /**
@@ -172,39 +184,39 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
   const readDay = readAt.slice(0, 10);
   if (lastDay === undefined || lastDay >= readDay) return readDay;
   const isLongAgo = Date.parse(readDay) - Date.parse(lastDay) > 2 * dayMs;
-  const largestCount = [...adsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
-  return isLongAgo && largestCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
+  const largestDayCount = [...adsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
+  return isLongAgo && largestDayCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
 }
 
 /**
  * Finds the landing page that most of an advertiser's different ad texts link to. At least five texts must link to it.
  */
-function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingBasis): Finding | undefined {
+function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatNumber } = formats;
   const candidates = advertisers.flatMap(({ name, ads }) =>
     [...groupBy(ads, ({ landing }) => landing)].flatMap(([page, pageAds]) => {
-      const variantCount = new Set(pageAds.map(variantOf)).size;
+      const variantCount = new Set(pageAds.map(getVariantId)).size;
       return page === undefined || variantCount < 5 ? [] : [{ name, ads, page, pageAds, variantCount }];
     }),
   );
   const largest = findMaxBy(candidates, ({ variantCount }) => variantCount);
   if (largest === undefined) return undefined;
   const { name, ads, page, pageAds, variantCount } = largest;
-  const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsHere(ads, formats)}`;
+  const adsText = `in ${formatNumber(pageAds.length)} of ${formatAdsOnBoard(ads, formats)}`;
   const text = ` leads ${formatNumber(variantCount)} different messages, ${adsText}, to `;
   return {
     sentence: [{ name }, text, { name: page }, '.'],
-    opens: { values: { advertiser: name, landing: page } },
+    clickTarget: { values: { advertiser: name, landing: page } },
   };
 }
 
 /** Groups items by key, in the order in which the keys first occur. */
-export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+export function groupBy<Item, Key>(items: readonly Item[], getKey: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
-    const group = groups.get(keyOf(item));
+    const group = groups.get(getKey(item));
     if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
+    else groups.set(getKey(item), [item]);
   }
   return groups;
 }
@@ -213,9 +225,9 @@ const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, It
   findMaxBy([...groups], ([, { length }]) => length);
 
 /** Returns the item with the highest measure. If several items share it, returns the first one. */
-const findMaxBy = <Item>(items: readonly Item[], measure: (item: Item) => number): Item | undefined =>
+const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
-    (largest, item) => (largest === undefined || measure(item) > measure(largest) ? item : largest),
+    (largest, item) => (largest === undefined || getMeasure(item) > getMeasure(largest) ? item : largest),
     undefined,
   );
 

@@ -2,17 +2,17 @@ import { type Formats, formatConstant, formatCountry, formatLanguage, joinWithAn
 import { sanitizeLine } from '../../views/safe-text.ts';
 import type { BoardContext, PriceBounds } from '../payload.ts';
 import { minAdsForOverview } from './finding.ts';
-import { countAllMatches, countVariants, type State } from './state.ts';
+import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
  * Formats the number of messages and ads shown, e.g. `12 of 58 messages, 300 of 1,821 ads`. The total is the number of
  * matching ads. If filters hide some ads, it is the number of ads on the board.
  */
-export function formatCounts(state: State): string {
+export function formatCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
   const { formatCount, formatNumber } = formats;
-  const formatShare = (shown: number, total: number, noun: string) =>
-    `${shown < total ? `${formatNumber(shown)} of ` : ''}${formatCount(total, noun)}`;
+  const formatShare = (shownCount: number, totalCount: number, noun: string) =>
+    `${shownCount < totalCount ? `${formatNumber(shownCount)} of ` : ''}${formatCount(totalCount, noun)}`;
   const matchCount = countAllMatches(state) ?? ads.length;
   const showsAllAds = visibleAds.length === ads.length && matchCount !== Number.POSITIVE_INFINITY;
   const adsText = formatShare(visibleAds.length, showsAllAds ? matchCount : ads.length, 'ad');
@@ -25,7 +25,7 @@ export function formatCounts(state: State): string {
  * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call has
  * also read ads.
  */
-export function formatEstimate({ context, formats }: State): string | undefined {
+export function formatEstimate({ context, formats }: BoardState): string | undefined {
   const { isDemo, estimate, gathering } = context;
   const { formatCount, formatNumber } = formats;
   if (!estimate || gathering) return undefined;
@@ -48,7 +48,7 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
 }
 
 /** Formats the line below the board's heading: further search conditions, the number of missing ads, and the date. */
-export function formatDetails(state: State, conditions: readonly string[]): string {
+export function formatDetails(state: BoardState, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
   const { formatDay, formatNumber } = formats;
   const details = [
@@ -65,29 +65,29 @@ export function formatDetails(state: State, conditions: readonly string[]): stri
  * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all of
  * them.
  */
-export function formatChartScope(state: State): string {
+export function formatChartScope(state: BoardState): string {
   const { formatCount, formatNumber } = state.formats;
   const matchCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
   if (matchCount === undefined) return '';
-  const scope = `Charts of the ${formatCount(state.visibleAds.length, 'ad')} shown`;
+  const scopeText = `Charts of the ${formatCount(state.visibleAds.length, 'ad')} shown`;
   return matchCount === Number.POSITIVE_INFINITY
-    ? `${scope}. There are more, which may look different.`
-    : `${scope}, out of ${formatNumber(matchCount)}. The others may look different.`;
+    ? `${scopeText}. There are more, which may look different.`
+    : `${scopeText}, out of ${formatNumber(matchCount)}. The others may look different.`;
 }
 
 /** Formats the status of a board without ads, e.g. `Nothing was found: “free shipping” in Germany, running.` */
-export function formatEmptyResult(state: State): string {
+export function formatEmptyResult(state: BoardState): string {
   const { title, conditions } = buildHeading(state);
-  const search = [title === 'All ads' ? '' : title, ...conditions].filter(Boolean).join(', ');
-  return search === '' ? 'There are no ads to show.' : `Nothing was found: ${search}.`;
+  const searchText = [title === 'All ads' ? '' : title, ...conditions].filter(Boolean).join(', ');
+  return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
 }
 
 /** Formats how many credits a call was charged and how many remain. */
 export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
-  const charge =
+  const chargeText =
     charged === null ? 'The service did not say what it charged' : `${formatCount(charged, 'credit')} charged`;
-  return `${charge}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
+  return `${chargeText}${remaining === null ? '' : `, ${formatNumber(remaining)} left`}.`;
 }
 
 /** Maximum length of the board's title and of each search condition, in characters. */
@@ -105,12 +105,19 @@ const titlesByTool: Record<string, string> = {
  * Builds the heading: a title, e.g. `“free shipping” in the United States`, and the conditions that are not part of the
  * title. Texts are sanitized, because a model may have copied the search words from an ad.
  */
-export function buildHeading(state: State): { title: string; conditions: string[] } {
+export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
   const { toolArguments, ads, context, collectionName, formats } = state;
   const { formatNumber } = formats;
   const filters = collectFilters(toolArguments);
-  const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
-  const { pageId, sort: _, order: __, ...otherFilters } = others;
+  const {
+    query = [],
+    countries = [],
+    active = [],
+    advertiser = [],
+    advertiserExact = [],
+    ...remainingFilters
+  } = filters;
+  const { pageId, sort: _, order: __, ...otherFilters } = remainingFilters;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
   // Show the advertiser's name, which the ads contain, instead of the page id in the filters.
   const namesOfPageIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
@@ -123,13 +130,14 @@ export function buildHeading(state: State): { title: string; conditions: string[
   if (active.length === 1 && (searchWords.length > 0 || advertisersText))
     conditions.unshift(active[0] === true ? 'running' : 'ended');
   const subject = [...searchWords, advertisersText].filter(Boolean).join(' by ');
-  const places = countries.map((code) => formatCountry(String(code))).map(addArticle);
-  const placesText = places.length > 3 ? `${formatNumber(places.length)} countries` : joinWithAnd(places);
+  const countryNames = countries.map((code) => formatCountry(String(code))).map(addArticle);
+  const countriesText =
+    countryNames.length > 3 ? `${formatNumber(countryNames.length)} countries` : joinWithAnd(countryNames);
   const hasNoFilter = Object.keys(filters).length === 0;
   const fallbackTitle = titlesByTool[context.tool ?? ''] || (hasNoFilter ? 'All ads' : stateTitle);
   const title = cleanLine(subject || collectionName || fallbackTitle);
   return {
-    title: placesText === '' ? title : `${title} in ${cleanLine(placesText)}`,
+    title: countriesText === '' ? title : `${title} in ${cleanLine(countriesText)}`,
     conditions: conditions.filter(Boolean).slice(0, maxConditions).map(cleanLine),
   };
 }
@@ -137,7 +145,7 @@ export function buildHeading(state: State): { title: string; conditions: string[
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
 
 /** Collects the values of each filter key. If the search has several parts, merges the values of all parts. */
-function collectFilters({ filters, split }: State['toolArguments']): Record<string, unknown[]> {
+function collectFilters({ filters, split }: BoardState['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
   for (const part of [filters, split].flat())
     if (typeof part === 'object' && part !== null)
@@ -147,19 +155,19 @@ function collectFilters({ filters, split }: State['toolArguments']): Record<stri
 }
 
 /** Returns true if a filter limits the time in which the ads ran. */
-export const hasTimeFilter = (toolArguments: State['toolArguments']): boolean =>
+export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boolean =>
   Object.keys(collectFilters(toolArguments)).some((key) => /active|start|end|seen|days|date|created/i.test(key));
 
 const isId = (value: unknown): boolean => typeof value === 'string' && /^[\da-f-]{20,}$|^\d{8,}$/i.test(value);
 
 /** Formats a filter as words, e.g. `days running from 30` for `daysRunningFrom: 30`. */
 function formatCondition(key: string, values: readonly unknown[], formats: Formats): string {
-  const toText = (value: unknown) =>
+  const formatValue = (value: unknown) =>
     /currency/i.test(key) ? String(value).toUpperCase() : formatFilterValue(value, formats);
-  if (key === 'displayFormat' || key === 'ctaType') return values.map(toText).join(' or ');
+  if (key === 'displayFormat' || key === 'ctaType') return values.map(formatValue).join(' or ');
   if (key === 'language') return `in ${values.map((code) => formatLanguage(String(code))).join(' or ')}`;
   const keyWords = key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
-  const valueTexts = values.filter((value) => !isId(value) && value !== true).map(toText);
+  const valueTexts = values.filter((value) => !isId(value) && value !== true).map(formatValue);
   return [keyWords, valueTexts.join(' or ')].filter(Boolean).join(' ');
 }
 
@@ -171,7 +179,9 @@ function formatFilterValue(value: unknown, formats: Formats): string {
       (formatCountry(value) === value ? formatConstant(value) : formatCountry(value))
     );
   if (typeof value !== 'object' || value === null) return String(value);
-  return joinWithAnd(Object.entries(value).map(([key, inner]) => formatCondition(key, [inner].flat(), formats)));
+  return joinWithAnd(
+    Object.entries(value).map(([key, innerValue]) => formatCondition(key, [innerValue].flat(), formats)),
+  );
 }
 
 const addArticle = (name: string): string =>

@@ -14,7 +14,7 @@ export type JsonObject = Record<string, unknown>;
 export type Host = ReturnType<typeof connectHost>;
 
 /** The responses to the requests of the host that the board supports. All others are rejected. */
-const replies: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
+const responsesByMethod: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
 /**
@@ -25,15 +25,15 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   const pendingRequests = new Map<number, { resolve(result: JsonObject): void; reject(error: Error): void }>();
   let lastId = 0;
   const send = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
-  const reply = (id: unknown, method: string) => {
-    const result = Object.hasOwn(replies, method) ? replies[method] : undefined;
+  const respond = (id: unknown, method: string) => {
+    const result = Object.hasOwn(responsesByMethod, method) ? responsesByMethod[method] : undefined;
     send(result === undefined ? { id, error: methodNotFound } : { id, result });
   };
   window.addEventListener('message', ({ source, data }: MessageEvent) => {
     if (source !== window.parent || data?.jsonrpc !== '2.0') return;
     const { id, method, result, error } = data;
     const params: JsonObject = data.params ?? {};
-    if (typeof method === 'string' && id !== undefined) return reply(id, method);
+    if (typeof method === 'string' && id !== undefined) return respond(id, method);
     if (typeof method === 'string')
       return Object.hasOwn(notificationHandlers, method) ? notificationHandlers[method]?.(params) : undefined;
     const request = pendingRequests.get(id);
@@ -70,19 +70,19 @@ export type Server = ReturnType<typeof connectServer>;
 export function connectServer(host: Host) {
   /** A token in the page by which the server recognizes calls from the board. Models never see it. */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
-  const callTool = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
+  const callTool = async <Response extends object = BoardContext>(name: string, args: object): Promise<Response> => {
     const silenceTimeout = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilenceMs);
     });
     const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silenceTimeout]);
     if (result.isError === true) throw new ToolError(result);
-    return getBoardContext(result) as Answer;
+    return getBoardContext(result) as Response;
   };
   const readAds = async <Ad extends BriefAd>(args: object): Promise<BoardAds<Ad>> => {
-    const answer = await callTool<BoardAds<Ad>>('board_ads', { ...args, page: pageToken });
-    if (!Array.isArray(answer.ads))
+    const response = await callTool<BoardAds<Ad>>('board_ads', { ...args, page: pageToken });
+    if (!Array.isArray(response.ads))
       throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
-    return answer;
+    return response;
   };
   return {
     readAds: (args: { gathering: string } | { ids: readonly string[] }) => readAds<BriefAd>(args),
@@ -187,17 +187,17 @@ const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
  * would come from another origin.
  */
 export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
-  const root = document.documentElement;
-  if (theme === 'light' || theme === 'dark') root.style.colorScheme = theme;
+  const rootElement = document.documentElement;
+  if (theme === 'light' || theme === 'dark') rootElement.style.colorScheme = theme;
   const variables = (styles as { variables?: Record<string, unknown> } | undefined)?.variables ?? {};
   for (const [name, value] of Object.entries(variables))
-    if (typeof value === 'string' && hostVariablePattern.test(name)) root.style.setProperty(name, value);
+    if (typeof value === 'string' && hostVariablePattern.test(name)) rootElement.style.setProperty(name, value);
   for (const [side, pixels] of Object.entries((safeAreaInsets as object | undefined) ?? {}))
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
 /** How the MCP host displays the board. */
-export interface Display {
+export interface DisplayState {
   /** `inline` (between messages) or `fullscreen`. Undefined if the host does not say. */
   mode?: string | undefined;
   canExpand: boolean;
@@ -219,9 +219,9 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  * @param onDisplayChange called when the host or the window size changes how the board is displayed
  * @returns a function to call with each new context from the host
  */
-export function observeDisplay(host: Host, onDisplayChange: (display: Display) => void) {
+export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {
   let hostMaxHeight = Number.POSITIVE_INFINITY;
-  let display: Display = { canExpand: false, isTight: false };
+  let display: DisplayState = { canExpand: false, isTight: false };
   let reportedSize = '';
   const tightLayout = matchMedia(tightLayoutQuery);
   const reportSize = () => {
@@ -232,7 +232,7 @@ export function observeDisplay(host: Host, onDisplayChange: (display: Display) =
     reportedSize = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
   };
-  const updateDisplay = (change: Partial<Display>) => {
+  const updateDisplay = (change: Partial<DisplayState>) => {
     display = { ...display, ...change };
     display.isTight = tightLayout.matches || display.mode === 'inline';
     onDisplayChange(display);

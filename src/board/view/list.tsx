@@ -3,9 +3,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { AdCard, buildCardAd, pickTitle, RunText } from '../../ui/ad-card.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
-import { variantOf } from './finding.ts';
+import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
-import { isGrouped, listAxisMonths, locateRun, type TimeAxis, type View } from './state.ts';
+import { type BoardView, isGrouped, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
 
 /** Number of ads that are rendered at first. More follow when the user scrolls toward the end. */
 const adsPerBatch = 30;
@@ -13,9 +13,9 @@ const adsPerBatch = 30;
 const maxDrawnAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
-export function AdList({ view }: { view: View }) {
+export function AdList({ view }: { view: BoardView }) {
   const { cards, mode, selectedIds, ads } = view.state;
-  const [batchState, setDrawn] = useState({ cards, count: adsPerBatch });
+  const [batchState, setBatchState] = useState({ cards, count: adsPerBatch });
   const endMarker = useRef<HTMLDivElement>(null);
   const drawnCount = Math.min(
     cards.length,
@@ -23,7 +23,7 @@ export function AdList({ view }: { view: View }) {
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setDrawn({ cards, count: drawnCount + adsPerBatch }),
+      ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: drawnCount + adsPerBatch }),
       // The root must be this document. Browsers ignore `rootMargin` for the default root, because the top window
       // belongs to the host.
       { root: document, rootMargin: '1200px' },
@@ -31,18 +31,18 @@ export function AdList({ view }: { view: View }) {
     if (endMarker.current) endObserver.observe(endMarker.current);
     return () => endObserver.disconnect();
   }, [cards, drawnCount]);
-  const Item = mode === 'cards' ? CardItem : RowItem;
+  const ItemComponent = mode === 'cards' ? CardItem : RowItem;
   return (
     <>
       {mode === 'timeline' && cards.length > 0 && view.state.timeAxis && (
-        <Axis axis={view.state.timeAxis} formats={view.state.formats} />
+        <TimelineAxis axis={view.state.timeAxis} formats={view.state.formats} />
       )}
       {cards.length > 0 && (
         <ul id="list" class={mode} aria-label="Ads">
           {cards.slice(0, drawnCount).map((cardAds) => {
             const ad = cardAds[0] as BriefAd;
             return (
-              <Item
+              <ItemComponent
                 key={ad.id}
                 view={view}
                 ad={ad}
@@ -69,7 +69,7 @@ export function AdList({ view }: { view: View }) {
 }
 
 interface ItemProps {
-  view: View;
+  view: BoardView;
   ad: BriefAd;
   axis: TimeAxis | undefined;
   /** Number of ads that share the card because their texts are nearly the same. */
@@ -82,24 +82,24 @@ interface ItemProps {
  * Base class for an ad in the list. A list can contain thousands of ads, so an item re-renders only if one of its props
  * changes.
  */
-abstract class Item extends Component<ItemProps> {
-  override shouldComponentUpdate(next: ItemProps): boolean {
-    return (Object.keys(next) as (keyof ItemProps)[]).some((name) => next[name] !== this.props[name]);
+abstract class AdItem extends Component<ItemProps> {
+  override shouldComponentUpdate(nextProps: ItemProps): boolean {
+    return (Object.keys(nextProps) as (keyof ItemProps)[]).some((name) => nextProps[name] !== this.props[name]);
   }
 }
 
 /** An ad as a card. Clicking the card opens the ad; clicking the checkbox selects it. */
-class CardItem extends Item {
+class CardItem extends AdItem {
   override render({ view, ad, axis, adCount, isSelected }: ItemProps) {
     return (
       <AdCard
         ad={buildCardAd(ad)}
         formats={view.state.formats}
         class={[isSelected && 'selected', adCount > 1 && 'many'].filter(Boolean).join(' ')}
-        frame={<LazyPicture ad={ad} view={view} />}
-        bar={<RunBar ad={ad} axis={axis} />}
+        pictureFrame={<LazyPicture ad={ad} view={view} />}
+        runBar={<RunBar ad={ad} axis={axis} />}
         name={<OpenButton {...this.props} />}
-        corner={<SelectBox {...this.props} />}
+        cornerContent={<SelectionCheckbox {...this.props} />}
       >
         <VariantsButton {...this.props} />
       </AdCard>
@@ -108,11 +108,11 @@ class CardItem extends Item {
 }
 
 /** An ad as a row of the timeline, with a bar from its first to its last day. */
-class RowItem extends Item {
+class RowItem extends AdItem {
   override render({ view, ad, axis, isSelected }: ItemProps) {
     return (
       <li class={`row ${isSelected ? 'selected' : ''}`}>
-        <SelectBox {...this.props} />
+        <SelectionCheckbox {...this.props} />
         <LazyPicture ad={ad} view={view} />
         <div class="names">
           <p class="page" dir="auto">
@@ -138,12 +138,12 @@ const OpenButton = ({ ad, view }: ItemProps) => (
 /** A button that shows all ads with nearly the same text as this ad. Renders nothing if there are none. */
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
-  const open = () => {
-    view.update({ openVariant: variantOf(ad), chosenValues: view.state.chosenValues });
+  const openVariantAds = () => {
+    view.update({ openVariant: getVariantId(ad), chosenValues: view.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (
-    <button type="button" class="variants" onClick={open}>
+    <button type="button" class="variants" onClick={openVariantAds}>
       <b>×{view.state.formats.formatNumber(adCount)}</b> variants
     </button>
   );
@@ -153,14 +153,14 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
  * The checkbox that selects an ad. If a card represents several ads of a variant, checking the box selects only the ad
  * shown, and clearing the box deselects all ads of the variant.
  */
-function SelectBox({ ad, view, number, isSelected }: ItemProps) {
-  const toggle = () => {
+function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
+  const toggleSelection = () => {
     const { state } = view;
     const selectedIds = new Set(state.selectedIds);
     if (!isSelected) selectedIds.add(ad.id);
     else if (isGrouped(state)) {
       for (const visibleAd of state.visibleAds)
-        if (variantOf(visibleAd) === variantOf(ad)) selectedIds.delete(visibleAd.id);
+        if (getVariantId(visibleAd) === getVariantId(ad)) selectedIds.delete(visibleAd.id);
     } else selectedIds.delete(ad.id);
     view.update({ selectedIds });
   };
@@ -173,7 +173,7 @@ function SelectBox({ ad, view, number, isSelected }: ItemProps) {
         type="checkbox"
         aria-label={`Select ${number}: ${pickTitle(buildCardAd(ad))}`}
         checked={isSelected}
-        onChange={toggle}
+        onChange={toggleSelection}
       />
     </label>
   );
@@ -190,7 +190,7 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
 }
 
 /** The month labels above the timeline. Also sets the CSS variable for the grid lines behind the bars. */
-function Axis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
+function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {

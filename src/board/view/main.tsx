@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { createFormats } from '../../ui/formats.ts';
 import type { BoardAds, BriefAd } from '../payload.ts';
 import { Board } from './board.tsx';
-import { selectFinding, variantOf } from './finding.ts';
+import { getVariantId, selectFinding } from './finding.ts';
 import { formatEmptyResult, hasTimeFilter } from './heading.ts';
 import {
   applyTheme,
@@ -20,22 +20,22 @@ import { createPictureLoader } from './pictures.tsx';
 import { askToRetry, updateModelContext } from './selection.tsx';
 import {
   applyChange,
+  type BoardState,
+  type BoardView,
   countAllMatches,
   createProblem,
   createTimeAxis,
   emptyState,
-  type State,
-  type View,
 } from './state.ts';
 
 /** Number of ids sent in one call. The server returns as many of these ads as fit into one result. */
 const idsPerCall = 1000;
 
-let state: State = emptyState;
+let state: BoardState = emptyState;
 let capabilities: JsonObject = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) =>
-    view.update({ toolArguments: (params.arguments as State['toolArguments']) ?? {} }),
+    view.update({ toolArguments: (params.arguments as BoardState['toolArguments']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
   'ui/notifications/tool-cancelled': () => view.update({ status: 'The call was cancelled.' }),
   'ui/notifications/host-context-changed': (context) => applyHostContext(context),
@@ -47,7 +47,7 @@ const server = connectServer(host);
  */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
-const view: View = {
+const view: BoardView = {
   get state() {
     return state;
   },
@@ -58,7 +58,7 @@ const view: View = {
     if (state.selectedIds !== selectedIds) void updateModelContext(view);
   },
   getNumber: (ad) => {
-    const variant = variantOf(ad);
+    const variant = getVariantId(ad);
     const { number, ids } = variantNumbers.get(variant) ?? { number: variantNumbers.size + 1, ids: [] };
     if (!ids.includes(ad.id)) ids.push(ad.id);
     variantNumbers.set(variant, { number, ids });
@@ -99,15 +99,15 @@ async function showResult(result: JsonObject): Promise<void> {
   view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Runs `read` and shows its progress or its error. If it fails, the ads received so far stay on the board. */
-async function readWithStatus(read: () => Promise<void>): Promise<void> {
+/** Runs `readAds` and shows its progress or its error. If it fails, the ads received so far stay on the board. */
+async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
-    await read();
+    await readAds();
     view.update({ status: state.ads.length === 0 ? formatEmptyResult(state) : '' });
   } catch (error) {
     const { text, retry } = createProblem(error, () =>
-      readWithStatus(state.pendingIds.length > 0 ? () => loadAds(state.pendingIds) : read),
+      readWithStatus(state.pendingIds.length > 0 ? () => loadAds(state.pendingIds) : readAds),
     );
     view.update({ status: '', problem: { text: `The ads could not be read. ${text}`, retry } });
   }
@@ -117,21 +117,21 @@ async function readWithStatus(read: () => Promise<void>): Promise<void> {
  * Loads the listed ads from the server. If the server no longer stores an ad, uses the fields in the result instead.
  */
 async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
-  const problem = await loadAds(ids).catch((error: unknown) => error);
+  const loadError = await loadAds(ids).catch((error: unknown) => error);
   const loadedIds = new Set(state.ads.map(({ id }) => id.toLowerCase()));
-  const otherAds = readAdsInResult(result).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
-  if (otherAds.length === 0 && problem !== undefined) throw problem;
-  const otherIds = new Set(otherAds.map(({ id }) => id.toLowerCase()));
-  for (const ad of otherAds) view.fullAds.set(ad.id, ad);
-  if (otherAds.length > 0)
-    addAds(otherAds, { pendingIds: [], missingIds: state.missingIds.filter((id) => !otherIds.has(id)) });
+  const resultOnlyAds = readAdsInResult(result).filter(({ id }) => !loadedIds.has(id.toLowerCase()));
+  if (resultOnlyAds.length === 0 && loadError !== undefined) throw loadError;
+  const resultOnlyIds = new Set(resultOnlyAds.map(({ id }) => id.toLowerCase()));
+  for (const ad of resultOnlyAds) view.fullAds.set(ad.id, ad);
+  if (resultOnlyAds.length > 0)
+    addAds(resultOnlyAds, { pendingIds: [], missingIds: state.missingIds.filter((id) => !resultOnlyIds.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {
-  const answer = await server.readAds({ gathering: id });
-  view.update({ gathering: answer.gathering, sort: 'days' });
-  showAnswers([answer], answer.left);
-  await loadAds(answer.left);
+  const response = await server.readAds({ gathering: id });
+  view.update({ gathering: response.gathering, sort: 'days' });
+  showResponses([response], response.left);
+  await loadAds(response.left);
 }
 
 /**
@@ -139,51 +139,52 @@ async function loadGathering(id: string): Promise<void> {
  * changing is hard to read.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
-  let answers: BoardAds[] = [];
+  let responses: BoardAds[] = [];
   let remainingIds = [...ids];
   try {
     while (remainingIds.length > 0) {
-      const answer = await server.readAds({ ids: remainingIds.slice(0, idsPerCall) });
-      if (answer.ads.length === 0 && answer.left.length > 0) throw new Error('The server returned none of these ads.');
-      remainingIds = [...answer.left, ...remainingIds.slice(idsPerCall)];
-      answers.push(answer);
+      const response = await server.readAds({ ids: remainingIds.slice(0, idsPerCall) });
+      if (response.ads.length === 0 && response.left.length > 0)
+        throw new Error('The server returned none of these ads.');
+      remainingIds = [...response.left, ...remainingIds.slice(idsPerCall)];
+      responses.push(response);
       if (state.ads.length > 0 && remainingIds.length > 0) view.update({ pendingIds: remainingIds });
       else if (state.ads.length === 0) {
-        showAnswers(answers, remainingIds);
-        answers = [];
+        showResponses(responses, remainingIds);
+        responses = [];
       }
     }
   } finally {
-    showAnswers(answers, remainingIds);
+    showResponses(responses, remainingIds);
   }
 }
 
-function showAnswers(answers: readonly BoardAds[], pendingIds: readonly string[]): void {
-  const missingIds = [...state.missingIds, ...answers.flatMap((answer) => answer.missingIds)];
-  const { asOf, offeredTools } = answers.at(-1) ?? state;
-  const readAt = [state.readAt, ...answers.map((answer) => answer.readAt)]
+function showResponses(responses: readonly BoardAds[], pendingIds: readonly string[]): void {
+  const missingIds = [...state.missingIds, ...responses.flatMap((response) => response.missingIds)];
+  const { asOf, offeredTools } = responses.at(-1) ?? state;
+  const readAt = [state.readAt, ...responses.map((response) => response.readAt)]
     .filter((time) => time !== undefined)
     .sort()[0];
   addAds(
-    answers.flatMap(({ ads }) => ads),
+    responses.flatMap(({ ads }) => ads),
     { pendingIds, missingIds, asOf, readAt, offeredTools },
   );
 }
 
-function addAds(ads: readonly BriefAd[], change: Partial<State>): void {
+function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
   // The first ads were numbered before all ads were loaded and sorted, so assign new numbers.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
-  const next = { ...state, ...change, ads: allAds };
-  const hasAllLaunches = countAllMatches(next) === undefined && !hasTimeFilter(next.toolArguments);
-  const isComplete = next.pendingIds.length === 0;
+  const nextState = { ...state, ...stateChange, ads: allAds };
+  const hasAllLaunches = countAllMatches(nextState) === undefined && !hasTimeFilter(nextState.toolArguments);
+  const isComplete = nextState.pendingIds.length === 0;
   view.update({
-    ...change,
-    ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, next.asOf) }),
+    ...stateChange,
+    ...(newAds.length > 0 && { ads: allAds, timeAxis: createTimeAxis(allAds, nextState.asOf) }),
     finding: isComplete
-      ? selectFinding(allAds, { readAt: next.readAt, hasAllLaunches, formats: next.formats })
+      ? selectFinding(allAds, { readAt: nextState.readAt, hasAllLaunches, formats: nextState.formats })
       : undefined,
   });
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { getErrorText, type View } from './state.ts';
+import { type BoardView, getErrorText } from './state.ts';
 
 interface ModalProps {
   id: string;
@@ -48,7 +48,7 @@ export const CloseButton = () => (
  * Loads the full ads into `view.fullAds`. Renders nothing unless loading fails; then renders the error and a retry
  * button.
  */
-export function FullAdLoader({ view, ids }: { view: View; ids: readonly string[] }) {
+export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();
   const unreadIds = ids.filter((id) => !view.fullAds.has(id));
   const readFullAds = async () => {

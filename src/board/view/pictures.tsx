@@ -21,14 +21,14 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
   const frames = new Map<Element, { id: string; show: ShowPicture }>();
   const requestedIds = new Set<string>();
-  let queue: string[] = [];
-  let activeCalls = 0;
+  let queuedIds: string[] = [];
+  let activeCallCount = 0;
 
   const requestNextPictures = async (): Promise<void> => {
-    if (activeCalls >= maxConcurrentCalls || queue.length === 0) return;
-    const ids = queue.slice(-picturesPerCall).reverse();
-    queue = queue.slice(0, -picturesPerCall);
-    activeCalls++;
+    if (activeCallCount >= maxConcurrentCalls || queuedIds.length === 0) return;
+    const ids = queuedIds.slice(-picturesPerCall).reverse();
+    queuedIds = queuedIds.slice(0, -picturesPerCall);
+    activeCallCount++;
     try {
       const { pictures, left } = await server.readPictures(ids);
       for (const picture of pictures) {
@@ -41,11 +41,11 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
       }
       // Without this check, the loader would repeat the same call forever if the server returned no pictures.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
-      queue.push(...left.toReversed());
+      queuedIds.push(...left.toReversed());
     } catch {
       for (const id of ids) requestedIds.delete(id);
     }
-    activeCalls--;
+    activeCallCount--;
     void requestNextPictures();
   };
   const observer = new IntersectionObserver(
@@ -54,9 +54,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const id = frames.get(target)?.id;
         if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
         requestedIds.add(id);
-        queue.push(id);
+        queuedIds.push(id);
       }
-      for (let call = 0; call < maxConcurrentCalls; call++) void requestNextPictures();
+      for (let callIndex = 0; callIndex < maxConcurrentCalls; callIndex++) void requestNextPictures();
     },
     { root: document, rootMargin: '300px' },
   );

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { joinWithAnd } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
-import { variantOf } from './finding.ts';
+import { getVariantId } from './finding.ts';
 import { Modal } from './modal.tsx';
-import { getErrorText, isGrouped, type View } from './state.ts';
+import { type BoardView, getErrorText, isGrouped } from './state.ts';
 
 interface ActionsProps {
-  view: View;
+  view: BoardView;
   ids: readonly string[];
   /** First words of the message to the conversation if the user enters no question. */
   defaultRequest?: string;
@@ -20,7 +20,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
   const questionInput = useRef<HTMLInputElement>(null);
   const [isBusy, setBusy] = useState(false);
   const isSending = useRef(false);
-  const ask = async () => {
+  const askQuestion = async () => {
     if (isSending.current) return;
     isSending.current = true;
     setBusy(true);
@@ -33,7 +33,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
   // Hosts do not allow forms in embedded pages, so handle the Enter key here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
-    if (event.key === 'Enter' && !event.isComposing) void ask();
+    if (event.key === 'Enter' && !event.isComposing) void askQuestion();
   };
   const canSave = ['list_collections', 'add_collection_item'].every((tool) => view.state.offeredTools.includes(tool));
   return (
@@ -48,7 +48,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
             ref={questionInput}
             onKeyDown={onKeyDown}
           />
-          <button type="button" class="primary" disabled={isBusy} onClick={() => void ask()}>
+          <button type="button" class="primary" disabled={isBusy} onClick={() => void askQuestion()}>
             Ask
           </button>
         </>
@@ -62,15 +62,15 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
   );
 }
 
-const toTextContent = (text: string) => [{ type: 'text', text }];
+const buildTextContent = (text: string) => [{ type: 'text', text }];
 
 /**
  * Sends a message to the conversation as if the user had typed it. The status line of the board shows whether the host
  * accepted it.
  */
-async function sendMessage(view: View, text: string, successStatus: string): Promise<boolean> {
+async function sendMessage(view: BoardView, text: string, successStatus: string): Promise<boolean> {
   try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: toTextContent(text) });
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: buildTextContent(text) });
     if (isError === true) throw new Error('The host refused.');
     view.update({ status: successStatus });
     return true;
@@ -82,10 +82,10 @@ async function sendMessage(view: View, text: string, successStatus: string): Pro
 
 const numberCollator = new Intl.Collator('en', { numeric: true });
 
-const findAd = (view: View, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
+const findAd = (view: BoardView, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
 /** Formats the numbers of the given ads, e.g. `ads 1, 2 and 4`. */
-const formatAdNumbers = (view: View, ids: readonly string[]): string => {
+const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
   const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
@@ -94,12 +94,12 @@ const formatAdNumbers = (view: View, ids: readonly string[]): string => {
  * Tells the model which ad id belongs to a number on the board. The text contains nothing written by advertisers, which
  * could manipulate the model.
  */
-function describeId(view: View, id: string): string {
+function describeId(view: BoardView, id: string): string {
   const ad = findAd(view, id);
-  const variant = variantOf(ad);
-  const adCount = view.state.ads.filter((ad) => variantOf(ad) === variant).length;
-  const isSingleAd = !isGrouped(view.state) || adCount < 2 || !isWord(variant);
-  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${adCount} ads of variant ${variant}`}`;
+  const variant = getVariantId(ad);
+  const variantAdCount = view.state.ads.filter((ad) => getVariantId(ad) === variant).length;
+  const isSingleAd = !isGrouped(view.state) || variantAdCount < 2 || !isWord(variant);
+  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variant}`}`;
 }
 
 /**
@@ -107,7 +107,7 @@ function describeId(view: View, id: string): string {
  * ad ids are sent that way. Otherwise they are part of the message.
  */
 async function sendQuestion(
-  view: View,
+  view: BoardView,
   allIds: readonly string[],
   { question, defaultRequest }: { question: string; defaultRequest: string },
 ): Promise<boolean> {
@@ -133,7 +133,7 @@ async function sendQuestion(
  * Asks the model to repeat the failed call. The board does not repeat the call itself, because in the conversation the
  * model sees the result and the user can approve the price.
  */
-export const askToRetry = (view: View): Promise<boolean> =>
+export const askToRetry = (view: BoardView): Promise<boolean> =>
   sendMessage(
     view,
     'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
@@ -144,17 +144,17 @@ export const askToRetry = (view: View): Promise<boolean> =>
  * Tells the model which ads are selected and which ad ids the numbers in earlier messages mean.
  * @returns false if the host does not support this, refuses, or does not respond within three seconds
  */
-export async function updateModelContext(view: View): Promise<boolean> {
+export async function updateModelContext(view: BoardView): Promise<boolean> {
   if (!view.hasCapability('updateModelContext')) return false;
   const selectedIds = [...view.state.selectedIds].filter(isWord);
   const descriptions = [...new Set([...view.state.sharedIds, ...selectedIds])].map((id) => describeId(view, id));
-  const selection =
+  const selectionText =
     selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(view, selectedIds)}.`;
-  const text = descriptions.length === 0 ? selection : `On the board, ${descriptions.join('; ')}. ${selection}`;
+  const text = descriptions.length === 0 ? selectionText : `On the board, ${descriptions.join('; ')}. ${selectionText}`;
   const timeout = new Promise<{ isError: true }>((resolve) => setTimeout(resolve, 3000, { isError: true }));
   try {
-    const answer = view.host.request('ui/update-model-context', { content: toTextContent(text) });
-    return (await Promise.race([answer, timeout])).isError !== true;
+    const response = view.host.request('ui/update-model-context', { content: buildTextContent(text) });
+    return (await Promise.race([response, timeout])).isError !== true;
   } catch {
     return false;
   }
@@ -166,17 +166,17 @@ export async function updateModelContext(view: View): Promise<boolean> {
  */
 const undoMs = 5000;
 
-type Collection = Awaited<ReturnType<View['server']['listCollections']>>[number];
+type CollectionChoice = Awaited<ReturnType<BoardView['server']['listCollections']>>[number];
 
 /** The dialog that saves ads to a collection. Closing the dialog cancels all calls that have not been sent yet. */
-export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }) {
+export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const { formatCount, formatNumber } = view.state.formats;
   const adsText = formatCount(ids.length, 'ad');
-  const [collections, setCollections] = useState<Collection[]>([]);
+  const [collections, setCollections] = useState<CollectionChoice[]>([]);
   const [message, setMessage] = useState('Reading your collections …');
   const [closeLabel, setCloseLabel] = useState<'Cancel' | 'Undo' | 'Stop' | 'Close'>('Cancel');
   const isClosed = useRef(false);
-  const endUndoTime = useRef(() => {});
+  const endUndoPeriod = useRef(() => {});
   const closeButton = useRef<HTMLButtonElement>(null);
 
   const readCollections = async () => {
@@ -192,20 +192,20 @@ export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }
     void readCollections();
     return () => {
       isClosed.current = true;
-      endUndoTime.current();
+      endUndoPeriod.current();
     };
   }, []);
   useEffect(() => {
     if (closeLabel === 'Undo') closeButton.current?.focus();
   }, [closeLabel]);
 
-  const save = async ({ id, name = id }: Collection) => {
+  const saveAds = async ({ id, name = id }: CollectionChoice) => {
     setCloseLabel('Undo');
     setMessage(
       `Saving ${adsText} to ${name} in five seconds. The board cannot take them out again; the service’s own app can.`,
     );
     await new Promise<void>((resolve) => {
-      endUndoTime.current = resolve;
+      endUndoPeriod.current = resolve;
       setTimeout(resolve, undoMs);
     });
     setCloseLabel('Stop');
@@ -221,13 +221,14 @@ export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }
     } catch (error) {
       problem = getErrorText(error);
     }
-    const presentCount = doneCount - addedCount;
-    const presentText =
-      presentCount === 0
+    const alreadySavedCount = doneCount - addedCount;
+    const alreadySavedText =
+      alreadySavedCount === 0
         ? ''
-        : `, ${presentCount === doneCount ? 'all' : formatNumber(presentCount)} of them there already`;
+        : `, ${alreadySavedCount === doneCount ? 'all' : formatNumber(alreadySavedCount)} of them there already`;
     const countText = doneCount < ids.length ? `${formatNumber(doneCount)} of ` : '';
-    const savedText = doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${presentText}.`;
+    const savedText =
+      doneCount === 0 ? 'Nothing was saved.' : `${countText}${adsText} saved to ${name}${alreadySavedText}.`;
     const outcome = `${savedText} ${problem}`.trim();
     view.update({ status: outcome });
     setMessage(outcome);
@@ -241,7 +242,7 @@ export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }
       {closeLabel === 'Cancel' && (
         <div class="choices">
           {collections.map((collection) => (
-            <button type="button" key={collection.id} dir="auto" onClick={() => void save(collection)}>
+            <button type="button" key={collection.id} dir="auto" onClick={() => void saveAds(collection)}>
               {collection.name ?? collection.id}
               <small>{collection.ads === undefined ? '' : formatCount(collection.ads, 'ad')}</small>
             </button>
@@ -257,7 +258,7 @@ export function SaveDialog({ view, ids }: { view: View; ids: readonly string[] }
           {closeLabel}
         </button>
         {closeLabel === 'Undo' && (
-          <button type="button" class="primary" onClick={() => endUndoTime.current()}>
+          <button type="button" class="primary" onClick={() => endUndoPeriod.current()}>
             Save now
           </button>
         )}

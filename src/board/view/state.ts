@@ -2,12 +2,12 @@ import { countValues } from '../../ui/bars.tsx';
 import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
-import { type Finding, groupBy, variantOf } from './finding.ts';
-import { type Display, type Host, type JsonObject, type Server, ToolError } from './host.ts';
+import { type Finding, getVariantId, groupBy } from './finding.ts';
+import { type DisplayState, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
 /** The complete state of the ad board. It is immutable; each change creates a new object. */
-export interface State {
+export interface BoardState {
   /** Formats numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
@@ -58,24 +58,24 @@ export interface State {
   /** The data for the board in the result of the tool call that opened it. */
   context: BoardContext;
   collectionName?: string | undefined;
-  display: Display;
+  display: DisplayState;
   /** The text of the status line below the ads, e.g. `Reading the ads …`. */
   status: string;
-  problem?: Problem | undefined;
+  problem?: BoardProblem | undefined;
 }
 
 /** An error shown on the board. */
-export interface Problem {
+export interface BoardProblem {
   text: string;
   /** Repeats the failed step. Undefined if a retry cannot help or the board cannot perform it. */
   retry?: (() => void) | undefined;
 }
 
 /** The state of the board, and the functions available to its components. */
-export interface View {
-  readonly state: Readonly<State>;
+export interface BoardView {
+  readonly state: Readonly<BoardState>;
   /** Applies a change to the state and re-renders the board. */
-  update(change: Partial<Omit<State, 'visibleAds' | 'cards'>>): void;
+  update(change: Partial<Omit<BoardState, 'visibleAds' | 'cards'>>): void;
   /**
    * Returns the number by which the user and the conversation refer to an ad. Ads are numbered in the order in which
    * they are first shown, and an ad keeps its number. For example, the second ad of variant 3 has the number 3.2.
@@ -98,7 +98,7 @@ export interface View {
 }
 
 /** The state of the board before the first tool result arrives. */
-export const emptyState: State = {
+export const emptyState: BoardState = {
   formats: englishFormats,
   ads: [],
   visibleAds: [],
@@ -121,7 +121,7 @@ export const emptyState: State = {
 export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Creates a problem from an error. Offers a retry unless the server says that a retry cannot help. */
-export const createProblem = (error: unknown, retry: () => unknown): Problem => ({
+export const createProblem = (error: unknown, retry: () => unknown): BoardProblem => ({
   text: getErrorText(error),
   retry: error instanceof ToolError && !error.canRetry ? undefined : () => void retry(),
 });
@@ -137,7 +137,7 @@ export function countAllMatches({
   gathering,
   pendingIds,
   missingIds,
-}: State): number | undefined {
+}: BoardState): number | undefined {
   const listedCount = ads.length + pendingIds.length + missingIds.length;
   const { totalHits = 0, cursor } = context;
   const matchCount = gathering ? Math.max(gathering.read, gathering.complete ? 0 : (gathering.found ?? 0)) : totalHits;
@@ -153,7 +153,7 @@ const variantCounts = new WeakMap<readonly BriefAd[], number>();
  * render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
-  const variantCount = variantCounts.get(ads) ?? new Set(ads.map(variantOf)).size;
+  const variantCount = variantCounts.get(ads) ?? new Set(ads.map(getVariantId)).size;
   variantCounts.set(ads, variantCount);
   return variantCount;
 }
@@ -162,25 +162,25 @@ export function countVariants(ads: readonly BriefAd[]): number {
  * Returns true if ads with nearly the same text (a variant) share one card. Until the user chooses, this is the case if
  * it saves at least a quarter of the cards.
  */
-export const isGrouped = ({ ads, openVariant, isGroupingChosen }: State): boolean =>
+export const isGrouped = ({ ads, openVariant, isGroupingChosen }: BoardState): boolean =>
   openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
 /** Returns the ads to which filters apply: all ads, or the ads of the text variant that the user has opened. */
-export const selectFilterableAds = ({ ads, openVariant }: State): readonly BriefAd[] =>
-  openVariant === undefined ? ads : ads.filter((ad) => variantOf(ad) === openVariant);
+export const selectFilterableAds = ({ ads, openVariant }: BoardState): readonly BriefAd[] =>
+  openVariant === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariant);
 
 /**
  * Applies a change and recomputes all derived fields that depend on it. Unaffected derived fields remain the same
  * objects, so that components that use them do not re-render.
  */
-export function applyChange(before: State, change: Partial<State>): State {
-  const state = { ...before, ...change };
-  const hasChanged = (...names: (keyof State)[]) => names.some((name) => state[name] !== before[name]);
+export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
+  const state = { ...previousState, ...change };
+  const hasChanged = (...names: (keyof BoardState)[]) => names.some((name) => state[name] !== previousState[name]);
   if (hasChanged('ads', 'openVariant', 'chosenValues'))
     state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
   if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariant'))
     state.cards = [
-      ...groupBy(sortAds(state.visibleAds, state.sort), isGrouped(state) ? variantOf : ({ id }) => id).values(),
+      ...groupBy(sortAds(state.visibleAds, state.sort), isGrouped(state) ? getVariantId : ({ id }) => id).values(),
     ];
   return state;
 }
@@ -195,8 +195,8 @@ interface Facet {
   isSortedByValue?: true;
 }
 
-const toArray = (value: string | undefined) => (value === undefined ? [] : [value]);
-const keepAsIs = (value: string) => value;
+const listDefined = (value: string | undefined) => (value === undefined ? [] : [value]);
+const returnUnchanged = (value: string) => value;
 
 /** The properties of ads that the user can filter by. Labels are additional ones; see `getFacet`. */
 export const facets = {
@@ -206,19 +206,23 @@ export const facets = {
     formatValue: (state) => (state === 'Unknown' ? 'State unknown' : state),
     isSortedByValue: true,
   },
-  format: { title: 'Format', getValues: ({ displayFormat }) => toArray(displayFormat), formatValue: formatConstant },
+  format: {
+    title: 'Format',
+    getValues: ({ displayFormat }) => listDefined(displayFormat),
+    formatValue: formatConstant,
+  },
   library: {
     title: 'Ad library',
-    getValues: ({ adLibrary }) => toArray(adLibrary),
+    getValues: ({ adLibrary }) => listDefined(adLibrary),
     formatValue: formatAdLibrary,
   },
-  cta: { title: 'Call to action', getValues: ({ ctaType }) => toArray(ctaType), formatValue: formatConstant },
-  advertiser: { title: 'Advertiser', getValues: ({ pageName }) => toArray(pageName), formatValue: keepAsIs },
+  cta: { title: 'Call to action', getValues: ({ ctaType }) => listDefined(ctaType), formatValue: formatConstant },
+  advertiser: { title: 'Advertiser', getValues: ({ pageName }) => listDefined(pageName), formatValue: returnUnchanged },
   country: { title: 'Country', getValues: ({ countries = [] }) => countries, formatValue: formatCountry },
-  landing: { title: 'Landing page', getValues: ({ landing }) => toArray(landing), formatValue: keepAsIs },
+  landing: { title: 'Landing page', getValues: ({ landing }) => listDefined(landing), formatValue: returnUnchanged },
   month: {
     title: 'Started',
-    getValues: ({ startedAt }) => toArray(startedAt?.slice(0, 7)),
+    getValues: ({ startedAt }) => listDefined(startedAt?.slice(0, 7)),
     formatValue: (month, { formatMonth }) => formatMonth(month),
     isSortedByValue: true,
   },
@@ -322,12 +326,13 @@ export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value:
 }
 
 /** Creates a comparator that sorts the highest value first and ads without a value last. */
-const compareDescending = (getValue: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
-  const [left, right] = [getValue(a), getValue(b)];
-  if (left === right) return 0;
-  if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
-  return left < right ? 1 : -1;
-};
+const createDescendingComparator =
+  (getValue: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
+    const [left, right] = [getValue(a), getValue(b)];
+    if (left === right) return 0;
+    if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
+    return left < right ? 1 : -1;
+  };
 
 const nameCollator = new Intl.Collator('en');
 /**
@@ -338,11 +343,11 @@ const lastCharacter = '\uffff';
 /** Sort orders with their title and comparator. Ads without a value come last. */
 const sortOrders = {
   relevance: ['As listed', () => 0],
-  days: ['Days running', compareDescending(({ daysRunning }) => daysRunning)],
-  newest: ['Newest first', compareDescending(({ startedAt }) => startedAt)],
+  days: ['Days running', createDescendingComparator(({ daysRunning }) => daysRunning)],
+  newest: ['Newest first', createDescendingComparator(({ startedAt }) => startedAt)],
   variants: ['Variants', () => 0],
-  duplicates: ['Copies of the ad', compareDescending(({ duplicates }) => duplicates)],
-  reach: ['Reach', compareDescending(({ audienceReach }) => audienceReach)],
+  duplicates: ['Copies of the ad', createDescendingComparator(({ duplicates }) => duplicates)],
+  reach: ['Reach', createDescendingComparator(({ audienceReach }) => audienceReach)],
   advertiser: [
     'Advertiser',
     (a: BriefAd, b: BriefAd) => nameCollator.compare(a.pageName ?? lastCharacter, b.pageName ?? lastCharacter),
@@ -359,17 +364,17 @@ export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 /** Returns a sorted copy of the ads. */
 export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
-  const adsPerVariant = countValues(ads.map(variantOf));
-  return [...ads].sort(compareDescending((ad) => adsPerVariant.get(variantOf(ad))));
+  const adsPerVariant = countValues(ads.map(getVariantId));
+  return [...ads].sort(createDescendingComparator((ad) => adsPerVariant.get(getVariantId(ad))));
 }
 
 /** A time axis with both ends in milliseconds. The bars of all ads share it, so that users can compare them. */
 export interface TimeAxis {
-  from: number;
-  to: number;
+  startMs: number;
+  endMs: number;
 }
 
-const parseDay = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
+const parseDay = (isoDate: string | undefined): number => Date.parse(isoDate?.slice(0, 10) ?? '');
 
 const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
   parseDay(active === false ? endDate : lastSeenAt);
@@ -385,17 +390,17 @@ const maxAxisDays = 3653;
  * date.
  */
 export function createTimeAxis(ads: readonly BriefAd[], today: string | undefined): TimeAxis | undefined {
-  const end = parseDay(today) || Number.POSITIVE_INFINITY;
-  const isPast = (time: number) => time <= end;
-  const starts = ads.map(({ startedAt }) => parseDay(startedAt)).filter(isPast);
-  const to = ads
+  const todayMs = parseDay(today) || Number.POSITIVE_INFINITY;
+  const isPast = (timeMs: number) => timeMs <= todayMs;
+  const startTimes = ads.map(({ startedAt }) => parseDay(startedAt)).filter(isPast);
+  const endMs = ads
     .map(getLastDay)
-    .concat(starts)
+    .concat(startTimes)
     .filter(isPast)
     .reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY);
-  if (to === Number.NEGATIVE_INFINITY) return undefined;
-  const from = starts.reduce((earliest, time) => Math.min(earliest, time), to - 7 * dayMs);
-  return { from: Math.max(from, to - maxAxisDays * dayMs), to };
+  if (endMs === Number.NEGATIVE_INFINITY) return undefined;
+  const startMs = startTimes.reduce((earliest, time) => Math.min(earliest, time), endMs - 7 * dayMs);
+  return { startMs: Math.max(startMs, endMs - maxAxisDays * dayMs), endMs };
 }
 
 /**
@@ -404,26 +409,26 @@ export function createTimeAxis(ads: readonly BriefAd[], today: string | undefine
  */
 export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
   if (axis === undefined) return undefined;
-  const { from, to } = axis;
-  const start = parseDay(ad.startedAt);
-  const end = Math.max(start, getLastDay(ad) || start);
-  if (Number.isNaN(start) || start > to) return undefined;
-  const toFraction = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
-  return { start: toFraction(start), length: toFraction(end) - toFraction(start) };
+  const { startMs, endMs } = axis;
+  const runStartMs = parseDay(ad.startedAt);
+  const runEndMs = Math.max(runStartMs, getLastDay(ad) || runStartMs);
+  if (Number.isNaN(runStartMs) || runStartMs > endMs) return undefined;
+  const toFraction = (timeMs: number) => Math.min(1, Math.max(0, (timeMs - startMs) / (endMs - startMs)));
+  return { start: toFraction(runStartMs), length: toFraction(runEndMs) - toFraction(runStartMs) };
 }
 
 /**
  * Returns the months that begin on the axis, with the position of their first day as a fraction of the axis. If there
  * are more than `maxMonths`, keeps only every second month, every third month, and so on.
  */
-export function listAxisMonths({ from, to }: TimeAxis, maxMonths: number) {
-  const startDate = new Date(from);
+export function listAxisMonths({ startMs, endMs }: TimeAxis, maxMonths: number) {
+  const startDate = new Date(startMs);
   const months: { position: number; name: string }[] = [];
   for (let month = startDate.getUTCMonth() + 1; months.length < 600; month++) {
-    const time = Date.UTC(startDate.getUTCFullYear(), month);
-    if (time > to) break;
-    months.push({ position: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
+    const timeMs = Date.UTC(startDate.getUTCFullYear(), month);
+    if (timeMs > endMs) break;
+    months.push({ position: (timeMs - startMs) / (endMs - startMs), name: new Date(timeMs).toISOString().slice(0, 7) });
   }
-  const step = Math.ceil(months.length / Math.max(1, maxMonths));
-  return months.filter((_, index) => index % step === 0);
+  const monthStep = Math.ceil(months.length / Math.max(1, maxMonths));
+  return months.filter((_, index) => index % monthStep === 0);
 }

@@ -37,14 +37,14 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
     const commonWords = changes.flatMap(({ value, added, removed }) => (added || removed ? [] : value));
     const longerLength = Math.max(countCharacters(firstWords), countCharacters(words));
     if (countCharacters(commonWords) < minCommonShare * longerLength) return joinWords(words, () => false);
-    const isDifferentHere: boolean[] = [];
-    let index = 0;
+    const areWordsDifferent: boolean[] = [];
+    let firstIndex = 0;
     for (const { count, added, removed } of changes) {
-      if (removed) isDifferentInFirst.fill(true, index, index + count);
-      else isDifferentHere.push(...Array<boolean>(count).fill(added));
-      if (!added) index += count;
+      if (removed) isDifferentInFirst.fill(true, firstIndex, firstIndex + count);
+      else areWordsDifferent.push(...Array<boolean>(count).fill(added));
+      if (!added) firstIndex += count;
     }
-    return joinWords(words, (index) => isDifferentHere[index] === true);
+    return joinWords(words, (index) => areWordsDifferent[index] === true);
   });
   return [joinWords(firstWords, (index) => isDifferentInFirst[index] === true), ...otherParts];
 }

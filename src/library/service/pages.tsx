@@ -292,7 +292,7 @@ const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
       if (firstAd === undefined) return null;
       if (otherAds.length === 0) return <AdCard ad={firstAd.card} />;
       return (
-        <AdCard ad={firstAd.card} corner={<b class="times">×{otherAds.length + 1}</b>}>
+        <AdCard ad={firstAd.card} cornerContent={<b class="times">×{otherAds.length + 1}</b>}>
           <details>
             <summary>{formatCount(otherAds.length, 'more ad')} with this message</summary>
             <ul>
