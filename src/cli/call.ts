@@ -42,9 +42,9 @@ interface CallFlags {
 const newResultExitCode = 3;
 
 /** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
-export async function callTool({ words, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
+export async function callTool({ positionals, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
   const { config, log, writeToStdout, printStatus } = call;
-  const [toolName = '', argumentsText = '{}'] = words;
+  const [toolName = '', argumentsText = '{}'] = positionals;
   const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(toolName, config);
   const watchFlag = html ? '--html' : exitCode && '--exit-code';

@@ -78,13 +78,13 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
       writeToStdout(`${formatKeys(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
-      writeToStdout(`revoked ${(await revokeKey(target, parsedCommand.words[0] ?? '')).keyPrefix}…\n`);
+      writeToStdout(`revoked ${(await revokeKey(target, parsedCommand.positionals[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
 }
 
 async function importAndReport(
-  { words: files, options: flags }: Extract<ParsedLibraryCommand, { name: 'library import' }>,
+  { positionals: files, options: flags }: Extract<ParsedLibraryCommand, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {

@@ -21,10 +21,13 @@ interface CommandDescription {
   examples: readonly string[];
 }
 
-/** A parsed command line: the flags of settings, the arguments (`words`), and the options that are not settings. */
+/**
+ * A parsed command line: the flags of settings, the positional arguments (e.g. the files of an import), and the options
+ * that are not settings.
+ */
 interface ParsedCommandLine {
   flags: Flags;
-  words: readonly string[];
+  positionals: readonly string[];
   options: OptionValues;
 }
 
@@ -267,7 +270,7 @@ export function readCommand(
     const flags = Object.fromEntries(
       optionEntries.flatMap(([option, value]) => (option in settings ? [[option, String(value)]] : [])),
     );
-    parsedCommand = { name: name || 'stdio', flags, words: command.args, options } as ParsedCommand;
+    parsedCommand = { name: name || 'stdio', flags, positionals: command.args, options } as ParsedCommand;
   };
   for (const [name, commandDescription] of Object.entries(commandsByName)) {
     const command = addCommand(program, name, commandDescription).version(

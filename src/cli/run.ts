@@ -69,7 +69,7 @@ process.exitCode = await readParsedCommand(process.argv.slice(2))
 
 /** Parses the command line. The parser is loaded only if there are arguments, because most hosts pass none. */
 async function readParsedCommand(argv: string[]): Promise<ParsedCommand | { exitCode: number }> {
-  if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
+  if (argv.length === 0) return { name: 'stdio', flags: {}, positionals: [], options: {} };
   const { readCommand } = await import('./parse.ts');
   return readCommand(argv, version, printUsageProblem);
 }

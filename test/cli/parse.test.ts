@@ -33,7 +33,7 @@ test('every server setting has a flag that matches its variable name', () => {
       expect(parseLine(`${command} ${flag}${valueName ? ' 1' : ''}`)).toEqual({
         name: command,
         flags,
-        words: [],
+        positionals: [],
         options: {},
       });
     }

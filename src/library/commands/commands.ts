@@ -272,15 +272,15 @@ const createCommandToken = () => randomBytes(24).toString('hex');
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
   const commands: Record<string, unknown> = otherCommands;
-  async function runCommand(request: Request, name: string): Promise<unknown> {
-    if (name === 'owner') return {};
-    if (name === 'import')
+  async function runCommand(request: Request, commandName: string): Promise<unknown> {
+    if (commandName === 'owner') return {};
+    if (commandName === 'import')
       return importSource(
         request.body ?? ReadableStream.from([]),
         parseImportOptions(new URL(request.url).searchParams),
       );
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (typeof command !== 'function') throw new Error(`This version of the library does not know ${name}.`);
+    const command = Object.hasOwn(commands, commandName) ? commands[commandName] : undefined;
+    if (typeof command !== 'function') throw new Error(`This version of the library does not know ${commandName}.`);
     return (await command(...((await request.json()) as unknown[]))) ?? {};
   }
   return async (request) => {
@@ -312,8 +312,8 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
   ).toString();
 
 /** Creates the HTTP request that asks the process with the open database to run a command. */
-const createCommandRequest = ({ url, token }: HolderEndpoint, name: string, options: RequestInit) =>
-  new Request(`${url}/-/${name}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
+const createCommandRequest = ({ url, token }: HolderEndpoint, commandName: string, options: RequestInit) =>
+  new Request(`${url}/-/${commandName}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
 const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
   fetch(createCommandRequest(lockHolder, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
@@ -326,20 +326,25 @@ const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
  * sends an HTTP request to that process.
  */
 function createRemoteCommands(lockHolder: HolderEndpoint): LibraryCommands {
-  async function sendCommand<CommandResult>(name: string, body: string | ReadableStream): Promise<CommandResult> {
-    const response = await fetch(createCommandRequest(lockHolder, name, { body, duplex: 'half' })).catch((error) => {
-      throw new Error(
-        `The connection to the process that serves the database at ${lockHolder.url} failed: ${error.cause ?? error}.`,
-      );
-    });
+  async function sendCommand<CommandResult>(
+    commandName: string,
+    body: string | ReadableStream,
+  ): Promise<CommandResult> {
+    const response = await fetch(createCommandRequest(lockHolder, commandName, { body, duplex: 'half' })).catch(
+      (error) => {
+        throw new Error(
+          `The connection to the process that serves the database at ${lockHolder.url} failed: ${error.cause ?? error}.`,
+        );
+      },
+    );
     const result = (await response.json()) as CommandResult & { message?: string };
     if (!response.ok) throw new Error(result.message ?? `HTTP ${response.status}`);
     return result;
   }
   const createCommand =
-    <Name extends Exclude<keyof LibraryCommands, 'import'>>(name: Name) =>
+    <Name extends Exclude<keyof LibraryCommands, 'import'>>(commandName: Name) =>
     (...args: Parameters<LibraryCommands[Name]>) =>
-      sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(name, JSON.stringify(args));
+      sendCommand<Awaited<ReturnType<LibraryCommands[Name]>>>(commandName, JSON.stringify(args));
   return {
     import: (source, options) => sendCommand(`import?${formatImportQuery(options)}`, ReadableStream.from(source)),
     startImportRun: createCommand('startImportRun'),

@@ -45,8 +45,8 @@ export async function lockDatabase(path: string) {
   // A process that was killed leaves SQLite's own lock behind, a folder next to the database. Remove it, because this
   // process now has the lock file.
   fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
-  const lockedFile = readFileIdentity(databasePath);
-  const createLostError = (code: string, event: string) =>
+  const lockedFileIdentity = readFileIdentity(databasePath);
+  const createLockLostError = (code: string, event: string) =>
     new ApiError(
       503,
       code,
@@ -60,9 +60,9 @@ export async function lockDatabase(path: string) {
      * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
      */
     check() {
-      if (!isHeld()) throw createLostError(takenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
-      if (readFileIdentity(databasePath) !== lockedFile)
-        throw createLostError('database_replaced', `${databasePath} was deleted or replaced`);
+      if (!isHeld()) throw createLockLostError(takenOverCode, `The lock of ${databasePath}, ${lockPath}, was deleted`);
+      if (readFileIdentity(databasePath) !== lockedFileIdentity)
+        throw createLockLostError('database_replaced', `${databasePath} was deleted or replaced`);
     },
   };
 }

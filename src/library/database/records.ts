@@ -63,18 +63,18 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /** Inserts an advertiser page, or replaces the page with the same id. Returns its row number. */
-  function putPage(page: Page, json = JSON.stringify(page), run: number | null = null): number {
-    return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, run);
+  function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
+    return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
   }
 
   /**
    * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library does not have the page
    * of the advertiser, creates the page from the information in the ad.
    */
-  function putAd(ad: Ad, json = JSON.stringify(ad), run: number | null = null): number {
-    const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, run);
+  function putAd(ad: Ad, json = JSON.stringify(ad), runNumber: number | null = null): number {
+    const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, runNumber);
     if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined)
-      putPage(createPageFromAd(ad, ad.pageId), undefined, run && -run);
+      putPage(createPageFromAd(ad, ad.pageId), undefined, runNumber && -runNumber);
     return rowNumber;
   }
 
@@ -97,7 +97,7 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     existingRowNumber: number | undefined,
     record: unknown,
     json: string,
-    run: number | null,
+    runNumber: number | null,
   ): number => {
     const values = measures.flatMap(({ getValue, getLowerBound, isDate }) => {
       const value = getValue(record) ?? null;
@@ -106,8 +106,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
     });
     // Keep the row number of a replaced record. With a new row number, the record could appear twice while a user pages
     // through the results of a search.
-    const rowNumber = existingRowNumber ?? database.run(insertSql, [id, run, ...values]).rowid;
-    if (existingRowNumber !== undefined) database.run(updateSql, [run, ...values, existingRowNumber]);
+    const rowNumber = existingRowNumber ?? database.run(insertSql, [id, runNumber, ...values]).rowid;
+    if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...values, existingRowNumber]);
     database.run(insertTextSql, [
       rowNumber,
       ...textColumns.map((column) => toUtf8(tokenize(getTexts[column](record)))),

@@ -133,5 +133,5 @@ async function createTemporaryFolder(): Promise<string> {
 async function readDemoPicture(name: string): Promise<Picture | undefined> {
   if (!/^[\w-]+\.webp$/.test(name)) return undefined;
   const bytes = await readFile(new URL(`pictures/${name}`, import.meta.url)).catch(() => undefined);
-  return bytes && { bytes, type: 'image/webp' };
+  return bytes && { bytes, mediaType: 'image/webp' };
 }

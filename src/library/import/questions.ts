@@ -80,8 +80,8 @@ export async function completeQuestion(
   return { listed: rows.length - goneRows.length, gone: goneRows.length };
 }
 
-const readRunStart = (database: Database, run: number | null): number | undefined =>
-  database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [run])?.startedAt;
+const readRunStart = (database: Database, runNumber: number | null): number | undefined =>
+  database.get<{ startedAt: number }>('SELECT startedAt FROM import_runs WHERE number = ?', [runNumber])?.startedAt;
 
 /**
  * Removes the name of a saved search (`question`) from an ad that the search does not find any more. If no other saved

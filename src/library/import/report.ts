@@ -90,13 +90,13 @@ export class ImportReporter {
   }
 
   /** Counts a result page in the source. If the page contains an error, adds the error to the problems. */
-  countResultPage({ hasList, hasNext, error }: ResultPage): void {
+  countResultPage({ hasRecordList, hasNextPage, error }: ResultPage): void {
     if (error !== undefined) {
       const problem = `the source reports an error, so it may lack records: ${error}`;
       this.addProblem(removeAccessTokens(problem).slice(0, maxProblemLength));
     }
-    if (hasNext) this.report.resultPages.withNext++;
-    else if (hasList && error === undefined) this.report.resultPages.last++;
+    if (hasNextPage) this.report.resultPages.withNext++;
+    else if (hasRecordList && error === undefined) this.report.resultPages.last++;
   }
 
   /** Adds a problem of the whole source, which is listed without a line number. */

@@ -17,7 +17,7 @@ export type FetchedPicture = { address: string; file: string | null; bytes: numb
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
 
 /** The content of a picture and its media type. */
-export type Picture = { bytes: Uint8Array; type: string };
+export type Picture = { bytes: Uint8Array; mediaType: string };
 
 /**
  * The number of ads per batch. After each batch, the library records the fetched pictures, so that an interrupted
@@ -96,7 +96,7 @@ export function openStoredPictures(database: Database, now: () => number) {
       const folder = getPicturesFolder();
       if (format === undefined || folder === undefined) return undefined;
       const bytes = await readFile(join(folder, name)).catch(() => undefined);
-      return bytes && { bytes, type: `image/${format}` };
+      return bytes && { bytes, mediaType: `image/${format}` };
     },
   };
 }

@@ -161,7 +161,7 @@ function createService(options: ServiceOptions): Hono {
     if (picture === undefined) throw createNotFoundError('picture', file.slice(0, 100));
     return new Response(picture.bytes as Uint8Array<ArrayBuffer>, {
       headers: {
-        'Content-Type': picture.type,
+        'Content-Type': picture.mediaType,
         'X-Content-Type-Options': 'nosniff',
         'Content-Security-Policy': "default-src 'none'; sandbox",
       },

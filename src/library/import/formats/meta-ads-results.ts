@@ -142,7 +142,7 @@ function combineRows(earlierAd: JsonObject, laterAd: JsonObject): JsonObject {
     checkSameAd(earlierAd, laterAd);
     return { ...earlierAd, ...laterAd };
   }
-  const resultByValues = new Map(earlierResults.map((part) => [JSON.stringify(part.values), part]));
+  const resultByValues = new Map(earlierResults.map((result) => [JSON.stringify(result.values), result]));
   for (const laterResult of laterResults) {
     const valuesKey = JSON.stringify(laterResult.values);
     checkSameAd({ ...earlierAd, ...resultByValues.get(valuesKey) }, { ...laterAd, ...laterResult });

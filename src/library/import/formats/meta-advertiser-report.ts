@@ -92,7 +92,7 @@ function combineRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject
 function sumSpend(disclaimerSpends: readonly DisclaimerSpend[]): NumberRange & JsonObject {
   const totals: JsonObject = {};
   for (const field of ['adSpendMin', 'adSpendMax', 'adsAmount'] as const) {
-    const values = disclaimerSpends.map((part) => part[field] ?? (field === 'adSpendMin' ? 0 : undefined));
+    const values = disclaimerSpends.map((spend) => spend[field] ?? (field === 'adSpendMin' ? 0 : undefined));
     if (values.every((value) => value !== undefined)) totals[field] = values.reduce((sum, value) => sum + value, 0);
   }
   return totals;

@@ -29,14 +29,14 @@ export function createRowConverter(columns: readonly string[], { format, fields 
 /** The country code of Namibia, which is also R's notation for a missing value. */
 const namibiaCode = 'NA';
 
-type Branch = Map<string, Branch | string>;
+type ColumnTree = Map<string, ColumnTree | string>;
 
 /**
  * Builds an object from the cells of a flattened row. For example, the column `snapshot/body/text` becomes `{ snapshot:
  * { body: { text: … } } }`. An object with only numbers as keys becomes a list.
  */
 function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
-  const root: Branch = new Map();
+  const root: ColumnTree = new Map();
   for (const [index, path] of paths.entries()) {
     const cell = cells[index] ?? '';
     const column = columns[index] ?? '';
@@ -48,21 +48,21 @@ function buildObject(columns: readonly string[], paths: readonly string[][], cel
 }
 
 /** Sets a cell at a path. Returns false if another column already has a value on this path. */
-function setCell(root: Branch, path: readonly string[], cell: string): boolean {
-  let branch = root;
+function setCell(root: ColumnTree, path: readonly string[], cell: string): boolean {
+  let node = root;
   for (const key of path.slice(0, -1)) {
-    const child = branch.get(key) ?? new Map();
+    const child = node.get(key) ?? new Map();
     if (typeof child === 'string') return false;
-    branch.set(key, child);
-    branch = child;
+    node.set(key, child);
+    node = child;
   }
   const lastKey = path.at(-1) ?? '';
-  if (branch.has(lastKey)) return false;
-  branch.set(lastKey, cell);
+  if (node.has(lastKey)) return false;
+  node.set(lastKey, cell);
   return true;
 }
 
-function toPlainValue(value: Branch | string): unknown {
+function toPlainValue(value: ColumnTree | string): unknown {
   if (typeof value === 'string') return value;
   const entries = Array.from(value, ([key, child]) => [key, toPlainValue(child)] as const);
   return entries.every(([key]) => /^\d{1,6}$/.test(key))

@@ -78,7 +78,7 @@ function collectRecords(
   search: RecordSearchState,
 ): LocatedValue[] {
   if (search.detector.isUnambiguousRecord(value)) {
-    if (enclosingPage) enclosingPage.hasList = true;
+    if (enclosingPage) enclosingPage.hasRecordList = true;
     return [{ path, value }];
   }
   if (depth >= maxWrapperDepth) return [];

@@ -2,8 +2,8 @@
 export interface Token {
   /** A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
-  start: number;
-  end: number;
+  startIndex: number;
+  endIndex: number;
 }
 
 /** The maximum length of a word. No number or constant is longer. */
@@ -26,7 +26,7 @@ export class JsonTokenizer {
    * Appends a chunk of text, and removes text that is no longer needed.
    * @param firstKeptIndex the index of the first character to keep
    */
-  append(chunk: string, firstKeptIndex: number): void {
+  appendText(chunk: string, firstKeptIndex: number): void {
     this.text = this.text.slice(firstKeptIndex) + chunk;
     this.position -= firstKeptIndex;
     this.#resumeIndex -= firstKeptIndex;
@@ -69,9 +69,9 @@ export class JsonTokenizer {
     return character === '"' || character === "'" ? this.#readString(character) : this.#readWord(isEndOfText);
   }
 
-  #endToken(kind: Token['kind'], end: number): Token {
-    const token = { kind, start: this.position, end };
-    this.position = end;
+  #endToken(kind: Token['kind'], endIndex: number): Token {
+    const token = { kind, startIndex: this.position, endIndex };
+    this.position = endIndex;
     this.#resumeIndex = 0;
     return token;
   }

@@ -24,10 +24,10 @@ export async function* readJson(
 ): AsyncGenerator<SourceEntry[]> {
   const reader = new JsonReader(options);
   for await (const chunk of text) {
-    reader.append(chunk);
-    yield* reader.read(false);
+    reader.appendText(chunk);
+    yield* reader.readEntries(false);
   }
-  yield* reader.read(true);
+  yield* reader.readEntries(true);
 }
 
 /** The dependencies of `readJson`: the format detector, and functions that are called during the reading. */
@@ -46,7 +46,7 @@ export interface JsonReaderOptions {
 interface Frame {
   isList: boolean;
   /** The index of the opening bracket in the text. */
-  start: number;
+  startIndex: number;
   line: number;
   path: string;
   /** Which token may come next in the list or object. Any other token means that the text is damaged. */
@@ -71,7 +71,7 @@ interface Frame {
 /** A piece of JSON that the reader parses as a whole. */
 interface ParsedUnit {
   /** The index of the first character in the text. */
-  start: number;
+  startIndex: number;
   line: number;
   /** True if the value is too long and cannot be opened. Its text is discarded to save memory. */
   isDropped: boolean;
@@ -117,18 +117,18 @@ class JsonReader {
     this.#options = options;
   }
 
-  append(chunk: string): void {
-    const firstKeptIndex = Math.max(0, this.#unit?.start ?? this.#tokenizer.position);
-    this.#tokenizer.append(chunk, firstKeptIndex);
-    if (this.#unit) this.#unit.start -= firstKeptIndex;
-    for (const frame of this.#frames) frame.start -= firstKeptIndex;
+  appendText(chunk: string): void {
+    const firstKeptIndex = Math.max(0, this.#unit?.startIndex ?? this.#tokenizer.position);
+    this.#tokenizer.appendText(chunk, firstKeptIndex);
+    if (this.#unit) this.#unit.startIndex -= firstKeptIndex;
+    for (const frame of this.#frames) frame.startIndex -= firstKeptIndex;
   }
 
   /**
    * Reads the appended text, and yields the entries in batches.
    * @param isEndOfText true if no more text follows
    */
-  *read(isEndOfText: boolean): Generator<SourceEntry[]> {
+  *readEntries(isEndOfText: boolean): Generator<SourceEntry[]> {
     for (let canContinue = true; canContinue; ) {
       canContinue = this.#readLineOrToken(isEndOfText);
       if (this.#entries.length === 0 || (canContinue && this.#entries.length < batchSize)) continue;
@@ -148,7 +148,7 @@ class JsonReader {
     const token = this.#tokenizer.readToken(isBetweenValues, isEndOfText);
     if (token !== undefined) this.#processToken(token);
     const position = token ? this.#tokenizer.position : this.#tokenizer.text.length;
-    const isTooLong = position - (this.#unit?.start ?? this.#tokenizer.position) > maxRecordLength;
+    const isTooLong = position - (this.#unit?.startIndex ?? this.#tokenizer.position) > maxRecordLength;
     if (isTooLong && this.#unit) this.#handleLongUnit(this.#unit);
     else if (token === undefined && !isBetweenValues && (isEndOfText || isTooLong)) this.#handleDamage();
     else return token !== undefined;
@@ -223,16 +223,16 @@ class JsonReader {
       return;
     }
     if (!this.#isTokenAllowed(kind, frame)) {
-      this.#tokenizer.seek(token.start, this.#tokenizer.line);
+      this.#tokenizer.seek(token.startIndex, this.#tokenizer.line);
       this.#handleDamage();
     } else if (kind === ',') this.#processComma(frame);
     else if (kind === ':') (frame as Frame).expectedToken = 'value';
     else if (kind === ']' || kind === '}') this.#endFrame();
     else if (frame?.expectedToken === 'key' || frame?.expectedToken === 'keyOrEnd') this.#processKey(frame, token);
     else {
-      this.#unit ??= { start: token.start, line: this.#tokenizer.line, isDropped: false };
+      this.#unit ??= { startIndex: token.startIndex, line: this.#tokenizer.line, isDropped: false };
       if (kind === '[' || kind === '{')
-        this.#frames.push(createFrame(token.start, this.#tokenizer.line, kind === '[', ''));
+        this.#frames.push(createFrame(token.startIndex, this.#tokenizer.line, kind === '[', ''));
       else this.#endValue();
     }
   }
@@ -256,10 +256,10 @@ class JsonReader {
     frame.index++;
   }
 
-  #processKey(frame: Frame, { start, end }: Token): void {
+  #processKey(frame: Frame, { startIndex, endIndex }: Token): void {
     frame.expectedToken = 'colon';
     if (this.#frames.length > this.#openedCount) return;
-    const key = parseLiteral(this.#tokenizer.text.slice(start, end), { allowsBareWords: true });
+    const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
     // The key shows that the opened object is a record itself, and not an object around records. The record is
@@ -288,7 +288,7 @@ class JsonReader {
   #endUnit(unit: ParsedUnit): void {
     this.#unit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
-    const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
+    const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
     const parseResult = this.#parseValue(text, unit.line);
     const path = this.#getItemPath();
     if ('value' in parseResult) {
@@ -318,7 +318,7 @@ class JsonReader {
     const isItem = parent === undefined || parent.isList;
     if (!unit.isDropped && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
     unit.isDropped = true;
-    unit.start = this.#tokenizer.position;
+    unit.startIndex = this.#tokenizer.position;
     this.#tokenizer.discardUnfinishedString();
   }
 
@@ -326,12 +326,12 @@ class JsonReader {
   #openUnit(unit: ParsedUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
-    const frame = createFrame(unit.start, unit.line, this.#tokenizer.text[unit.start] === '[', path);
+    const frame = createFrame(unit.startIndex, unit.line, this.#tokenizer.text[unit.startIndex] === '[', path);
     const isResultPage = !frame.isList && !this.#findEnclosingPage();
     this.#frames.push({ ...frame, openReason, ...(isResultPage && { resultPage: createResultPage() }) });
     this.#openedCount = this.#frames.length;
     this.#unit = undefined;
-    this.#tokenizer.seek(unit.start + 1, unit.line);
+    this.#tokenizer.seek(unit.startIndex + 1, unit.line);
   }
 
   /**
@@ -359,7 +359,7 @@ class JsonReader {
     this.#isSkippingLine = true;
     // A missing bracket may have joined the damaged value with later records, so look for the next record from the
     // second line of the damaged value on.
-    if (damagedValue && damagedValue.start >= 0) this.#tokenizer.seek(damagedValue.start, damagedValue.line);
+    if (damagedValue && damagedValue.startIndex >= 0) this.#tokenizer.seek(damagedValue.startIndex, damagedValue.line);
     else if (this.#isFirstOfLine()) {
       this.#isSkippingLine = false;
       this.#isLineStart = true;
@@ -367,7 +367,7 @@ class JsonReader {
   }
 
   #describeDamage(unit: ParsedUnit): string {
-    const text = this.#tokenizer.text.slice(unit.start, this.#tokenizer.position);
+    const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }
 
@@ -418,7 +418,9 @@ class JsonReader {
     const parent = this.#frames[this.#openedCount - 1];
     // The value is a response page without results. It is not a damaged record, so do not report it.
     const isEmptyPage =
-      !areRecordsCertain && resultPages.some(({ hasList }) => hasList) && records[0]?.path === location.path;
+      !areRecordsCertain &&
+      resultPages.some(({ hasRecordList }) => hasRecordList) &&
+      records[0]?.path === location.path;
     if (isEmptyPage) return;
     if (enclosingPage && parent && !parent.isList) updateResultPage(enclosingPage, { [parent.key]: value });
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
@@ -447,7 +449,7 @@ class JsonReader {
   }
 }
 
-const createFrame = (start: number, line: number, isList: boolean, path: string): Frame => ({
-  ...{ isList, start, line, path, expectedToken: isList ? 'valueOrEnd' : 'keyOrEnd' },
+const createFrame = (startIndex: number, line: number, isList: boolean, path: string): Frame => ({
+  ...{ isList, startIndex, line, path, expectedToken: isList ? 'valueOrEnd' : 'keyOrEnd' },
   ...{ index: 0, key: '', openReason: '', isRecord: false, isReported: false },
 });

@@ -7,14 +7,14 @@ import { normalizeKey } from '../formats/source-record.ts';
  */
 export interface ResultPage {
   /** True if the page has a list of records. The list may be empty. */
-  hasList: boolean;
+  hasRecordList: boolean;
   /** True if the page says that more results follow, e.g. with `paging.next` or `has_more`. */
-  hasNext: boolean;
+  hasNextPage: boolean;
   /** The error in the page, e.g. an expired access token. A service may return an error together with records. */
   error: string | undefined;
 }
 
-export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: false, error: undefined });
+export const createResultPage = (): ResultPage => ({ hasRecordList: false, hasNextPage: false, error: undefined });
 
 /**
  * Updates a response page with the information in an object around the records: whether more results follow, and any
@@ -23,15 +23,15 @@ export const createResultPage = (): ResultPage => ({ hasList: false, hasNext: fa
 export function updateResultPage(resultPage: ResultPage, wrapper: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
-    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) resultPage.hasList = true;
+    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) resultPage.hasRecordList = true;
     if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== '')))
-      resultPage.hasNext = true;
-    if (lastPageKeys.has(key) && value === false) resultPage.hasNext = true;
+      resultPage.hasNextPage = true;
+    if (lastPageKeys.has(key) && value === false) resultPage.hasNextPage = true;
     // A cursor means that more results follow. Exception: in GraphQL, each item has a cursor next to its `node`.
     if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper))
-      resultPage.hasNext = true;
+      resultPage.hasNextPage = true;
     if (pagingKeys.has(key) && isObject(value) && (hasNextLink(value) || hasMoreByCount(value)))
-      resultPage.hasNext = true;
+      resultPage.hasNextPage = true;
     if (errorKeys.has(key)) resultPage.error ??= describeError(value);
   }
 }

@@ -128,12 +128,12 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
       while (error === undefined && pendingRows.parsedLength < pendingRows.text.length) {
         const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + sliceLength);
         pendingRows.parsedLength += slice.length;
-        error = await reader.write(slice);
+        error = await reader.parseChunk(slice);
         yield reader.takeEntries();
         dropLinesBefore(reader.nextLine);
         dropEmptyLines();
       }
-      if (error === undefined && isEndOfText) error = await reader.end();
+      if (error === undefined && isEndOfText) error = await reader.parseLastRow();
       yield reader.takeEntries();
       if (error === undefined) return;
       dropLinesBefore(reader.nextLine);
@@ -203,13 +203,13 @@ class TableRowReader {
    * Parses more text. Resolves with an error if a row does not end, or with undefined. After an error, the reader
    * cannot be used any more.
    */
-  async write(text: string): Promise<unknown> {
+  async parseChunk(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }
 
   /** Parses the last row. Resolves with an error if that row does not end, or with undefined. */
-  async end(): Promise<unknown> {
+  async parseLastRow(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
     return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
   }

@@ -61,7 +61,7 @@ export class ColumnValueParser {
    * @throws Error that lists the possible meanings if the values of a column are ambiguous
    */
   decideNotations(): void {
-    for (const column of [...this.#dateColumns.values(), ...this.#numberColumns.values()]) column.decide();
+    for (const column of [...this.#dateColumns.values(), ...this.#numberColumns.values()]) column.decideNotation();
     this.areNotationsDecided = true;
   }
 
@@ -78,8 +78,8 @@ export class ColumnValueParser {
     if (isMissing(value)) return undefined;
     const column = this.#dateColumns.get(columnName) ?? new DateColumn(columnName, this.now);
     this.#dateColumns.set(columnName, column);
-    if (this.areNotationsDecided) return column.parse(value, label);
-    column.observe(value);
+    if (this.areNotationsDecided) return column.parseValue(value, label);
+    column.observeValue(value);
     return undefined;
   }
 
@@ -92,8 +92,8 @@ export class ColumnValueParser {
     if (isMissing(value)) return undefined;
     const column = this.#numberColumns.get(columnName) ?? new NumberColumn(columnName, options);
     this.#numberColumns.set(columnName, column);
-    if (this.areNotationsDecided) return column.parse(value, label);
-    if (typeof value === 'string') column.observe(value);
+    if (this.areNotationsDecided) return column.parseValue(value, label);
+    if (typeof value === 'string') column.observeValue(value);
     return undefined;
   }
 

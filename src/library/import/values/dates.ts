@@ -15,10 +15,10 @@ type DateOrder = 'dmy' | 'mdy' | 'ymd';
  */
 interface ParsedDate {
   /**
-   * The separator and the number of digits of the year, e.g. `/4`. All dates of a column with the same style must have
+   * The separator and the number of digits of the year, e.g. `/4`. All dates of a column with the same notation must have
    * the same order. Empty for dates with only one possible meaning.
    */
-  style: string;
+  notation: string;
   /** The start of the day in Unix milliseconds, for each possible order. */
   dayStartByOrder: Map<DateOrder, number>;
   /** The time of day, in milliseconds since midnight UTC. */
@@ -80,7 +80,7 @@ const createUnambiguousDate = (dayStart: number | undefined, clockText = ''): Pa
   const timeOfDayMs = parseTimeOfDay(clockText);
   return dayStart === undefined || timeOfDayMs === undefined
     ? undefined
-    : { style: '', dayStartByOrder: new Map([['ymd', dayStart]]), timeOfDayMs };
+    : { notation: '', dayStartByOrder: new Map([['ymd', dayStart]]), timeOfDayMs };
 };
 
 function parseNumericDate(text: string, now: number): ParsedDate | undefined {
@@ -112,7 +112,7 @@ function parseNumericDate(text: string, now: number): ParsedDate | undefined {
     );
   const timeOfDayMs = parseTimeOfDay(clockText);
   if (dayStartByOrder.size === 0 || timeOfDayMs === undefined) return undefined;
-  return { style: `${separator}${thirdText.length}`, dayStartByOrder, timeOfDayMs };
+  return { notation: `${separator}${thirdText.length}`, dayStartByOrder, timeOfDayMs };
 }
 
 function parseNamedDate(text: string): ParsedDate | undefined {
@@ -162,7 +162,7 @@ function parseUnixTime(text: string): ParsedDate | undefined {
   for (const msPerUnit of [1000, 1, 0.001]) {
     const unixTimeMs = Math.floor(Number(text) * msPerUnit);
     if (unixTimeMs >= minUnixTime && unixTimeMs < maxTime)
-      return { style: '', dayStartByOrder: new Map([['ymd', unixTimeMs]]), timeOfDayMs: 0 };
+      return { notation: '', dayStartByOrder: new Map([['ymd', unixTimeMs]]), timeOfDayMs: 0 };
   }
   return undefined;
 }
@@ -181,8 +181,8 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
   return parseUnixTime(text) ?? parseCompactDate(text) ?? parseNumericDate(text, now) ?? parseNamedDate(text);
 }
 
-/** What the first pass of an import has learned about the dates of one style in a column. */
-interface StyleObservations {
+/** What the first pass of an import has learned about the dates of one notation in a column. */
+interface NotationObservations {
   /** The orders of day, month and year in which every date so far is valid. */
   orders: DateOrder[];
   /** A date for error messages: the first date, or the last one that excluded an order. */
@@ -193,11 +193,14 @@ interface StyleObservations {
   contradictoryDate?: string;
 }
 
-/** Parses the dates of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
+/**
+ * Parses the dates of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for each
+ * value.
+ */
 export class DateColumn {
   readonly #columnName: string;
   readonly #now: number;
-  readonly #observationsByStyle = new Map<string, StyleObservations>();
+  readonly #observationsByNotation = new Map<string, NotationObservations>();
 
   /** @param now the time of the import in Unix milliseconds, which limits plausible two-digit years */
   constructor(columnName: string, now: number) {
@@ -206,12 +209,12 @@ export class DateColumn {
   }
 
   /** Remembers in which orders of day, month and year a date of the column is valid. */
-  observe(value: unknown): void {
+  observeValue(value: unknown): void {
     const date = parseDateText(value, this.#now);
-    if (!date || date.style === '') return;
-    const { style, dayStartByOrder } = date;
+    if (!date || date.notation === '') return;
+    const { notation, dayStartByOrder } = date;
     const text = String(value).trim();
-    const earlierObservations = this.#observationsByStyle.get(style);
+    const earlierObservations = this.#observationsByNotation.get(notation);
     const orders = [...dayStartByOrder.keys()].filter((order) => earlierObservations?.orders.includes(order) ?? true);
     const observations = earlierObservations ?? { orders, example: text };
     if (orders.length === 0) observations.contradictoryDate ??= text;
@@ -221,15 +224,15 @@ export class DateColumn {
       observations.orders = orders;
     }
     if (new Set(dayStartByOrder.values()).size > 1) observations.ambiguousDate ??= text;
-    this.#observationsByStyle.set(style, observations);
+    this.#observationsByNotation.set(notation, observations);
   }
 
   /**
-   * Decides the order of day and month for each style.
+   * Decides the order of day and month for each notation of dates, e.g. with slashes.
    * @throws Error that lists the possible days if the order cannot be determined from the column
    */
-  decide(): void {
-    for (const { orders, example, ambiguousDate, contradictoryDate } of this.#observationsByStyle.values()) {
+  decideNotation(): void {
+    for (const { orders, example, ambiguousDate, contradictoryDate } of this.#observationsByNotation.values()) {
       const messageStart = `the column ${quoteValue(this.#columnName)} has days such as`;
       if (contradictoryDate !== undefined)
         throw new Error(
@@ -248,10 +251,10 @@ export class DateColumn {
    * Returns a date of the column in ISO 8601.
    * @throws Error that quotes the value if it is not a date
    */
-  parse(value: unknown, label = this.#columnName): string {
+  parseValue(value: unknown, label = this.#columnName): string {
     const date = parseDateText(value, this.#now);
     const order =
-      date && (this.#observationsByStyle.get(date.style)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
+      date && (this.#observationsByNotation.get(date.notation)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
     const dayStart = order && date?.dayStartByOrder.get(order);
     if (date && dayStart !== undefined) return new Date(dayStart + date.timeOfDayMs).toISOString();
     throw new Error(`${label}: ${quoteValue(value)} is not a date such as 2026-01-31${describeSerialDate(value)}`);

@@ -65,7 +65,10 @@ function toNumber(decimalSeparator: DecimalSeparator, { digits, multiplier }: Nu
 /** Removes floating-point errors, e.g. 1.1 × 1,000,000 becomes 1100000 instead of 1100000.0000000002. */
 const roundBinaryError = (value: number): number => Number(value.toPrecision(15));
 
-/** Parses the numbers of one column. Call `observe` for each value, then `decide`, then `parse` for each value. */
+/**
+ * Parses the numbers of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for
+ * each value.
+ */
 export class NumberColumn {
   readonly #columnName: string;
   readonly #isCount: boolean;
@@ -85,7 +88,7 @@ export class NumberColumn {
   }
 
   /** Remembers which decimal separators are possible for a value of the column. */
-  observe(text: string): void {
+  observeValue(text: string): void {
     const numberText = splitNumberText(text);
     if (numberText === undefined || scientificPattern.test(text.trim())) return;
     const valueBySeparator = new Map(
@@ -109,7 +112,7 @@ export class NumberColumn {
    * Decides which decimal separator the column uses.
    * @throws Error that lists both meanings of an ambiguous number if the separator cannot be determined from the column
    */
-  decide(): void {
+  decideNotation(): void {
     const messageStart = `the column ${quoteValue(this.#columnName)} has numbers such as`;
     if (this.#contradictoryValue !== undefined)
       throw new Error(
@@ -134,7 +137,7 @@ export class NumberColumn {
    * Returns the value of a number.
    * @throws Error that quotes the value if it is not a number of at least 0
    */
-  parse(value: unknown, label = this.#columnName): number {
+  parseValue(value: unknown, label = this.#columnName): number {
     const number = typeof value === 'number' ? value : this.#parseText(String(value));
     if (number !== undefined && number < 0) throw new Error(`${label}: ${quoteNumber(value)} is below 0`);
     if (number === undefined || !Number.isFinite(number) || (this.#isCount && !Number.isInteger(number)))
@@ -146,7 +149,7 @@ export class NumberColumn {
 
   #parseText(text: string): number | undefined {
     const trimmedText = text.trim();
-    // The text is a negative number. Its exact value does not matter, because `parse` rejects all negative numbers.
+    // The text is a negative number. Its exact value does not matter, because `parseValue` rejects all negative numbers.
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
     const numberText = splitNumberText(trimmedText);
