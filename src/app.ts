@@ -123,7 +123,7 @@ export async function openApp(options: AppOptions) {
     /** Extends how long the recorded spending of a connection is kept. Called when a connection is renewed. */
     keepSpending: async (connection: Connection) => (await getCalls()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await getCalls()).findLinked(link, name),
-    pictures: upstream.servedPictures?.answer,
+    pictures: upstream.servedPictures?.respond,
     /** Tells long calls to return the data they have so far, because the process is about to exit. */
     drain: () => draining.abort(),
     /**
@@ -280,7 +280,7 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
     random: () => 0,
   });
   const pictures = pictureSource.forTenant('library');
-  return { fetch: pictures.original, close: pictureSource.close };
+  return { fetch: pictures.fetchOriginal, close: pictureSource.close };
 }
 
 /**
@@ -355,7 +355,7 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
     },
     baseUrl: 'http://demo.invalid',
     apiKey,
-    servedPictures: { urlPrefix: `${mediaUrl}/`, answer: fetch },
+    servedPictures: { urlPrefix: `${mediaUrl}/`, respond: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => libraryFilters,
     close,

@@ -13,7 +13,7 @@ import { loadThumbnails } from '../tools/thumbnails.ts';
 import { defineTool, readOnlyAnnotations, type Tool, type ToolContext } from '../tools/tool.ts';
 import { findChanges } from '../views/ad-changes.ts';
 import { type AdPicture, describeCreative, selectPicture } from '../views/ad-media.ts';
-import { adFields, type SentField } from '../views/fields.ts';
+import { type ApiField, adFields } from '../views/fields.ts';
 import { formatCount } from '../views/numbers.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 import { parseUrl } from '../views/urls.ts';
@@ -238,10 +238,13 @@ function listChanges(item: StoredItem): BoardChange[] {
   const changes = versions.flatMap((version, index) => {
     const olderVersion = versions[index + 1];
     return (olderVersion ? findChanges(parseItem(olderVersion), parseItem(version)) : []).flatMap(
-      ({ field, from, to }) => {
-        if (typeof from !== 'string' || typeof to !== 'string') return [];
+      ({ field, oldValue, newValue }) => {
+        if (typeof oldValue !== 'string' || typeof newValue !== 'string') return [];
         const change: BoardChange = { at: formatIsoTime(version.since), field };
-        addFields(change, { from: cleanText(from, maxChangedTextLength), to: cleanText(to, maxChangedTextLength) });
+        addFields(change, {
+          from: cleanText(oldValue, maxChangedTextLength),
+          to: cleanText(newValue, maxChangedTextLength),
+        });
         return change;
       },
     );
@@ -260,7 +263,7 @@ const pickSentFields = (ad: Fields, detail: Detail) =>
     ),
   );
 
-const boardFields = Object.entries<SentField>(adFields).filter(([, { board }]) => board !== undefined);
+const boardFields = Object.entries<ApiField>(adFields).filter(([, { board }]) => board !== undefined);
 
 function buildCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
   const card: BoardCard = {};
@@ -285,7 +288,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
 }
 
 /** Sanitizes a field for the board. The function depends on the type of the field. */
-const convertField: Record<SentField['type'], (value: unknown) => unknown> = {
+const convertField: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
   date: (value) => toDateCell(value) ?? undefined,

@@ -1,4 +1,4 @@
-import type { adFields, ShownWith } from '../views/fields.ts';
+import type { adFields, FieldValues } from '../views/fields.ts';
 
 /*
  * The data that the server and the view of the board exchange. The view runs in a browser, so this file imports only
@@ -15,7 +15,7 @@ export const boardKey = 'ad-library/board';
  * The data that the ad board needs to show an ad as a card, and to filter and sort it. Fields of the API keep their
  * names. Fields without a value are left out.
  */
-export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
+export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
   pageName?: string;
   /** First line of the ad text. */
@@ -41,7 +41,7 @@ export type BriefAd = ShownWith<typeof adFields, { board: 'brief' }> & {
 
 /** An ad with all fields that the board shows in an ad's details and in comparisons. */
 export type FullAd = BriefAd &
-  ShownWith<typeof adFields, { board: 'full' }> & {
+  FieldValues<typeof adFields, { board: 'full' }> & {
     /** URL of the landing page, if it uses https. */
     landingUrl?: string;
     /** Changes between versions of the ad, the newest first. */

@@ -5,18 +5,18 @@ export interface Calendar {
   /** Returns the start of the month, week or day in a cell. */
   parseTime(cell: string): number;
   /** The unit of the dates. Undefined for times of day, quarters and years, whose gaps are not filled. */
-  step?: CalendarStep;
+  unit?: CalendarUnit;
 }
 
 /** The unit of a calendar: a month, a week or a day. */
-export interface CalendarStep {
+export interface CalendarUnit {
   /** Returns the start of the next unit. */
-  nextTime(time: number): number;
+  getNextStart(time: number): number;
   formatName(time: number): string;
   /** False if the dates may have a longer unit, e.g. if months such as 2026-01 and 2026-04 stand for quarters. */
   isUnitCertain: boolean;
   /** True if the chart shows a missing date as a gap, even if the numbers are not counts. */
-  hasGaps: boolean;
+  showsGaps: boolean;
 }
 
 /** Returns a calendar for the dates in a column, or undefined if the column contains anything but dates. */
@@ -28,11 +28,11 @@ export function createCalendar(columnName: string, cells: readonly unknown[]): C
   const parseTime = (cell: string) => Date.parse(cell);
   const times = [...new Set(cells.map(parseTime))].sort((a, b) => a - b);
   if (/quarter|year/i.test(columnName) && !/month/i.test(columnName)) return { parseTime };
-  const isOfDays = /day/i.test(columnName) && cells.some((cell) => cell.length > 'YYYY-MM'.length);
-  if (!isOfDays && cells.every((cell) => monthPattern.test(cell)))
-    return { parseTime, step: createMonthStep(columnName, times) };
+  const hasDays = /day/i.test(columnName) && cells.some((cell) => cell.length > 'YYYY-MM'.length);
+  if (!hasDays && cells.every((cell) => monthPattern.test(cell)))
+    return { parseTime, unit: createMonthUnit(columnName, times) };
   if (times.some((time) => time % dayMs !== 0)) return { parseTime };
-  return { parseTime, step: createDayStep(columnName, times) };
+  return { parseTime, unit: createDayUnit(columnName, times) };
 }
 
 /** Matches a month such as `2026-06`, a day such as `2026-06-14`, or an ISO time. */
@@ -43,14 +43,14 @@ const monthPattern = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
 const formatIsoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-function createMonthStep(columnName: string, times: readonly number[]): CalendarStep {
+function createMonthUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const isUnitCertain =
     /month/i.test(columnName) || computeCommonDivisor(computeDistances(times.map(countMonths))) === 1;
   return {
-    nextTime: (time) => Date.UTC(new Date(time).getUTCFullYear(), new Date(time).getUTCMonth() + 1),
+    getNextStart: (time) => Date.UTC(new Date(time).getUTCFullYear(), new Date(time).getUTCMonth() + 1),
     formatName: (time) => formatIsoDay(time).slice(0, 7),
     isUnitCertain,
-    hasGaps: isUnitCertain,
+    showsGaps: isUnitCertain,
   };
 }
 
@@ -58,18 +58,18 @@ function createMonthStep(columnName: string, times: readonly number[]): Calendar
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
 /** Creates a step of one day. If all dates fall on the same weekday, creates a step of one week. */
-function createDayStep(columnName: string, times: readonly number[]): CalendarStep {
+function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const distances = computeDistances(times.map((time) => time / dayMs));
   const divisor = computeCommonDivisor(distances);
   const isWeekly = divisor % 7 === 0 && !/day/i.test(columnName) && (distances.length > 1 || isWeekName(columnName));
   const days = isWeekly ? 7 : 1;
   const isUnitCertain = (isWeekly ? isWeekName(columnName) : /day/i.test(columnName)) || divisor === days;
   return {
-    nextTime: (time) => time + days * dayMs,
+    getNextStart: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
     // A few days that are far apart, e.g. the days on which ads were read, are not a daily series with gaps.
-    hasGaps: isWeekly ? isUnitCertain : isRegular(distances),
+    showsGaps: isWeekly ? isUnitCertain : isDailySeries(distances),
   };
 }
 
@@ -79,7 +79,7 @@ const computeDistances = (numbers: readonly number[]): number[] =>
 /**
  * Returns true if at least half of the days directly follow another day in the list, so the list is a daily series.
  */
-const isRegular = (distances: readonly number[]): boolean =>
+const isDailySeries = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
 const computeCommonDivisor = (numbers: readonly number[]): number => numbers.reduce(computeDivisorOfTwo, 0);
@@ -97,27 +97,27 @@ const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weeks = cells.map((cell) => weekPattern.exec(cell));
   if (!weeks.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
-  const isOfWeeks = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
-  if (!isOfWeeks) return undefined;
-  const letter = weeks[0]?.[2] ?? '';
+  const isWeekColumn = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
+  if (!isWeekColumn) return undefined;
+  const weekLetter = weeks[0]?.[2] ?? '';
   // Many weeks have the same number in both systems, so try the more likely system first. Without the letter `W`, the
   // week probably comes from SQLite's `%W`.
-  const systems = letter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
-  const system = systems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
+  const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
+  const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;
   const parseTime = (cell: string) => parseWeekStart(system, cell);
   const formatName = (time: number) => {
     const { year, week } = system.getWeek(time);
-    return `${year}-${letter}${String(week).padStart(2, '0')}`;
+    return `${year}-${weekLetter}${String(week).padStart(2, '0')}`;
   };
-  return { parseTime, step: { nextTime: system.nextTime, formatName, isUnitCertain: true, hasGaps: true } };
+  return { parseTime, unit: { getNextStart: system.getNextStart, formatName, isUnitCertain: true, showsGaps: true } };
 }
 
 /** A way to number the weeks of a year, such as ISO 8601. Times are in milliseconds. */
 interface WeekSystem {
   getStart(year: number, week: number): number;
   getWeek(time: number): { year: number; week: number };
-  nextTime(time: number): number;
+  getNextStart(time: number): number;
 }
 
 const getMonday = (time: number): number => time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs;
@@ -130,7 +130,7 @@ const isoWeeks: WeekSystem = {
     const year = getYear(time + 3 * dayMs);
     return { year, week: Math.round((time - isoWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
-  nextTime: (time) => time + 7 * dayMs,
+  getNextStart: (time) => time + 7 * dayMs,
 };
 
 /**
@@ -143,7 +143,7 @@ const mondayWeeks: WeekSystem = {
     const year = getYear(time);
     return { year, week: Math.floor((time - mondayWeeks.getStart(year, 1)) / dayMs / 7) + 1 };
   },
-  nextTime: (time) => Math.min(getMonday(time) + 7 * dayMs, Date.UTC(getYear(time) + 1, 0, 1)),
+  getNextStart: (time) => Math.min(getMonday(time) + 7 * dayMs, Date.UTC(getYear(time) + 1, 0, 1)),
 };
 
 function parseWeekStart(system: WeekSystem, cell: string): number {

@@ -2,7 +2,7 @@ import { capitalize, splitColumnName } from '../views/column-title.ts';
 import { groupBy } from '../views/lists.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
-import { type CalendarStep, createCalendar } from './calendar.ts';
+import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
 import { findCountColumns } from './count-columns.ts';
 
@@ -42,20 +42,20 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const { columns, rows: allRows } = pivotedRows ?? table;
   const filledCells = allRows.map(([cell]) => cell).filter((cell) => cell !== null);
   const calendar = createCalendar(columns[0] ?? '', filledCells);
-  const x: AxisKind = calendar
+  const axisKind: AxisKind = calendar
     ? 'dates'
     : filledCells.length > 0 && filledCells.every(Number.isFinite)
       ? 'numbers'
       : 'names';
   // Leave out rows without a date or number, because they have no position on the axis.
-  const rows = x === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
+  const rows = axisKind === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numberColumns = columns.flatMap((_, column) => (column > 0 && hasOnlyNumbers(rows, column) ? [column] : []));
   if (numberColumns.length === 0)
     return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
   if (numberColumns.length > maxSeries)
     return { problem: `it has ${numberColumns.length} series, and a chart shows at most ${maxSeries}; select fewer` };
-  const maxPointCount = maxPoints[kind][x];
+  const maxPointCount = maxPoints[kind][axisKind];
   if (rows.length > maxPointCount)
     return {
       problem: `${rows.length} rows are too many for bars; take at most ${maxPointCount} with LIMIT, or a line`,
@@ -63,26 +63,29 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const readPoints = rows.map(
     (row, index): ChartPoint => ({
       name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
-      row: index + 1,
-      position: calendar ? calendar.parseTime(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
+      rowNumber: index + 1,
+      position: calendar ? calendar.parseTime(String(row[0])) : axisKind === 'numbers' ? Number(row[0]) : index,
       values: numberColumns.map((column) => row[column] as number | null),
     }),
   );
-  const points = x === 'names' ? readPoints : readPoints.toSorted((a, b) => a.position - b.position);
-  const collisionIndex = points.findIndex((point, index) => point.position === points[index + 1]?.position);
-  if (collisionIndex !== -1) return { problem: explainCollision(points.slice(collisionIndex, collisionIndex + 2)) };
+  const points = axisKind === 'names' ? readPoints : readPoints.toSorted((a, b) => a.position - b.position);
+  const duplicateIndex = points.findIndex((point, index) => point.position === points[index + 1]?.position);
+  if (duplicateIndex !== -1)
+    return { problem: explainDuplicatePosition(points.slice(duplicateIndex, duplicateIndex + 2)) };
   const isSorted = points.every((point, index) => point === readPoints[index] || point === readPoints.at(-1 - index));
-  const isCounted = numberColumns.map((column) => {
-    const source = pivotedRows ? table.columns[2] : columns[column];
+  const countFlags = numberColumns.map((column) => {
+    const sourceColumn = pivotedRows ? table.columns[2] : columns[column];
     return (
-      countColumns.has(source ?? '') && (isSorted || table.isTruncated !== true) && hasOnlyWholeNumbers(rows, column)
+      countColumns.has(sourceColumn ?? '') &&
+      (isSorted || table.isTruncated !== true) &&
+      hasOnlyWholeNumbers(rows, column)
     );
   });
-  const filledPoints = calendar?.step ? fillGaps(points, calendar.step, isCounted, maxPointCount) : points;
+  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, countFlags, maxPointCount) : points;
   if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];
-    const remedy = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
-    return { problem: `there are more than ${maxPointCount} places from ${from} to ${to}; ${remedy}` };
+    const advice = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
+    return { problem: `there are more than ${maxPointCount} places from ${from} to ${to}; ${advice}` };
   }
   const values = filledPoints.flatMap((point) => point.values).filter((value) => value !== null);
   const axisSpan = (filledPoints.at(-1)?.position ?? 0) - (filledPoints[0]?.position ?? 0);
@@ -90,7 +93,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   if ([valueSpan, Math.abs(axisSpan)].some((size) => size !== 0 && !(size > 1e-100 && size < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const lastPoint = filledPoints.at(-1);
-  const lastPointEnd = lastPoint && calendar?.step?.nextTime(lastPoint.position);
+  const lastPointEnd = lastPoint && calendar?.unit?.getNextStart(lastPoint.position);
   const isLastPointUnfinished =
     readAt !== undefined &&
     lastPoint !== undefined &&
@@ -100,7 +103,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const notes = [
     omittedRowCount > 0 &&
       `without ${formatCount(omittedRowCount, 'row')} that ${omittedRowCount === 1 ? 'has' : 'have'} none`,
-    isLastPointUnfinished && `${calendar?.step?.formatName(lastPoint.position)} so far`,
+    isLastPointUnfinished && `${calendar?.unit?.formatName(lastPoint.position)} so far`,
   ].filter(Boolean);
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
@@ -109,15 +112,15 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
-    x,
+    x: axisKind,
     points: filledPoints.map((point) => ({ ...point, isUnfinished: isLastPointUnfinished && point === lastPoint })),
-    series: numberColumns.map((column, number) => ({
+    series: numberColumns.map((column, seriesIndex) => ({
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
       /** Unit of the column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /** Index of the series, which determines its color. */
-      number,
-      values: filledPoints.map((point) => point.values[number] ?? null),
+      number: seriesIndex,
+      values: filledPoints.map((point) => point.values[seriesIndex] ?? null),
     })),
   };
 }
@@ -126,14 +129,14 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
 interface ChartPoint {
   name: string;
   /** Row number, starting at 1. 0 for a point that fills a gap. */
-  row: number;
+  rowNumber: number;
   /** Position on the axis: a time, a number or an index. */
   position: number;
   values: (number | null)[];
 }
 
-const explainCollision = ([first, second]: readonly ChartPoint[]): string => {
-  const rows = [first?.row ?? 0, second?.row ?? 0].sort((a, b) => a - b);
+const explainDuplicatePosition = ([first, second]: readonly ChartPoint[]): string => {
+  const rows = [first?.rowNumber ?? 0, second?.rowNumber ?? 0].sort((a, b) => a - b);
   return `rows ${rows[0]} and ${rows[1]} are both for ${first?.name}; select one row for each, or exactly three columns, of which the second is the name of a series`;
 };
 
@@ -154,31 +157,33 @@ function pivotSeries(
   { columns, rows, isTruncated }: ChartRows,
   countColumns: ReadonlySet<string>,
 ): ChartRows | { problem: string } | undefined {
-  const [placeCells, nameCells] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
-  if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(placeCells).size === rows.length) return undefined;
+  const [positionCells, nameCells] = [rows.map(([cell]) => cell), rows.map(([, cell]) => cell)];
+  if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
   const seriesNames: unknown[] = [...new Set(nameCells)];
   // If the result was truncated, the missing row may exist, so its value is unknown.
   const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
-  const byPlace = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
-  for (const [index, [place, name, value]] of rows.entries()) {
-    const { row, rowNumbers } = byPlace.get(place) ?? {
-      row: [place, ...seriesNames.map(() => missingValue)],
+  const rowsByPosition = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
+  for (const [index, [positionCell, name, value]] of rows.entries()) {
+    const { row, rowNumbers } = rowsByPosition.get(positionCell) ?? {
+      row: [positionCell, ...seriesNames.map(() => missingValue)],
       rowNumbers: new Map<unknown, number>(),
     };
     const previousRowNumber = rowNumbers.get(name);
     if (previousRowNumber !== undefined) {
-      const duplicateName = joinNames([place, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'));
+      const duplicateName = joinNames(
+        [positionCell, name].map((cell) => sanitizeLine(String(cell ?? 'none')) || 'none'),
+      );
       return {
         problem: `rows ${previousRowNumber} and ${index + 1} are both for ${duplicateName}; group by both columns, or select a name that tells them apart`,
       };
     }
     rowNumbers.set(name, index + 1);
     row[1 + seriesNames.indexOf(name)] = value;
-    byPlace.set(place, { row, rowNumbers });
+    rowsByPosition.set(positionCell, { row, rowNumbers });
   }
   const titles = seriesNames.map((name) => String(name ?? 'none'));
-  return { columns: [columns[0] ?? '', ...titles], rows: [...byPlace.values()].map(({ row }) => row) };
+  return { columns: [columns[0] ?? '', ...titles], rows: [...rowsByPosition.values()].map(({ row }) => row) };
 }
 
 /**
@@ -187,38 +192,40 @@ function pivotSeries(
  */
 function fillGaps(
   points: readonly ChartPoint[],
-  { nextTime, formatName, isUnitCertain, hasGaps }: CalendarStep,
-  isCounted: readonly boolean[],
+  { getNextStart, formatName, isUnitCertain, showsGaps }: CalendarUnit,
+  countFlags: readonly boolean[],
   maxPointCount: number,
 ): readonly ChartPoint[] | undefined {
-  const fillsZeros = isUnitCertain && isCounted.includes(true);
-  if (!fillsZeros && !hasGaps) return points;
+  const fillsZeros = isUnitCertain && countFlags.includes(true);
+  if (!fillsZeros && !showsGaps) return points;
   const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
   const byTime = new Map(points.map((point) => [point.position, point]));
   const filledPoints: ChartPoint[] = [];
-  for (let time = first; time <= last; time = nextTime(time)) {
+  for (let time = first; time <= last; time = getNextStart(time)) {
     if (filledPoints.length >= maxPointCount) return fillsZeros ? undefined : points;
-    const values = isCounted.map((isCount) => (isCount && isUnitCertain ? 0 : null));
-    filledPoints.push(byTime.get(time) ?? { name: formatName(time), row: 0, position: time, values });
+    const values = countFlags.map((isCountColumn) => (isCountColumn && isUnitCertain ? 0 : null));
+    filledPoints.push(byTime.get(time) ?? { name: formatName(time), rowNumber: 0, position: time, values });
   }
   return filledPoints;
 }
 
 /** The unit of a number column, guessed from the column name. */
-const units: readonly [string, RegExp][] = [
+const unitPatterns: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],
   ['money', /spend|cost|price|revenue|credit|usd|eur/i],
   ['reach', /reach|impression|likes|views|clicks|audience/i],
 ];
-const getUnit = (name: string) => units.find(([, pattern]) => pattern.test(name))?.[0];
+const getUnit = (name: string) => unitPatterns.find(([, pattern]) => pattern.test(name))?.[0];
 
 /** Divides the series into panels by unit, because only series with the same unit can share an axis. */
 export function buildPanels(data: ChartData) {
   const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
   return byUnit.map((series) => {
     const values = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
-    const title = capitalize(`${joinNames(data.measureTitles ?? series.map((one) => one.title))} ${data.title}`);
+    const title = capitalize(
+      `${joinNames(data.measureTitles ?? series.map((panelSeries) => panelSeries.title))} ${data.title}`,
+    );
     const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
     return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
   });

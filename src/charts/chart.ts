@@ -14,8 +14,8 @@ export interface Chart {
 
 /** A rectangle, a line or a text in a chart. */
 export type Shape =
-  | { kind: 'rect'; x: number; y: number; width: number; height: number; colour: ChartColour; isPale?: boolean }
-  | { kind: 'line'; points: readonly Point[]; width: number; colour: ChartColour; isDashed?: boolean }
+  | { kind: 'rect'; x: number; y: number; width: number; height: number; color: ChartColor; isPale?: boolean }
+  | { kind: 'line'; points: readonly Point[]; width: number; color: ChartColor; isDashed?: boolean }
   | {
       kind: 'text';
       text: string;
@@ -26,14 +26,14 @@ export type Shape =
       y: number;
       size: number;
       anchor: 'start' | 'middle' | 'end';
-      colour: ChartColour;
+      color: ChartColor;
       bold?: boolean;
     };
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
 /** Color of a shape: a role, or the index of a series. */
-export type ChartColour = 'ink' | 'soft' | 'grid' | number;
+export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
 /** Options for drawing a chart. */
 export interface ChartOptions {
@@ -64,15 +64,15 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   }
   const captionLines = (options.notes ?? []).flatMap((note) => wrapText(note, layout)).slice(0, maxCaptionLines);
   for (const text of captionLines) {
-    const size = layout.size - 3;
+    const size = layout.fontSize - 3;
     height += size + captionGap;
-    shapes.push({ kind: 'text', text, x: layout.margin, y: height - 6, size, anchor: 'start', colour: 'soft' });
+    shapes.push({ kind: 'text', text, x: layout.margin, y: height - 6, size, anchor: 'start', color: 'soft' });
   }
   if (options.isDemo) {
-    const size = layout.size - 3;
+    const size = layout.fontSize - 3;
     height += size;
-    const at = { x: layout.width - layout.margin, y: height - 6, size };
-    shapes.push({ kind: 'text', text: 'demo data', ...at, anchor: 'end', colour: 'soft' });
+    const labelPosition = { x: layout.width - layout.margin, y: height - 6, size };
+    shapes.push({ kind: 'text', text: 'demo data', ...labelPosition, anchor: 'end', color: 'soft' });
   }
   return { width: layout.width, height, shapes };
 }
@@ -83,11 +83,12 @@ const maxCaptionLines = 12;
 const captionGap = 5;
 
 /** Wraps a text at spaces, so that its lines fit the width of the chart. */
-function wrapText(text: string, { width, margin, size }: Layout): string[] {
+function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
-    const longer = `${lines.at(-1) ?? ''} ${word}`.trim();
-    if (lines.length > 0 && estimateTextWidth(longer, size - 3) <= width - 2 * margin) lines[lines.length - 1] = longer;
+    const extendedLine = `${lines.at(-1) ?? ''} ${word}`.trim();
+    if (lines.length > 0 && estimateTextWidth(extendedLine, fontSize - 3) <= width - 2 * margin)
+      lines[lines.length - 1] = extendedLine;
     else lines.push(word);
   }
   return lines;
@@ -117,8 +118,8 @@ const moveDown = (shape: Shape, offset: number): Shape =>
 const wideLayout = {
   width: 1000,
   margin: 28,
-  headSize: 22,
-  size: 17,
+  titleSize: 22,
+  fontSize: 17,
   lineHeight: 26,
   plotHeight: 400,
   smallPlotHeight: 200,
@@ -129,8 +130,8 @@ type Layout = typeof wideLayout;
 const narrowLayout: Layout = {
   width: 330,
   margin: 10,
-  headSize: 14,
-  size: 12,
+  titleSize: 14,
+  fontSize: 12,
   lineHeight: 18,
   plotHeight: 170,
   smallPlotHeight: 110,
@@ -140,44 +141,47 @@ const narrowLayout: Layout = {
 
 /** Draws horizontal bars, with one row per name. */
 function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: Layout): Chart {
-  const { width, margin, size } = layout;
+  const { width, margin, fontSize } = layout;
   const shapes: Shape[] = [];
   const top = drawHeading(shapes, title, series, layout);
-  const nameWidth = Math.min(layout.maxNameWidth, Math.max(...points.map(({ name }) => estimateTextWidth(name, size))));
+  const nameWidth = Math.min(
+    layout.maxNameWidth,
+    Math.max(...points.map(({ name }) => estimateTextWidth(name, fontSize))),
+  );
   const numbers = series.flatMap(({ values }) => values.map(formatShortNumber));
-  const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, size)));
-  const gap = size * 0.8;
+  const numberWidth = Math.max(...numbers.map((number) => estimateTextWidth(number, fontSize)));
+  const gap = fontSize * 0.8;
   const left = margin + nameWidth + gap;
   // Reserve space on the left, because the number of a negative bar is drawn to the left of the bar.
   const negativeLabelWidth = min < 0 ? numberWidth + 8 : 0;
   const plotWidth = width - margin - numberWidth - 8 - left - negativeLabelWidth;
-  const toX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
+  const scaleX = (value: number) => left + negativeLabelWidth + plotWidth * ((value - min) / (max - min || 1));
   const barThickness = series.length === 1 ? layout.barThickness : layout.barThickness - 3;
-  const step = barThickness * series.length + barThickness / 2;
-  points.forEach(({ name, row: rowNumber }, index) => {
-    const y = top + index * step;
-    const middle = y + (barThickness * series.length) / 2 + size * 0.36;
+  const rowHeight = barThickness * series.length + barThickness / 2;
+  points.forEach(({ name, rowNumber }, index) => {
+    const y = top + index * rowHeight;
+    const middle = y + (barThickness * series.length) / 2 + fontSize * 0.36;
     const label = {
-      text: shortenMiddle(name, nameWidth, size),
+      text: shortenMiddle(name, nameWidth, fontSize),
       fallbackText: `row ${rowNumber}`,
       x: left - gap,
       y: middle,
     };
-    shapes.push({ kind: 'text', ...label, size, anchor: 'end', colour: 'ink' });
+    shapes.push({ kind: 'text', ...label, size: fontSize, anchor: 'end', color: 'ink' });
     series.forEach(({ values, number }, row) => {
       const value = values[index] ?? null;
       const y1 = y + row * barThickness;
-      const [from, to] = [toX(Math.min(0, value ?? 0)), toX(Math.max(0, value ?? 0))];
-      const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: barThickness - 2 };
-      shapes.push({ kind: 'rect', ...box, colour: number });
-      const small = Math.min(size, barThickness - 2);
-      const label = { y: y1 + barThickness / 2 + small * 0.3, size: small, colour: 'soft' } as const;
-      const beside =
+      const [from, to] = [scaleX(Math.min(0, value ?? 0)), scaleX(Math.max(0, value ?? 0))];
+      const barRect = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: barThickness - 2 };
+      shapes.push({ kind: 'rect', ...barRect, color: number });
+      const numberSize = Math.min(fontSize, barThickness - 2);
+      const label = { y: y1 + barThickness / 2 + numberSize * 0.3, size: numberSize, color: 'soft' } as const;
+      const numberPosition =
         (value ?? 0) < 0 ? ({ x: from - 8, anchor: 'end' } as const) : ({ x: to + 8, anchor: 'start' } as const);
-      shapes.push({ kind: 'text', text: formatShortNumber(value), ...label, ...beside });
+      shapes.push({ kind: 'text', text: formatShortNumber(value), ...label, ...numberPosition });
     });
   });
-  return { width, height: Math.round(top + points.length * step + margin - 8), shapes };
+  return { width, height: Math.round(top + points.length * rowHeight + margin - 8), shapes };
 }
 
 /** Draws the series of a panel into `shapes`. */
@@ -186,74 +190,86 @@ type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 /** Converts the values in a panel to pixel positions. */
 interface Scale {
   /** x coordinate of the center of each point. */
-  centres: readonly number[];
+  centers: readonly number[];
   /** The width that is available for each point, in pixels. */
   slotWidth: number;
-  toY(value: number): number;
+  scaleY(value: number): number;
 }
 
 /**
  * Draws vertical bars or lines above an axis. The legend is above the plot.
- * @param places `in order` spaces the points evenly; `by distance` places them by their date or number
+ * @param spacing `in order` spaces the points evenly; `by distance` places them by their date or number
  */
-function drawVertical(panel: Panel, layout: Layout, places: 'in order' | 'by distance', drawSeries: DrawSeries): Chart {
+function drawVertical(
+  panel: Panel,
+  layout: Layout,
+  spacing: 'in order' | 'by distance',
+  drawSeries: DrawSeries,
+): Chart {
   const { title, x, series, points, min, max, isSmall } = panel;
-  const { width, margin, size, lineHeight } = layout;
+  const { width, margin, fontSize, lineHeight } = layout;
   const shapes: Shape[] = [];
   const top = drawHeading(shapes, title, series, layout) + 8;
   const bottom = top + (isSmall ? layout.smallPlotHeight : layout.plotHeight);
   const ticks = chooseTicks(min, max);
   const [low, high] = [Math.min(min, ticks[0] ?? 0), Math.max(max, ticks.at(-1) ?? 0)];
-  const gap = size * 0.7;
-  const left = margin + Math.max(...ticks.map((tick) => estimateTextWidth(formatShortNumber(tick), size))) + gap;
+  const gap = fontSize * 0.7;
+  const left = margin + Math.max(...ticks.map((tick) => estimateTextWidth(formatShortNumber(tick), fontSize))) + gap;
   const right = width - margin;
-  const toY = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
+  const scaleY = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
   for (const tick of ticks) {
-    const line = { x: left, y: toY(tick), width: right - left, height: 1 };
-    shapes.push({ kind: 'rect', ...line, colour: tick === 0 ? 'soft' : 'grid' });
-    const at = { x: left - gap, y: toY(tick) + size * 0.36 };
-    shapes.push({ kind: 'text', text: formatShortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
+    const gridLine = { x: left, y: scaleY(tick), width: right - left, height: 1 };
+    shapes.push({ kind: 'rect', ...gridLine, color: tick === 0 ? 'soft' : 'grid' });
+    const labelPosition = { x: left - gap, y: scaleY(tick) + fontSize * 0.36 };
+    shapes.push({
+      kind: 'text',
+      text: formatShortNumber(tick),
+      ...labelPosition,
+      size: fontSize,
+      anchor: 'end',
+      color: 'soft',
+    });
   }
   const slotWidth = (right - left) / points.length;
   const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
-  const centres = points.map(({ position }, index) =>
-    places === 'in order' || first === last
+  const centers = points.map(({ position }, index) =>
+    spacing === 'in order' || first === last
       ? left + slotWidth * (index + 0.5)
       : left + 10 + (right - left - 20) * ((position - first) / (last - first)),
   );
-  drawSeries(shapes, panel, { centres, slotWidth, toY });
-  const names = points.map(({ name, row }, index) => ({
+  drawSeries(shapes, panel, { centers, slotWidth, scaleY });
+  const names = points.map(({ name, rowNumber }, index) => ({
     // Show only the day of a date with a time, because the labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
-    row,
-    middle: centres[index] ?? 0,
+    row: rowNumber,
+    middle: centers[index] ?? 0,
   }));
-  drawAxisLabels(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size });
+  drawAxisLabels(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size: fontSize });
   return { width, height: Math.round(bottom + lineHeight + margin), shapes };
 }
 
 /** Draws the vertical bars of all series. A bar for an unfinished month, week or day is pale. */
-function drawBars(shapes: Shape[], { series, points }: Panel, { centres, slotWidth, toY }: Scale): void {
+function drawBars(shapes: Shape[], { series, points }: Panel, { centers, slotWidth, scaleY }: Scale): void {
   const barWidth = Math.min(60, slotWidth * 0.78) / series.length;
   series.forEach(({ values, number }, index) => {
-    values.forEach((value, place) => {
+    values.forEach((value, pointIndex) => {
       if (value === null) return;
-      const x = (centres[place] ?? 0) + (index - series.length / 2) * barWidth;
-      const [y1, y2] = [toY(Math.max(0, value)), toY(Math.min(0, value))];
-      const box = { x, y: y1, width: Math.max(1, barWidth - 1), height: Math.max(1, y2 - y1) };
-      const isPale = points[place]?.isUnfinished === true;
-      shapes.push({ kind: 'rect', ...box, colour: number, ...(isPale && { isPale }) });
+      const x = (centers[pointIndex] ?? 0) + (index - series.length / 2) * barWidth;
+      const [y1, y2] = [scaleY(Math.max(0, value)), scaleY(Math.min(0, value))];
+      const barRect = { x, y: y1, width: Math.max(1, barWidth - 1), height: Math.max(1, y2 - y1) };
+      const isPale = points[pointIndex]?.isUnfinished === true;
+      shapes.push({ kind: 'rect', ...barRect, color: number, ...(isPale && { isPale }) });
     });
   });
 }
 
-function drawLines(shapes: Shape[], { series, points }: Panel, { centres, toY }: Scale): void {
+function drawLines(shapes: Shape[], { series, points }: Panel, { centers, scaleY }: Scale): void {
   const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
   for (const { values, number } of series) {
-    const places = values.map((value, index) =>
-      value === null ? undefined : ([centres[index] ?? 0, toY(value)] as const),
+    const linePoints = values.map((value, index) =>
+      value === null ? undefined : ([centers[index] ?? 0, scaleY(value)] as const),
     );
-    drawLine(shapes, places, number, isLastPointUnfinished);
+    drawLine(shapes, linePoints, number, isLastPointUnfinished);
   }
 }
 
@@ -264,52 +280,52 @@ function drawLines(shapes: Shape[], { series, points }: Panel, { centres, toY }:
  */
 function drawLine(
   shapes: Shape[],
-  values: readonly (Point | undefined)[],
-  colour: number,
+  linePoints: readonly (Point | undefined)[],
+  color: number,
   isLastPointUnfinished: boolean,
 ): void {
-  const runs: Point[][] = [[]];
-  for (const value of values)
-    if (value) runs.at(-1)?.push(value);
-    else runs.push([]);
-  for (const points of runs) {
-    const isRunUnfinished = isLastPointUnfinished && points === runs.at(-1);
+  const pointRuns: Point[][] = [[]];
+  for (const value of linePoints)
+    if (value) pointRuns.at(-1)?.push(value);
+    else pointRuns.push([]);
+  for (const points of pointRuns) {
+    const isRunUnfinished = isLastPointUnfinished && points === pointRuns.at(-1);
     const solidPoints = isRunUnfinished ? points.slice(0, -1) : points;
-    if (solidPoints.length > 1) shapes.push({ kind: 'line', points: solidPoints, width: 3, colour });
+    if (solidPoints.length > 1) shapes.push({ kind: 'line', points: solidPoints, width: 3, color });
     if (isRunUnfinished && points.length > 1)
-      shapes.push({ kind: 'line', points: points.slice(-2), width: 3, colour, isDashed: true });
+      shapes.push({ kind: 'line', points: points.slice(-2), width: 3, color, isDashed: true });
   }
-  for (const points of runs)
+  for (const points of pointRuns)
     for (const [x, y] of points)
-      if (points.length === 1 || values.length <= 40)
-        shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, colour });
+      if (points.length === 1 || linePoints.length <= 40)
+        shapes.push({ kind: 'rect', x: x - 4, y: y - 4, width: 8, height: 8, color });
 }
 
 /**
  * Draws the title. If there are several series, also draws a legend. Returns the y coordinate where the plot begins.
  */
 function drawHeading(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
-  const { width, margin, headSize, size, lineHeight } = layout;
-  const lettering = { anchor: 'start', colour: 'ink' } as const;
-  let y = margin + headSize - 4;
-  for (const text of breakIntoTwoLines(title, width - 2 * margin, headSize)) {
-    shapes.push({ kind: 'text', text, fallbackText: '', size: headSize, bold: true, x: margin, y, ...lettering });
+  const { width, margin, titleSize, fontSize, lineHeight } = layout;
+  const lettering = { anchor: 'start', color: 'ink' } as const;
+  let y = margin + titleSize - 4;
+  for (const text of breakIntoTwoLines(title, width - 2 * margin, titleSize)) {
+    shapes.push({ kind: 'text', text, fallbackText: '', size: titleSize, bold: true, x: margin, y, ...lettering });
     y += lineHeight;
   }
   y -= 4;
   if (series.length === 1) return y;
-  const box = size - 3;
+  const box = fontSize - 3;
   let x = margin;
   for (const { title, number } of series) {
-    const text = shortenMiddle(capitalize(title), width / 2 - 3 * size, size);
-    const entryWidth = box + 8 + estimateTextWidth(text, size) + size;
+    const text = shortenMiddle(capitalize(title), width / 2 - 3 * fontSize, fontSize);
+    const entryWidth = box + 8 + estimateTextWidth(text, fontSize) + fontSize;
     if (x + entryWidth > width - margin && x > margin) {
       x = margin;
       y += lineHeight;
     }
-    shapes.push({ kind: 'rect', x, y: y - 2, width: box, height: box, colour: number });
-    const at = { x: x + box + 8, y: y + size * 0.65, size };
-    shapes.push({ kind: 'text', text, fallbackText: `column ${number + 2}`, ...at, ...lettering });
+    shapes.push({ kind: 'rect', x, y: y - 2, width: box, height: box, color: number });
+    const labelPosition = { x: x + box + 8, y: y + fontSize * 0.65, size: fontSize };
+    shapes.push({ kind: 'text', text, fallbackText: `column ${number + 2}`, ...labelPosition, ...lettering });
     x += entryWidth;
   }
   return y + lineHeight + 8;
@@ -330,11 +346,11 @@ function drawAxisLabels(
   names.forEach(({ name, row, middle }, index) => {
     if (index % interval !== 0) return;
     const text = shortenMiddle(name, maxLabelWidth, size);
-    const half = estimateTextWidth(text, size) / 2;
-    const x = Math.min(Math.max(middle, left + half), right - half);
-    if (x - half < nextFreeX) return;
-    shapes.push({ kind: 'text', text, fallbackText: `row ${row}`, x, y, size, anchor: 'middle', colour: 'soft' });
-    nextFreeX = x + half + 14;
+    const halfWidth = estimateTextWidth(text, size) / 2;
+    const x = Math.min(Math.max(middle, left + halfWidth), right - halfWidth);
+    if (x - halfWidth < nextFreeX) return;
+    shapes.push({ kind: 'text', text, fallbackText: `row ${row}`, x, y, size, anchor: 'middle', color: 'soft' });
+    nextFreeX = x + halfWidth + 14;
   });
 }
 
@@ -342,10 +358,10 @@ function drawAxisLabels(
 function chooseTicks(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const power = 10 ** Math.floor(Math.log10(roughStep));
-  const step = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
-  const first = Math.floor(min / step + 1e-9);
-  const count = Math.ceil(max / step - 1e-9) - first + 1;
-  const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (first + index) * step);
+  const rowHeight = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
+  const first = Math.floor(min / rowHeight + 1e-9);
+  const count = Math.ceil(max / rowHeight - 1e-9) - first + 1;
+  const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (first + index) * rowHeight);
   return ticks.map((tick) => Number(tick.toPrecision(12)));
 }
 
@@ -371,7 +387,7 @@ function breakIntoTwoLines(text: string, maxWidth: number, size: number): string
   let first = words.shift() ?? '';
   while (words[0] !== undefined && estimateTextWidth(`${first} ${words[0]}`, size) <= maxWidth)
     first += ` ${words.shift()}`;
-  return [first, words.join(' ')].filter(Boolean).map((line) => shortenMiddle(line, maxWidth, size));
+  return [first, words.join(' ')].filter(Boolean).map((gridLine) => shortenMiddle(gridLine, maxWidth, size));
 }
 
 /**

@@ -39,16 +39,16 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
  * subquery may have removed rows with small counts.
  */
 function isUsedInComparison(statement: string, column: string): boolean {
-  const [searchable, name] = [statement.toLowerCase(), column.toLowerCase()];
+  const [lowerCaseStatement, name] = [statement.toLowerCase(), column.toLowerCase()];
   if (name === '') return false;
-  for (let start = searchable.indexOf(name); start >= 0; start = searchable.indexOf(name, start + 1)) {
+  for (let start = lowerCaseStatement.indexOf(name); start >= 0; start = lowerCaseStatement.indexOf(name, start + 1)) {
     const end = start + name.length;
     const isPartOfWord =
-      wordOrDotPattern.test(searchable.charAt(start - 1)) || wordPattern.test(searchable.charAt(end));
+      wordOrDotPattern.test(lowerCaseStatement.charAt(start - 1)) || wordPattern.test(lowerCaseStatement.charAt(end));
     if (isPartOfWord) continue;
     comparisonAfterPattern.lastIndex = end;
     if (comparisonAfterPattern.test(statement)) return true;
-    const textBefore = statement.slice(Math.max(0, start - maxGap), start);
+    const textBefore = statement.slice(Math.max(0, start - maxOperatorDistance), start);
     if (
       comparisonBeforePattern.test(
         (textBefore.endsWith('"') ? textBefore.slice(0, -1) : textBefore).trimEnd().slice(-1),
@@ -63,7 +63,7 @@ const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
 /** Maximum distance in characters between a comparison operator and the column name after it. */
-const maxGap = 100;
+const maxOperatorDistance = 100;
 
 const aliasPattern =
   /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;
@@ -71,14 +71,14 @@ const filterPattern = /\s*filter\s*\(/iy;
 
 /** Lists the aliases in the statement. `isCount` is true if the aliased expression is a single `count(…)`. */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
-  const result: { name: string; isCount: boolean }[] = [];
+  const aliases: { name: string; isCount: boolean }[] = [];
   const namesByEnd = new Map<number, string>();
   for (const match of statement.matchAll(/\bas\b\s*(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|([a-z_]\w*))/gi))
     namesByEnd.set(match.index + match[0].length, readAliasName(match));
   const countAliasEnds = new Set<number>();
-  for (const { index, 0: call } of statement.matchAll(/\bcount\s*\(/gi)) {
+  for (const { index, 0: countCall } of statement.matchAll(/\bcount\s*\(/gi)) {
     const isWholeExpression = /(?:\bselect|\bdistinct|,)\s*$/i.test(statement.slice(0, index));
-    let end = findClosingParenthesis(statement, index + call.length);
+    let end = findClosingParenthesis(statement, index + countCall.length);
     filterPattern.lastIndex = end;
     if (filterPattern.test(statement)) end = findClosingParenthesis(statement, filterPattern.lastIndex);
     aliasPattern.lastIndex = end;
@@ -86,15 +86,15 @@ function listAliases(statement: string): { name: string; isCount: boolean }[] {
     if (alias === null) continue;
     const aliasEnd = aliasPattern.lastIndex;
     const endsExpression = /^\s*(?:,|\)|;|$|from\b)/i.test(statement.slice(aliasEnd));
-    result.push({ name: readAliasName(alias), isCount: isWholeExpression && endsExpression });
+    aliases.push({ name: readAliasName(alias), isCount: isWholeExpression && endsExpression });
     countAliasEnds.add(aliasEnd);
   }
-  for (const [end, name] of namesByEnd) if (!countAliasEnds.has(end)) result.push({ name, isCount: false });
+  for (const [end, name] of namesByEnd) if (!countAliasEnds.has(end)) aliases.push({ name, isCount: false });
   for (const match of statement.matchAll(bareAliasPattern)) {
     const end = match.index + match[0].trimEnd().length;
-    if (!countAliasEnds.has(end) && !namesByEnd.has(end)) result.push({ name: readAliasName(match), isCount: false });
+    if (!countAliasEnds.has(end) && !namesByEnd.has(end)) aliases.push({ name: readAliasName(match), isCount: false });
   }
-  return result;
+  return aliases;
 }
 
 /** Matches an alias without `AS`, such as `ads` in `count(*) ads`. */

@@ -4,7 +4,7 @@ import { type DatasetContents, type Gathering, normalizeAdId } from '../storage/
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { countMedia, isTemplate, readCardField, readCardLink } from '../views/ad-media.ts';
 import { parseTime } from '../views/dates.ts';
-import { computeRun } from '../views/days-running.ts';
+import { computeRunningTime } from '../views/days-running.ts';
 import { dayMs } from '../views/durations.ts';
 import { adFields } from '../views/fields.ts';
 import { findLandingDomain, parseLanding } from '../views/landing.ts';
@@ -479,12 +479,12 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     lastSeenTo = null,
     pictureAttempt,
   } = facts;
-  const { daysRunning, stillRunning } = computeRun(ad, gatheredAt);
-  const { page, utm } = parseLanding(ad);
+  const { daysRunning, stillRunning } = computeRunningTime(ad, gatheredAt);
+  const { landingPage, campaignParameters } = parseLanding(ad);
   return {
     landingDomain: findLandingDomain(ad) ?? null,
-    landing: toTextCell(page),
-    utm: utm && JSON.stringify(utm),
+    landing: toTextCell(landingPage),
+    utm: campaignParameters && JSON.stringify(campaignParameters),
     daysRunning: daysRunning ?? null,
     active: toFlagCell(stillRunning),
     activeWhenLastRead: computeActiveWhenLastRead(

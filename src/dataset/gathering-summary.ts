@@ -1,5 +1,5 @@
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
-import { findSeenDays, formatMinute, formatSeenDays } from '../views/dates.ts';
+import { formatLastSeenDays, formatMinute, summarizeLastSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/lists.ts';
 import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
@@ -112,7 +112,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
     selectAdsByActivity(0).length,
     selectAdsByActivity(null).length,
   ];
-  const lastSeenDays = findSeenDays(selectAdsByActivity(null));
+  const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
   // If the state of every ad is known, `running` already contains this number.
@@ -122,7 +122,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
       : '';
   const placeholderCount = ads.filter(({ hasPlaceholders }) => hasPlaceholders === 1).length;
   return [
-    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeenDays ? `, ${formatSeenDays(lastSeenDays)}` : ''}${runningText}.`,
+    `${formatCount(ads.length, 'ad')}: ${formatNumber(runningCount)} still running, ${formatNumber(endedCount)} ended, ${formatNumber(unknownCount)} unknown${lastSeenDays ? `, ${formatLastSeenDays(lastSeenDays)}` : ''}${runningText}.`,
     formatValueCounts('Advertisers', listAdvertisers(ads), 10, quote),
     formatValueCounts('Formats', listCodes('displayFormat'), 8, quoteUnlessConstant),
     formatValueCounts('Calls to action', listCodes('ctaType'), 8, quoteUnlessConstant),

@@ -3,7 +3,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import { roundCredits } from '../credits/credit-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId, sumOf } from '../storage/dataset.ts';
 import { findVersionAt, hasSameContent, readCounts, type StoredItem } from '../storage/item-versions.ts';
-import { type Counter, type CounterValues, counterNames } from '../views/ad-changes.ts';
+import { type CounterName, type CounterValues, counterNames } from '../views/ad-changes.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
@@ -355,7 +355,7 @@ export interface GatheringDifferences {
 }
 
 /** For each counter of the service, the number of ads for which it rose and fell. */
-export type CounterChanges = Partial<Record<Counter, { rose: number; fell: number }>>;
+export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 
 /** Returns the previous gathering (stored result) of the same search that was complete. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {

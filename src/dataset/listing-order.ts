@@ -1,5 +1,5 @@
 import { parseTime } from '../views/dates.ts';
-import { computeRun } from '../views/days-running.ts';
+import { computeRunningTime } from '../views/days-running.ts';
 import { type Fields, readNumber } from '../views/view.ts';
 import { formatIsoTime } from './tables.ts';
 
@@ -58,7 +58,7 @@ export type OrderValues = readonly (number | null)[];
  */
 export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
   orderFields.map((field) => {
-    if (field === 'daysRunning') return computeRun(ad, readAt).daysRunning ?? null;
+    if (field === 'daysRunning') return computeRunningTime(ad, readAt).daysRunning ?? null;
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 

@@ -97,9 +97,9 @@ export interface FetchedPicture {
 /**
  * Returns true if a picture represents its ad. Advertisers' profile pictures and the pictures of later cards do not.
  */
-function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { address: string }> {
-  if ('reason' in picture || picture.shows === 'portrait') return false;
-  return typeof picture.shows !== 'object' || picture.shows.card === 1;
+function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
+  if ('reason' in picture || picture.origin === 'portrait') return false;
+  return typeof picture.origin !== 'object' || picture.origin.card === 1;
 }
 
 /** Stored instead of a perceptual hash if an ad's picture could not be fetched. */
@@ -118,7 +118,7 @@ export function findPictureState(
   { now, perceptualHash }: { now: number; perceptualHash: unknown },
 ): 'available' | 'expired' | 'none' | 'failed' | null {
   const picture = selectPicture(ad, { now });
-  if ('reason' in picture && picture.expired !== undefined) return 'expired';
+  if ('reason' in picture && picture.expiredUrl !== undefined) return 'expired';
   if (!isPictureOfAd(picture)) return 'none';
   if (perceptualHash === undefined) return null;
   return perceptualHash === failedPicture ? 'failed' : 'available';
@@ -130,7 +130,7 @@ export function findPictureState(
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
-  return isPictureOfAd(picture) ? storedPictureUrl.exec(picture.address)?.[1] : undefined;
+  return isPictureOfAd(picture) ? storedPictureUrl.exec(picture.url)?.[1] : undefined;
 }
 
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;

@@ -1,5 +1,5 @@
 import { parseTime } from '../views/dates.ts';
-import { adFields, type NamesWith, pageFields, type SentField } from '../views/fields.ts';
+import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
 /** Column types for the API fields that are table columns. */
@@ -8,7 +8,7 @@ type ApiColumns<Fields> = {
 };
 
 /** Returns the column type of each API field that is a table column. */
-const selectApiColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
+const selectApiColumns = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
       column ? [[name, type === 'number' || type === 'flag' ? 'numeric' : 'text']] : [],
@@ -243,7 +243,7 @@ function toListCell(value: unknown): string | null {
 }
 
 /** Creates a function that converts the API fields of an object to table cells. */
-export function createCellReader<Fields extends Record<string, SentField>>(
+export function createCellReader<Fields extends Record<string, ApiField>>(
   fields: Fields,
 ): (apiObject: object) => ApiCells<Fields> {
   const cellReaders = Object.entries(fields).flatMap(([name, { type, column }]) =>

@@ -9,7 +9,7 @@ export interface Rect {
 }
 
 /** A color with red, green and blue values from 0 to 255. */
-export type Colour = readonly [red: number, green: number, blue: number];
+export type Color = readonly [red: number, green: number, blue: number];
 
 /** An opaque bitmap to draw on. The parts of shapes outside it are not drawn. */
 export class Canvas implements Raster {
@@ -17,27 +17,27 @@ export class Canvas implements Raster {
   readonly height: number;
   readonly data: Uint8ClampedArray;
 
-  constructor(width: number, height: number, background: Colour = [255, 255, 255]) {
+  constructor(width: number, height: number, background: Color = [255, 255, 255]) {
     this.width = width;
     this.height = height;
     this.data = new Uint8ClampedArray(width * height * 4).fill(255);
     this.fillRect({ x: 0, y: 0, width, height }, background);
   }
 
-  fillRect({ x, y, width, height }: Rect, colour: Colour): void {
+  fillRect({ x, y, width, height }: Rect, color: Color): void {
     const left = Math.max(0, Math.round(x));
     const visibleWidth = Math.min(this.width, Math.round(x + width)) - left;
     const bottom = Math.min(this.height, Math.round(y + height));
     if (visibleWidth <= 0) return;
-    const pixels = createRowOfColour(colour, visibleWidth);
+    const pixels = createRowOfColor(color, visibleWidth);
     for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels);
   }
 
-  fillPath(path: Path, colour: Colour): void {
+  fillPath(path: Path, color: Color): void {
     const mask = computeCoverage(path, this.width, this.height);
     if (mask === undefined) return;
     const { x, y, width, height, coverage } = mask;
-    const pixels = createRowOfColour(colour, width);
+    const pixels = createRowOfColor(color, width);
     for (let row = 0; row < height; row++)
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
@@ -46,11 +46,11 @@ export class Canvas implements Raster {
   drawRaster(raster: Raster, frame: Rect): void {
     const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const left = Math.round(frame.x);
-    const hidden = Math.max(0, -left);
+    const hiddenColumns = Math.max(0, -left);
     let row = Math.round(frame.y);
     for (const pixels of resampleRows(raster, size)) {
-      const visiblePixels = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
-      if (row >= 0 && row < this.height) this.#blend(left + hidden, row, visiblePixels);
+      const visiblePixels = pixels.subarray(hiddenColumns * 4, Math.max(hiddenColumns, this.width - left) * 4);
+      if (row >= 0 && row < this.height) this.#blend(left + hiddenColumns, row, visiblePixels);
       row++;
     }
   }
@@ -61,21 +61,21 @@ export class Canvas implements Raster {
    */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
-    let at = (y * width + left) * 4;
-    for (let from = 0; from < pixels.length; from += 4, at += 4) {
+    let index = (y * width + left) * 4;
+    for (let from = 0; from < pixels.length; from += 4, index += 4) {
       const coverageShare = coverage === undefined ? 1 : (coverage[from / 4] as number);
       if (coverageShare === 0) continue;
-      const below = 1 - ((pixels[from + 3] as number) / 255) * coverageShare;
-      data[at] = (data[at] as number) * below + (pixels[from] as number) * coverageShare;
-      data[at + 1] = (data[at + 1] as number) * below + (pixels[from + 1] as number) * coverageShare;
-      data[at + 2] = (data[at + 2] as number) * below + (pixels[from + 2] as number) * coverageShare;
+      const backgroundShare = 1 - ((pixels[from + 3] as number) / 255) * coverageShare;
+      data[index] = (data[index] as number) * backgroundShare + (pixels[from] as number) * coverageShare;
+      data[index + 1] = (data[index + 1] as number) * backgroundShare + (pixels[from + 1] as number) * coverageShare;
+      data[index + 2] = (data[index + 2] as number) * backgroundShare + (pixels[from + 2] as number) * coverageShare;
     }
   }
 }
 
 /** Creates a row of opaque pixels in one color. */
-const createRowOfColour = ([red, green, blue]: Colour, width: number): Float32Array =>
-  Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
+const createRowOfColor = ([red, green, blue]: Color, width: number): Float32Array =>
+  Float32Array.from({ length: width * 4 }, (_, index) => [red, green, blue, 255][index % 4] as number);
 
 /** A list of closed outlines. An inner outline that runs in the opposite direction cuts a hole into the outer one. */
 export type Path = readonly (readonly Point[])[];
@@ -97,14 +97,14 @@ const curveSegments = 10;
 /** Builds a path from a glyph outline. Curves are approximated by line segments. */
 export function buildPath(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
-  let last: Point = [0, 0];
+  let lastPoint: Point = [0, 0];
   for (const command of commands) {
     if (command.type === 'Z') continue;
     const end: Point = [command.x, command.y];
     if (command.type === 'M') path.push([end]);
     else if (command.type === 'L') path.at(-1)?.push(end);
-    else path.at(-1)?.push(...flattenCurve(last, [command.x1, command.y1], end));
-    last = end;
+    else path.at(-1)?.push(...flattenCurve(lastPoint, [command.x1, command.y1], end));
+    lastPoint = end;
   }
   return path;
 }
@@ -115,30 +115,30 @@ const interpolate = ([x, y]: Point, [toX, toY]: Point, ratio: number): Point => 
 ];
 
 const flattenCurve = (start: Point, control: Point, end: Point): Point[] =>
-  Array.from({ length: curveSegments }, (_, at) => {
-    const ratio = (at + 1) / curveSegments;
+  Array.from({ length: curveSegments }, (_, index) => {
+    const ratio = (index + 1) / curveSegments;
     return interpolate(interpolate(start, control, ratio), interpolate(control, end, ratio), ratio);
   });
 
 function buildCircle(x: number, y: number, radius: number): Point[] {
   const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
-  return Array.from({ length: sides }, (_, at) => {
-    const angle = (at / sides) * 2 * Math.PI;
+  return Array.from({ length: sides }, (_, index) => {
+    const angle = (index / sides) * 2 * Math.PI;
     return [x + Math.cos(angle) * radius, y + Math.sin(angle) * radius];
   });
 }
 
 /** Builds the outline of a line with the given width, round ends and round corners. */
 export function buildStroke(line: readonly Point[], width: number): Path {
-  const half = width / 2;
-  return line.flatMap(([x, y], at) => {
-    const end = buildCircle(x, y, half);
-    const [toX, toY] = line[at + 1] ?? [x, y];
+  const radius = width / 2;
+  return line.flatMap(([x, y], index) => {
+    const end = buildCircle(x, y, radius);
+    const [toX, toY] = line[index + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
     if (length === 0) return [end];
-    const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
-    const beside = (px: number, py: number, side: 1 | -1): Point => [px + side * acrossX, py + side * acrossY];
-    return [end, [beside(x, y, -1), beside(toX, toY, -1), beside(toX, toY, 1), beside(x, y, 1)]];
+    const [acrossX, acrossY] = [(-(toY - y) / length) * radius, ((toX - x) / length) * radius];
+    const offsetPoint = (px: number, py: number, side: 1 | -1): Point => [px + side * acrossX, py + side * acrossY];
+    return [end, [offsetPoint(x, y, -1), offsetPoint(toX, toY, -1), offsetPoint(toX, toY, 1), offsetPoint(x, y, 1)]];
   });
 }
 
@@ -149,26 +149,26 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
   if (box === undefined) return;
-  // `changes` stores for each pixel how the coverage differs from the pixel to its left. The running sum along a row is
+  // `coverageChanges` stores for each pixel how the coverage differs from the pixel to its left. The running sum along a row is
   // the coverage.
-  const changes = new Float32Array(box.width * box.height);
+  const coverageChanges = new Float32Array(box.width * box.height);
   for (const outline of path)
-    outline.forEach((point, at) => {
+    outline.forEach((point, index) => {
       addEdge(
-        changes,
+        coverageChanges,
         box,
         toBoxCoordinates(point, box),
-        toBoxCoordinates(outline[(at + 1) % outline.length] ?? point, box),
+        toBoxCoordinates(outline[(index + 1) % outline.length] ?? point, box),
       );
     });
   for (let row = 0; row < box.height; row++) {
     let sum = 0;
-    for (let at = row * box.width; at < (row + 1) * box.width; at++) {
-      sum += changes[at] ?? 0;
-      changes[at] = Math.min(1, Math.abs(sum));
+    for (let index = row * box.width; index < (row + 1) * box.width; index++) {
+      sum += coverageChanges[index] ?? 0;
+      coverageChanges[index] = Math.min(1, Math.abs(sum));
     }
   }
-  return { ...box, coverage: changes };
+  return { ...box, coverage: coverageChanges };
 }
 
 const toBoxCoordinates = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
@@ -190,20 +190,20 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
 }
 
 /**
- * Adds an edge of a path to `changes`. Pixels to the right of a downward edge become covered, and an upward edge ends
+ * Adds an edge of a path to `coverageChanges`. Pixels to the right of a downward edge become covered, and an upward edge ends
  * the covered area.
  */
-function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
+function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
   const [[topX, topY], [bottomX, bottomY]] = direction === 1 ? [start, end] : [end, start];
   if (topY === bottomY) return;
   const slope = (bottomX - topX) / (bottomY - topY);
-  const last = Math.min(height, Math.ceil(bottomY));
-  for (let row = Math.max(0, Math.floor(topY)); row < last; row++) {
-    const from = Math.max(row, topY);
-    const to = Math.min(row + 1, bottomY);
-    const crossingAtTop = topX + (from - topY) * slope;
-    const crossingAtBottom = topX + (to - topY) * slope;
+  const endRow = Math.min(height, Math.ceil(bottomY));
+  for (let row = Math.max(0, Math.floor(topY)); row < endRow; row++) {
+    const rowTop = Math.max(row, topY);
+    const rowBottom = Math.min(row + 1, bottomY);
+    const crossingAtTop = topX + (rowTop - topY) * slope;
+    const crossingAtBottom = topX + (rowBottom - topY) * slope;
     const [left, right] =
       crossingAtTop < crossingAtBottom ? [crossingAtTop, crossingAtBottom] : [crossingAtBottom, crossingAtTop];
     // Pixels that the edge crosses in this row are only partly covered.
@@ -212,8 +212,9 @@ function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, e
     let [before, upTo] = [0, computeAreaLeftOf(firstColumn, left, right)];
     for (let column = firstColumn; column <= lastColumn; column++) {
       const next = computeAreaLeftOf(column + 1, left, right);
-      const at = row * width + column;
-      changes[at] = (changes[at] ?? 0) + direction * (to - from) * (next - upTo - before);
+      const index = row * width + column;
+      coverageChanges[index] =
+        (coverageChanges[index] ?? 0) + direction * (rowBottom - rowTop) * (next - upTo - before);
       before = next - upTo;
       upTo = next;
     }
@@ -240,19 +241,20 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
     sums.fill(0);
     for (const [row, weight] of weights.entries()) {
       const start = (from + row) * width * 4;
-      for (let at = 0; at < sums.length; at += 4) {
-        const opacity = data[start + at + 3] ?? 0;
-        const counts = (weight * opacity) / 255;
-        sums[at] = (sums[at] ?? 0) + (data[start + at] ?? 0) * counts;
-        sums[at + 1] = (sums[at + 1] ?? 0) + (data[start + at + 1] ?? 0) * counts;
-        sums[at + 2] = (sums[at + 2] ?? 0) + (data[start + at + 2] ?? 0) * counts;
-        sums[at + 3] = (sums[at + 3] ?? 0) + opacity * weight;
+      for (let index = 0; index < sums.length; index += 4) {
+        const opacity = data[start + index + 3] ?? 0;
+        const opacityWeight = (weight * opacity) / 255;
+        sums[index] = (sums[index] ?? 0) + (data[start + index] ?? 0) * opacityWeight;
+        sums[index + 1] = (sums[index + 1] ?? 0) + (data[start + index + 1] ?? 0) * opacityWeight;
+        sums[index + 2] = (sums[index + 2] ?? 0) + (data[start + index + 2] ?? 0) * opacityWeight;
+        sums[index + 3] = (sums[index + 3] ?? 0) + opacity * weight;
       }
     }
     for (const [column, { from, weights }] of columns.entries())
       for (let channel = 0; channel < 4; channel++) {
         let sum = 0;
-        for (let at = 0; at < weights.length; at++) sum += (sums[(from + at) * 4 + channel] ?? 0) * (weights[at] ?? 0);
+        for (let index = 0; index < weights.length; index++)
+          sum += (sums[(from + index) * 4 + channel] ?? 0) * (weights[index] ?? 0);
         pixels[column * 4 + channel] = sum;
       }
     yield pixels;
@@ -266,8 +268,8 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 function computeWeights(length: number, count: number) {
   const scale = length / count;
   const reach = Math.max(1, scale);
-  return Array.from({ length: count }, (_, at) => {
-    const middle = (at + 0.5) * scale - 0.5;
+  return Array.from({ length: count }, (_, index) => {
+    const middle = (index + 0.5) * scale - 0.5;
     const from = Math.min(length - 1, Math.max(0, Math.ceil(middle - reach)));
     const to = Math.max(from, Math.min(length - 1, Math.floor(middle + reach)));
     const weights = Float32Array.from({ length: to - from + 1 }, (_, offset) =>

@@ -39,16 +39,16 @@ const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
  * Creates a decoder that loads its WebAssembly module for the first picture. If a picture cannot be decoded, the module
  * is loaded again for the next one, because a failed call does not release its memory.
  */
-function createDecoder(load: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
-  let decodePromise: Promise<DecodePicture> | undefined;
+function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
+  let decoderPromise: Promise<DecodePicture> | undefined;
   return async (bytes) => {
-    decodePromise ??= load();
-    const decode = await decodePromise;
+    decoderPromise ??= loadModule();
+    const decode = await decoderPromise;
     try {
       // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `loaded` holds a function that returns a promise.
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
-      decodePromise = undefined;
+      decoderPromise = undefined;
       throw new Error('The picture is broken, or not of the format it was read as.', { cause });
     }
   };

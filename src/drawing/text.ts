@@ -1,63 +1,63 @@
 import { readFileSync } from 'node:fs';
 import createBidi from 'bidi-js';
 import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
-import { buildPath, type Canvas, type Colour, type Point } from './canvas.ts';
+import { buildPath, type Canvas, type Color, type Point } from './canvas.ts';
 import { locatePackagedFile } from './codecs.ts';
 
 /** Font size and weight of a text. */
-interface Lettering {
+interface FontStyle {
   /** Font size in pixels. */
   size: number;
   bold?: boolean;
 }
 
 /** Font, color and position of a text. */
-interface TextPosition extends Lettering {
+interface TextPosition extends FontStyle {
   x: number;
   /** y coordinate of the baseline. */
   y: number;
-  colour: Colour;
+  color: Color;
   /** Which point of the text is at `x`: its start, middle or end. Default: `start`. */
   anchor?: 'start' | 'middle' | 'end';
   /** Maximum width in pixels. A longer text ends with an ellipsis. */
   maxWidth?: number;
 }
 
-const getInterPath = (part: string, weight = 400) => `@fontsource/inter/files/inter-${part}-${weight}-normal.woff`;
-const getNotoPath = (name: string, part: string | number) =>
-  `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${part}-400-normal.woff`;
+const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/inter-${subset}-${weight}-normal.woff`;
+const getNotoPath = (name: string, subset: string | number) =>
+  `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
  * Lists the files that contain the most common letters of a large font. In this package, the files with the highest
  * numbers contain them.
  */
-const listFontSlices = (name: string, first: number, last = 119) =>
+const listFontFiles = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
 
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
-const chinese = [...listFontSlices('sc', 108), ...listFontSlices('tc', 117, 118)];
-const japanese = listFontSlices('jp', 104);
+const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
+const japaneseFonts = listFontFiles('jp', 104);
 /** Font files in which to look for a letter, by script. */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
-  [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japanese],
-  [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chinese, ...japanese]],
-  [/\p{Script=Hangul}/u, listFontSlices('kr', 102)],
+  [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
+  [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],
+  [/\p{Script=Hangul}/u, listFontFiles('kr', 102)],
   [/\p{scx=Arabic}/u, [getNotoPath('arabic', 'arabic')]],
   [/\p{Script=Hebrew}/u, [getNotoPath('hebrew', 'hebrew')]],
   [/\p{Script=Thai}/u, [getNotoPath('thai', 'thai')]],
   [
     /[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Latin}₫]/u,
-    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((part) => getInterPath(part)),
+    ['greek', 'cyrillic', 'latin-ext', 'vietnamese'].map((subset) => getInterPath(subset)),
   ],
 ];
 
 /** All font files. The build copies them next to the bundle. */
 export const fontFiles = [...new Set([...Object.values(latinFonts), ...fontsByScript.flatMap(([, files]) => files)])];
 
-const fonts = new Map<string, Font>();
+const fontsByFile = new Map<string, Font>();
 
 function loadFont(file: string): Font {
-  const font = fonts.get(file) ?? parse(new Uint8Array(readFileSync(locatePackagedFile(file))).buffer);
-  fonts.set(file, font);
+  const font = fontsByFile.get(file) ?? parse(new Uint8Array(readFileSync(locatePackagedFile(file))).buffer);
+  fontsByFile.set(file, font);
   return font;
 }
 
@@ -84,7 +84,7 @@ function findGlyph(letter: string, bold = false) {
   return glyphs.get(key);
 }
 
-const measureLetter = (letter: string, { size, bold }: Lettering): number => {
+const measureLetter = (letter: string, { size, bold }: FontStyle): number => {
   const glyph = findGlyph(letter, bold);
   return glyph ? (glyph.advanceWidth * size) / glyph.unitsPerEm : 0;
 };
@@ -93,8 +93,8 @@ const measureLetter = (letter: string, { size, bold }: Lettering): number => {
 const composeLetters = (text: string) => text.normalize('NFC');
 
 /** Returns the width of a text in pixels when it is drawn on one line. */
-export const measureText = (text: string, lettering: Lettering): number =>
-  orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, lettering), 0);
+export const measureText = (text: string, fontStyle: FontStyle): number =>
+  orderLettersForDrawing(composeLetters(text)).reduce((width, letter) => width + measureLetter(letter, fontStyle), 0);
 
 /** Returns true if the fonts contain at least one letter of the text. Missing letters are not drawn. */
 export const canDraw = (text: string): boolean =>
@@ -102,7 +102,7 @@ export const canDraw = (text: string): boolean =>
 
 /** Draws a text on one line. Letters that no font contains are left out. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
-  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour, anchor = 'start' } = position;
+  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, color, anchor = 'start' } = position;
   const shortenedText = shortenWithEllipsis(text, position, maxWidth);
   let x = position.x - (anchor === 'start' ? 0 : measureText(shortenedText, position) / (anchor === 'middle' ? 2 : 1));
   for (const letter of orderLettersForDrawing(shortenedText)) {
@@ -110,10 +110,10 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
     if (glyph === undefined) continue;
     const scale = size / glyph.unitsPerEm;
     // The y axis of fonts points up, but the y axis of the canvas points down.
-    const placed = glyph.outline.map((line) =>
+    const positionedOutline = glyph.outline.map((line) =>
       line.map(([px, py]): Point => [px * scale + x, position.y - py * scale]),
     );
-    canvas.fillPath(placed, colour);
+    canvas.fillPath(positionedOutline, color);
     x += glyph.advanceWidth * scale;
   }
 }
@@ -121,16 +121,16 @@ export function drawText(canvas: Canvas, text: string, position: TextPosition): 
 /** Wraps a text at spaces into at most `maxLines` lines. If the text is longer, the last line ends with an ellipsis. */
 export function breakIntoLines(
   text: string,
-  { maxWidth, maxLines, ...lettering }: Lettering & { maxWidth: number; maxLines: number },
+  { maxWidth, maxLines, ...fontStyle }: FontStyle & { maxWidth: number; maxLines: number },
 ): string[] {
   const lines: string[] = [];
   let remainingText = composeLetters(text).trim();
   while (remainingText !== '' && lines.length < maxLines) {
-    const { fittingText } = fitLetters(remainingText, lettering, maxWidth);
+    const { fittingText } = fitLetters(remainingText, fontStyle, maxWidth);
     const space = fittingText === remainingText ? fittingText.length : fittingText.lastIndexOf(' ');
     const isLast = lines.length === maxLines - 1;
     const line = isLast
-      ? shortenWithEllipsis(remainingText, lettering, maxWidth)
+      ? shortenWithEllipsis(remainingText, fontStyle, maxWidth)
       : remainingText.slice(0, space > 0 ? space : fittingText.length || 1);
     lines.push(line);
     remainingText = isLast ? '' : remainingText.slice(line.length).trimStart();
@@ -138,29 +138,29 @@ export function breakIntoLines(
   return lines;
 }
 
-function shortenWithEllipsis(text: string, lettering: Lettering, maxWidth: number): string {
-  const { fittingText, isWhole } = fitLetters(text, lettering, maxWidth);
+function shortenWithEllipsis(text: string, fontStyle: FontStyle, maxWidth: number): string {
+  const { fittingText, isWhole } = fitLetters(text, fontStyle, maxWidth);
   if (isWhole) return fittingText;
-  return `${fitLetters(text, lettering, maxWidth - measureText('…', lettering)).fittingText.trimEnd()}…`;
+  return `${fitLetters(text, fontStyle, maxWidth - measureText('…', fontStyle)).fittingText.trimEnd()}…`;
 }
 
 /**
  * Returns the longest prefix of a text that fits the width. Arabic letters are measured in their isolated form, which
  * is at least as wide as the joined form.
  */
-function fitLetters(text: string, lettering: Lettering, maxWidth: number) {
+function fitLetters(text: string, fontStyle: FontStyle, maxWidth: number) {
   let [fittingText, width] = ['', 0];
   for (const letter of composeLetters(text)) {
-    width += measureLetter(letter, lettering);
+    width += measureLetter(letter, fontStyle);
     if (width > maxWidth) return { fittingText, isWhole: false };
     fittingText += letter;
   }
   return { fittingText, isWhole: true };
 }
 
-const rightToLeft = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
+const rightToLeftPattern = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 /** Matches Hebrew and Arabic vowel signs. They are left out, because placing them requires a text shaping engine. */
-const vowelSign = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
+const vowelSignPattern = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 
 const bidi = createBidi();
 
@@ -170,14 +170,14 @@ const bidi = createBidi();
  * joined forms and mirrors brackets in right-to-left text.
  */
 export function orderLettersForDrawing(text: string): string[] {
-  if (!rightToLeft.test(text)) return [...text];
-  const letters = joinArabic([...text].filter((letter) => !vowelSign.test(letter)));
+  if (!rightToLeftPattern.test(text)) return [...text];
+  const letters = joinArabic([...text].filter((letter) => !vowelSignPattern.test(letter)));
   // `bidi` indexes UTF-16 code units. Replace each letter of two code units with a single neutral code unit.
   const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
   const levels = bidi.getEmbeddingLevels(units, 'auto');
-  return bidi.getReorderedIndices(units, levels).map((at) => {
-    const letter = letters[at] ?? '';
-    const isRightToLeft = (levels.levels[at] ?? 0) % 2 === 1;
+  return bidi.getReorderedIndices(units, levels).map((index) => {
+    const letter = letters[index] ?? '';
+    const isRightToLeft = (levels.levels[index] ?? 0) % 2 === 1;
     return (isRightToLeft && bidi.getMirroredCharacter(letter)) || letter;
   });
 }

@@ -8,7 +8,7 @@ import { raceAbort, withDeadline } from '../api/abort.ts';
 export interface ServedPictures {
   /** The prefix by which the URLs of these pictures are recognized. */
   urlPrefix: string;
-  answer(request: Request): Promise<Response>;
+  respond(request: Request): Promise<Response>;
 }
 
 /** The bytes of a picture, or the reason why it could not be fetched. */
@@ -22,13 +22,13 @@ interface FetchLimits {
    * Time after which a request to a missing or private host fails, in milliseconds. It is constant, so that callers
    * cannot use the timing to find out which private hosts exist.
    */
-  nonPublicAnswerMs: number;
+  nonPublicFailureMs: number;
 }
 
 interface FetchOptions {
   hosts: MediaHosts;
   /** Returns the HTTP agent, which is created for the first request. */
-  agent(): Promise<GuardedAgent>;
+  getAgent(): Promise<GuardedAgent>;
   servedPictures: ServedPictures | undefined;
   userAgent: string;
   limits: FetchLimits;
@@ -41,48 +41,52 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
  * Fetches a picture. Resolves to its bytes, or to the reason why it could not be fetched. Rejects only if the signal
  * aborts.
  */
-export async function fetchPicture(address: string, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
-  if (!URL.canParse(address)) return { reason: 'not a web address' };
+export async function fetchPicture(
+  pictureUrl: string,
+  options: FetchOptions,
+  signal: AbortSignal,
+): Promise<FetchResult> {
+  if (!URL.canParse(pictureUrl)) return { reason: 'not a web address' };
   const { servedPictures, limits } = options;
-  if (servedPictures && address.startsWith(servedPictures.urlPrefix)) {
-    const response = await servedPictures.answer(new Request(address));
+  if (servedPictures && pictureUrl.startsWith(servedPictures.urlPrefix)) {
+    const response = await servedPictures.respond(new Request(pictureUrl));
     if (response.status !== 200) return { reason: `its host answered ${response.status}` };
     return { bytes: new Uint8Array(await response.arrayBuffer()) };
   }
-  const work = (deadline: AbortSignal) => fetchWithRedirects(new URL(address), options, deadline);
-  return withDeadline({ signals: [signal], ms: limits.fetchMs }, work).catch((error) => {
+  const fetchBytes = (deadline: AbortSignal) => fetchWithRedirects(new URL(pictureUrl), options, deadline);
+  return withDeadline({ signals: [signal], ms: limits.fetchMs }, fetchBytes).catch((error) => {
     signal.throwIfAborted();
     return { reason: explainFetchError(error, limits) };
   });
 }
 
 /** Fetches a picture, following redirects. Each redirect URL is checked before it is requested. */
-async function fetchWithRedirects(start: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
-  let url = start;
-  for (let hops = 0; hops <= maxRedirects; hops++) {
-    const problem = explainForbidden(url, options.hosts);
-    if (problem !== undefined) return { reason: hops === 0 ? problem : `it redirects: ${problem}` };
-    const { agent, userAgent, limits } = options;
+async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
+  let url = firstUrl;
+  for (let redirectCount = 0; redirectCount <= maxRedirects; redirectCount++) {
+    const problem = explainForbiddenUrl(url, options.hosts);
+    if (problem !== undefined) return { reason: redirectCount === 0 ? problem : `it redirects: ${problem}` };
+    const { getAgent, userAgent, limits } = options;
     const requestHeaders = { accept: 'image/jpeg, image/png, image/webp', 'user-agent': userAgent };
-    const answer = await requestWithUniformDelay(
+    const response = await requestWithUniformDelay(
       url,
-      { agent: await agent(), headers: requestHeaders, ...limits },
+      { agent: await getAgent(), headers: requestHeaders, ...limits },
       signal,
     );
-    const { statusCode, headers, body } = answer;
-    if (statusCode === 200) return { bytes: await readBody(answer, limits.maxBytes) };
+    const { statusCode, headers, body } = response;
+    if (statusCode === 200) return { bytes: await readBody(response, limits.maxBytes) };
     body.on('error', () => {}).destroy();
-    const location = [headers.location].flat()[0];
-    if (!redirectStatuses.has(statusCode) || location === undefined)
+    const redirectTarget = [headers.location].flat()[0];
+    if (!redirectStatuses.has(statusCode) || redirectTarget === undefined)
       return { reason: `its host answered ${statusCode}` };
-    if (!URL.canParse(location, url.href)) return { reason: 'it redirects to no web address' };
-    url = new URL(location, url);
+    if (!URL.canParse(redirectTarget, url.href)) return { reason: 'it redirects to no web address' };
+    url = new URL(redirectTarget, url);
   }
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
 /** Options of a request through the agent that connects only to allowed hosts. */
-interface GuardedRequest extends Pick<FetchLimits, 'nonPublicAnswerMs'> {
+interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
 }
@@ -93,15 +97,15 @@ interface GuardedRequest extends Pick<FetchLimits, 'nonPublicAnswerMs'> {
  */
 export async function requestWithUniformDelay(
   url: URL,
-  { agent, headers, nonPublicAnswerMs }: GuardedRequest,
+  { agent, headers, nonPublicFailureMs }: GuardedRequest,
   signal: AbortSignal,
 ) {
-  const answerAt = performance.now() + nonPublicAnswerMs;
+  const failAt = performance.now() + nonPublicFailureMs;
   const { origin, pathname, search } = url;
   try {
     return await agent.request({ origin, path: pathname + search, method: 'GET', headers, signal });
   } catch (error) {
-    if (error instanceof NonPublicHostError) await delay(answerAt - performance.now(), undefined, { signal });
+    if (error instanceof NonPublicHostError) await delay(failAt - performance.now(), undefined, { signal });
     throw error;
   }
 }
@@ -117,13 +121,13 @@ type PictureResponse = Awaited<ReturnType<GuardedAgent['request']>>;
  */
 export async function readBody({ body, headers }: PictureResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let receivedBytes = 0;
   try {
     if (Number(headers['content-length']) > maxBytes) throw new PictureTooLargeError();
     // If the loop throws, the iterator closes the connection.
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new PictureTooLargeError();
+      receivedBytes += chunk.length;
+      if (receivedBytes > maxBytes) throw new PictureTooLargeError();
       chunks.push(chunk);
     }
   } finally {
@@ -155,7 +159,7 @@ class NonPublicHostError extends Error {
 
 interface GuardOptions {
   hosts: MediaHosts;
-  resolve: Resolve;
+  resolveHost: Resolve;
   /** Time limit for resolving a host name, in milliseconds. */
   resolveMs: number;
 }
@@ -186,11 +190,11 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
 
 /** Creates a DNS lookup that fails with `NonPublicHostError` if any IP address of the host is private. */
 const createPublicLookup =
-  ({ resolve, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
+  ({ resolveHost, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
-    const answer = async () => {
+    const lookUp = async () => {
       const addresses = await withDeadline({ signals: [], ms: resolveMs }, (signal) =>
-        raceAbort(resolve(host, signal), signal),
+        raceAbort(resolveHost(host, signal), signal),
       ).catch((): string[] => []);
       const [first] = addresses;
       if (first === undefined || addresses.some(isPrivateAddress)) callback(new NonPublicHostError(), '');
@@ -201,7 +205,7 @@ const createPublicLookup =
         );
       else callback(null, first, isIP(first));
     };
-    void answer();
+    void lookUp();
   };
 
 /** The hosts from which pictures may be fetched, as set by `AD_LIBRARY_MEDIA_HOSTS`. */
@@ -216,13 +220,15 @@ export interface MediaHosts {
 
 /** Returns true if `AD_LIBRARY_MEDIA_HOSTS` lists the host by name. Such a host may be in a private network. */
 const isListedHost = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
-  listed.some((entry) => removeBrackets(entry.host) === removeBrackets(host) && (entry.port ?? port) === port);
+  listed.some(
+    (listedHost) => removeBrackets(listedHost.host) === removeBrackets(host) && (listedHost.port ?? port) === port,
+  );
 
 /**
  * Returns the reason why a URL must not be fetched, or undefined if it may be. The agent checks the IP address of the
  * host later, when it connects.
  */
-function explainForbidden(url: URL, hosts: MediaHosts): string | undefined {
+function explainForbiddenUrl(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
   if (username || password) return 'its address holds a user name';
@@ -314,13 +320,13 @@ const maxSide = 20_000;
  * or not supported.
  */
 export function readPictureHeader(bytes: Uint8Array): PictureHeader {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const format = detectFormat(view);
-  if (format === undefined) return { reason: explainUnsupportedKind(view) };
-  const reading = headerReaders[format](view) ?? 'damaged';
-  if (reading === 'animated') return { reason: 'an animated WebP, which is not shown' };
-  if (typeof reading === 'string') return { reason: `the ${formatNames[format]} is ${reading}` };
-  const { width, height } = reading;
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const format = detectFormat(buffer);
+  if (format === undefined) return { reason: explainUnsupportedKind(buffer) };
+  const headerReading = headerReaders[format](buffer) ?? 'damaged';
+  if (headerReading === 'animated') return { reason: 'an animated WebP, which is not shown' };
+  if (typeof headerReading === 'string') return { reason: `the ${formatNames[format]} is ${headerReading}` };
+  const { width, height } = headerReading;
   if (width === 0 || height === 0) return { reason: `the ${formatNames[format]} is damaged` };
   const isTooLarge = width > maxSide || height > maxSide || width * height > maxPixels;
   return isTooLarge ? { reason: `it has ${width} x ${height} pixels, which is too many` } : { format, width, height };
@@ -334,19 +340,19 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
   return readAscii(bytes, 0) === 'RIFF' && readAscii(bytes, 8) === 'WEBP' ? 'webp' : undefined;
 }
 
-const readAscii = (bytes: Buffer, at: number) => bytes.toString('latin1', at, at + 4);
+const readAscii = (bytes: Buffer, offset: number) => bytes.toString('latin1', offset, offset + 4);
 
 /** Returns what a file contains if it is not a supported picture, e.g. `a GIF, which is not shown`. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
-  const start = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
+  const firstChars = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
   const brand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
-  if (start.startsWith('gif8')) return 'a GIF, which is not shown';
+  if (firstChars.startsWith('gif8')) return 'a GIF, which is not shown';
   if (brand === 'avif' || brand === 'avis') return 'an AVIF, which is not shown';
   if (brand === 'heic' || brand === 'heix' || brand === 'mif1') return 'a HEIC picture, which is not shown';
   if (brand !== '') return 'a video, not a picture';
-  if (start.includes('<svg')) return 'an SVG, which is not shown';
-  return start.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
+  if (firstChars.includes('<svg')) return 'an SVG, which is not shown';
+  return firstChars.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
 /** The size of a picture, or the reason why it cannot be shown. Undefined if the picture is damaged. */

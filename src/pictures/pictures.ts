@@ -18,7 +18,7 @@ import {
 
 interface ThumbnailOptions {
   /** Maximum width and height of the thumbnail, in pixels. */
-  side: number;
+  maxSide: number;
   signal: AbortSignal;
   /** Aborts no later than `signal`. A picture that has not arrived by then is missing in the result. */
   timeUpSignal?: AbortSignal;
@@ -31,7 +31,7 @@ interface ThumbnailOptions {
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
 /** One tile of a picture sheet: the picture of an ad, or the reason why it is missing. */
-export type SheetTile = TileCaption & ({ address: string } | { reason: string });
+export type SheetTile = TileCaption & ({ pictureUrl: string } | { reason: string });
 
 /** The texts on a tile of a picture sheet. */
 interface TileCaption {
@@ -50,7 +50,7 @@ interface DrawingOptions {
 interface SheetOptions extends DrawingOptions {
   /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
   waitMs: number;
-  /** True if the tiles should have the same size as `preview`, so that cached previews can be reused. */
+  /** True if the tiles should have the same size as in `loadPreview`, so that cached previews can be reused. */
   isOverview?: boolean;
 }
 
@@ -58,7 +58,7 @@ interface SheetOptions extends DrawingOptions {
 const defaultLimits = {
   maxBytes: 10_000_000,
   fetchMs: 8000,
-  nonPublicAnswerMs: 2000,
+  nonPublicFailureMs: 2000,
   maxWorkers: 2,
   /** Time limit for decoding one picture. Drawing a sheet of pictures or a chart may take three times as long. */
   drawMs: 5000,
@@ -119,17 +119,23 @@ const drawProblems = {
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const { maxWorkers, idleMs, drawMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
+  const {
+    maxWorkers,
+    idleMs,
+    drawMs: maxDrawMs,
+    maxFetches: maxRunning,
+    maxFetchesPerTenant: maxRunningPerKey,
+  } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
-  const agent = () => {
-    // The time limit for DNS is below `nonPublicAnswerMs`, so that an unresolved host fails like a missing one.
-    agentPromise ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.nonPublicAnswerMs * 0.9 });
+  const getAgent = () => {
+    // The time limit for DNS is below `nonPublicFailureMs`, so that an unresolved host fails like a missing one.
+    agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, resolveMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
   // Each tenant uses at most one worker at a time.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
   /** Limits the number of pictures in memory. A fetch keeps its slot until its picture is decoded. */
-  const fetches = new Semaphore({
+  const fetchSlots = new Semaphore({
     maxRunning,
     maxRunningPerKey,
     maxWaiting: maxWaitingPictures,
@@ -137,10 +143,10 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
   /** Thumbnails that are being created, so that calls for the same thumbnail share the work. */
-  const inFlight = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
+  const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
-    const ms = request.type === 'thumbnail' ? drawMs : 3 * drawMs;
+    const ms = request.type === 'thumbnail' ? maxDrawMs : 3 * maxDrawMs;
     // Aborting does not stop the worker. Its slot is released when the worker has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
@@ -175,8 +181,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     } catch (error) {
       signal.throwIfAborted();
       const isBusy = error instanceof AdLibraryError && error.failure.kind === 'busy';
-      const isLate = error instanceof DOMException && error.name === 'TimeoutError';
-      if (!isBusy && !isLate) throw error;
+      const isTimedOut = error instanceof DOMException && error.name === 'TimeoutError';
+      if (!isBusy && !isTimedOut) throw error;
       return { reason: drawProblems[isBusy ? 'busy' : 'slow'] };
     }
   }
@@ -185,15 +191,15 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
    * Fetches and decodes a picture. Resolves to its bytes and thumbnail, or to the reason why it cannot be shown.
    * `undecodable` is set if another attempt would also fail.
    */
-  const decode = (tenantId: string, address: string, side: number, signal: AbortSignal) =>
-    fetches.run(tenantId, signal, async () => {
-      const fetched = await fetchPicture(address, { hosts, agent, servedPictures, userAgent, limits }, signal);
+  const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
+    fetchSlots.run(tenantId, signal, async () => {
+      const fetched = await fetchPicture(pictureUrl, { hosts, getAgent, servedPictures, userAgent, limits }, signal);
       if ('reason' in fetched) return fetched;
       const { bytes } = fetched;
       const header = readPictureHeader(bytes);
       if ('reason' in header) return header;
       const { format } = header;
-      const drawing = await drawInWorker(tenantId, { type: 'thumbnail', format, bytes, side }, signal);
+      const drawing = await drawInWorker(tenantId, { type: 'thumbnail', format, bytes, maxSide }, signal);
       if ('failed' in drawing) return { reason: decodeProblems[drawing.failed], undecodable: true };
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
@@ -201,41 +207,41 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   /** Creates a thumbnail and caches it. A reason is cached only if another attempt would also fail. */
   async function loadThumbnail(
     tenantId: string,
-    address: string,
-    side: number,
+    pictureUrl: string,
+    maxSide: number,
     signal: AbortSignal,
   ): Promise<Thumbnail> {
-    const decoded = await decode(tenantId, address, side, signal);
+    const decoded = await fetchAndDecode(tenantId, pictureUrl, maxSide, signal);
     if ('reason' in decoded && !('undecodable' in decoded)) return decoded;
     const value =
       'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg, perceptualHash: decoded.perceptualHash };
     const bytes = 'jpeg' in value ? value.jpeg.length : 0;
-    thumbnails.set(tenantId, `${side} ${address}`, { value, bytes });
+    thumbnails.set(tenantId, `${maxSide} ${pictureUrl}`, { value, bytes });
     return value;
   }
 
   function forTenant(tenantId: string) {
     /**
-     * Returns a picture as a JPEG that fits a square of `side` pixels, or the reason why it cannot be shown. Rejects
+     * Returns a picture as a JPEG that fits a square of `maxSide` pixels, or the reason why it cannot be shown. Rejects
      * only if the signal aborts or too many pictures are waiting.
      *
      * Callers that request the same picture at the same time share the work. The work is aborted when the last of them
      * stops waiting.
      */
-    async function thumbnail(
-      address: string,
-      { side, signal, timeUpSignal = signal }: ThumbnailOptions,
+    async function getThumbnail(
+      pictureUrl: string,
+      { maxSide, signal, timeUpSignal = signal }: ThumbnailOptions,
     ): Promise<Thumbnail> {
-      const cachedThumbnail = thumbnails.get(tenantId, `${side} ${address}`);
+      const cachedThumbnail = thumbnails.get(tenantId, `${maxSide} ${pictureUrl}`);
       if (cachedThumbnail) return cachedThumbnail;
-      const key = `${tenantId} ${side} ${address}`;
+      const key = `${tenantId} ${maxSide} ${pictureUrl}`;
       try {
         timeUpSignal.throwIfAborted();
-        let sharedWork = inFlight.get(key);
+        let sharedWork = sharedWorkByKey.get(key);
         if (sharedWork === undefined) {
           const abort = new AbortController();
-          sharedWork = { result: loadThumbnail(tenantId, address, side, abort.signal), abort, callers: 0 };
-          inFlight.set(key, sharedWork);
+          sharedWork = { result: loadThumbnail(tenantId, pictureUrl, maxSide, abort.signal), abort, callers: 0 };
+          sharedWorkByKey.set(key, sharedWork);
         }
         sharedWork.callers++;
         try {
@@ -243,7 +249,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         } finally {
           sharedWork.callers--;
           if (sharedWork.callers === 0) {
-            inFlight.delete(key);
+            sharedWorkByKey.delete(key);
             sharedWork.abort.abort(timeUpSignal.reason);
           }
         }
@@ -255,17 +261,18 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     }
 
     return {
-      thumbnail,
+      thumbnail: getThumbnail,
       /** Returns the picture in the size of a tile on a full sheet. */
-      preview: (address: string, thumbnailOptions: Omit<ThumbnailOptions, 'side'>) =>
-        thumbnail(address, { ...thumbnailOptions, side: previewSide }),
+      loadPreview: (pictureUrl: string, thumbnailOptions: Omit<ThumbnailOptions, 'maxSide'>) =>
+        getThumbnail(pictureUrl, { ...thumbnailOptions, maxSide: previewSide }),
       /** Returns the original bytes of a picture, or the reason why it cannot be decoded within the limits. */
-      original: (address: string, signal: AbortSignal) => decode(tenantId, address, previewSide, signal),
+      fetchOriginal: (pictureUrl: string, signal: AbortSignal) =>
+        fetchAndDecode(tenantId, pictureUrl, previewSide, signal),
       /**
        * Draws a sheet of numbered pictures as JPEG. If no picture is available, draws no sheet, because an empty sheet
        * would only cost tokens. If drawing fails, the result contains the reason.
        */
-      async sheet(
+      async drawSheet(
         tiles: readonly SheetTile[],
         { signal, waitMs, drawingMs, isOverview = false }: SheetOptions,
       ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
@@ -274,18 +281,18 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
           Promise.all(
             tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;
-              const { address, ...texts } = tile;
-              return { ...texts, ...(await thumbnail(address, { side: grid.side, signal, timeUpSignal })) };
+              const { pictureUrl, ...texts } = tile;
+              return { ...texts, ...(await getThumbnail(pictureUrl, { maxSide: grid.side, signal, timeUpSignal })) };
             }),
           ),
         );
         if (fetchedTiles.every((tile) => 'reason' in tile)) return { tiles: fetchedTiles };
-        const request = { type: 'sheet', word: generateWord(random()), grid, tiles: fetchedTiles } as const;
+        const request = { type: 'sheet', proofWord: generateProofWord(random()), grid, tiles: fetchedTiles } as const;
         const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
         return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
       /** Draws a chart as a JPEG of at most 200,000 bytes. If drawing fails, resolves to the reason. */
-      chart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
+      drawChart: (chart: Chart, options: DrawingOptions) => drawOrExplain(tenantId, { type: 'chart', chart }, options),
     };
   }
 
@@ -302,9 +309,9 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 
 /** A request to the worker thread that decodes and draws pictures. It handles one request at a time. */
 export type DrawRequest =
-  /** Shrinks a picture to fit a square of `side` pixels. */
-  | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
-  | { type: 'sheet'; word: string; grid: Grid; tiles: readonly FetchedTile[] }
+  /** Shrinks a picture to fit a square of `maxSide` pixels. */
+  | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; maxSide: number }
+  | { type: 'sheet'; proofWord: string; grid: Grid; tiles: readonly FetchedTile[] }
   | { type: 'chart'; chart: Chart };
 
 /** A tile of a picture sheet with its thumbnail, or with the reason why there is none. */
@@ -334,11 +341,11 @@ const maxTiles = 12;
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /** Computes the layout of a sheet. `side` is the maximum width and height of a picture. */
-export function computeGrid(tiles: number) {
-  const columns = columnCounts[tiles] ?? 4;
+export function computeGrid(tileCount: number) {
+  const columns = columnCounts[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
-  const side = Math.floor((width - gap * (columns + 1)) / columns);
-  return { columns, side, width, gap, headHeight: 58, labelHeight: 34 };
+  const maxSide = Math.floor((width - gap * (columns + 1)) / columns);
+  return { columns, side: maxSide, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
 /** The size of a preview in pixels. Pictures are always hashed in this size, because the hash depends on it. */
@@ -349,10 +356,10 @@ const previewSide = computeGrid(maxTiles).side;
  * picture.
  * @param random number from 0 (inclusive) to 1 (exclusive)
  */
-function generateWord(random: number): string {
+function generateProofWord(random: number): string {
   let fraction = random;
-  return Array.from({ length: 6 }, (_, at) => {
-    const letters = at % 2 === 0 ? 'BDFGKLMNPRSTVZ' : 'AEIOU';
+  return Array.from({ length: 6 }, (_, letterPosition) => {
+    const letters = letterPosition % 2 === 0 ? 'BDFGKLMNPRSTVZ' : 'AEIOU';
     fraction *= letters.length;
     const index = Math.floor(fraction);
     fraction -= index;

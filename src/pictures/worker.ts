@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
-import type { Chart, ChartColour, Point } from '../charts/chart.ts';
-import { buildStroke, Canvas, type Colour, type Rect } from '../drawing/canvas.ts';
+import type { Chart, ChartColor, Point } from '../charts/chart.ts';
+import { buildStroke, Canvas, type Color, type Rect } from '../drawing/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
 import { breakIntoLines, canDraw, drawText, measureText } from '../drawing/text.ts';
 import { getLightColour } from '../ui/palette.ts';
@@ -20,9 +20,9 @@ const thumbnailQuality = 85;
 async function handleRequest(request: DrawRequest): Promise<DrawReply> {
   if (request.type === 'sheet') return { jpeg: await drawSheet(request) };
   if (request.type === 'chart') return drawChart(request.chart);
-  const { format, bytes, side } = request;
+  const { format, bytes, maxSide } = request;
   const raster = await decoders[format](bytes);
-  const canvas = shrinkToFit(raster, side);
+  const canvas = shrinkToFit(raster, maxSide);
   return { jpeg: await encodeJpeg(canvas, thumbnailQuality), perceptualHash: computePerceptualHash(canvas) };
 }
 
@@ -41,16 +41,16 @@ const minVisibleSteps = 14;
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
-  const brightness = (pixel: number) =>
+  const computeBrightness = (pixel: number) =>
     [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * pixel + channel] ?? 0), 0);
-  let [bits, steps] = [0n, 0];
+  let [bits, visibleSteps] = [0n, 0];
   for (let bit = 0; bit < 64; bit++) {
-    const at = bit + Math.floor(bit / 8);
-    const step = brightness(at) - brightness(at + 1);
-    bits = (bits << 1n) | BigInt(step > minBrightnessStep);
-    if (Math.abs(step) > minBrightnessStep) steps++;
+    const index = bit + Math.floor(bit / 8);
+    const brightnessStep = computeBrightness(index) - computeBrightness(index + 1);
+    bits = (bits << 1n) | BigInt(brightnessStep > minBrightnessStep);
+    if (Math.abs(brightnessStep) > minBrightnessStep) visibleSteps++;
   }
-  return `${bits.toString(16).padStart(16, '0')}${steps < minVisibleSteps ? '-' : ''}`;
+  return `${bits.toString(16).padStart(16, '0')}${visibleSteps < minVisibleSteps ? '-' : ''}`;
 }
 
 /** Shrinks a picture to fit a square. A smaller picture is not enlarged. */
@@ -73,11 +73,11 @@ parentPort?.on('message', (request: DrawRequest) => {
 // Tell the pool that this worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
-const sheetColour = getLightColour('panel');
-const tileColour = getLightColour('paper');
-const inkColour = getLightColour('ink');
-const captionColour = getLightColour('soft');
-const missingPictureColour = getLightColour('line');
+const sheetColor = getLightColour('panel');
+const tileColor = getLightColour('paper');
+const inkColor = getLightColour('ink');
+const captionColor = getLightColour('soft');
+const missingPictureColor = getLightColour('line');
 
 const maxBytes = 200_000;
 /** Height in pixels of a row in which no tile has a picture. */
@@ -89,12 +89,13 @@ type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
  * Draws the picture sheet: a line with the random word, followed by rows of numbered pictures. Each row is as high as
  * its tallest picture.
  */
-async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
+async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
   const { columns, side, width, gap, headHeight, labelHeight } = grid;
-  const allTiles: DecodedTile[] = [];
-  for (const tile of tiles) allTiles.push({ tile, picture: 'jpeg' in tile ? await decodeJpeg(tile.jpeg) : undefined });
-  const rows = Array.from({ length: Math.ceil(allTiles.length / columns) }, (_, row) => {
-    const rowTiles = allTiles.slice(row * columns, (row + 1) * columns);
+  const decodedTiles: DecodedTile[] = [];
+  for (const tile of tiles)
+    decodedTiles.push({ tile, picture: 'jpeg' in tile ? await decodeJpeg(tile.jpeg) : undefined });
+  const rows = Array.from({ length: Math.ceil(decodedTiles.length / columns) }, (_, row) => {
+    const rowTiles = decodedTiles.slice(row * columns, (row + 1) * columns);
     const heights = rowTiles.map(({ picture }) =>
       picture
         ? Math.max(1, Math.round(picture.height * computeScale(picture, side)))
@@ -103,8 +104,8 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
     return { tiles: rowTiles, height: labelHeight + Math.max(...heights) };
   });
   const height = headHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
-  const canvas = new Canvas(width, height, sheetColour);
-  drawHead(canvas, word, { count: tiles.length, grid });
+  const canvas = new Canvas(width, height, sheetColor);
+  drawHeader(canvas, proofWord, { count: tiles.length, grid });
   let y = headHeight;
   for (const row of rows) {
     row.tiles.forEach((tile, column) => {
@@ -118,29 +119,35 @@ async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sh
 /** Computes the scale of a picture. Small pictures are enlarged, but at most to twice their size. */
 const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
-function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number; grid: Grid }): void {
+function drawHeader(canvas: Canvas, proofWord: string, { count, grid }: { count: number; grid: Grid }): void {
   const { width, gap, headHeight } = grid;
   const y = headHeight - 20;
-  drawText(canvas, 'word:', { x: gap, y, size: 26, colour: captionColour });
-  drawText(canvas, word, { x: gap + measureText('word: ', { size: 26 }), y, size: 30, bold: true, colour: inkColour });
+  drawText(canvas, 'word:', { x: gap, y, size: 26, color: captionColor });
+  drawText(canvas, proofWord, {
+    x: gap + measureText('word: ', { size: 26 }),
+    y,
+    size: 30,
+    bold: true,
+    color: inkColor,
+  });
   const note = count === 1 ? '1 ad' : `${count} ads`;
-  drawText(canvas, note, { x: width - gap, y, size: 22, colour: captionColour, anchor: 'end' });
+  drawText(canvas, note, { x: width - gap, y, size: 22, color: captionColor, anchor: 'end' });
 }
 
 function drawTile(canvas: Canvas, { tile, picture }: DecodedTile, area: Rect, labelHeight: number): void {
-  canvas.fillRect(area, picture ? tileColour : missingPictureColour);
+  canvas.fillRect(area, picture ? tileColor : missingPictureColor);
   drawLabel(canvas, tile, { ...area, height: labelHeight });
   const pictureArea = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
-  if (picture) canvas.drawRaster(picture, centreInArea(picture, pictureArea));
+  if (picture) canvas.drawRaster(picture, centerInArea(picture, pictureArea));
   else if ('reason' in tile)
-    drawCentredTexts(
+    drawCenteredTexts(
       canvas,
       [...(tile.headline ? [`“${tile.headline}”`] : []), `not shown: ${tile.reason}`],
       pictureArea,
     );
 }
 
-function centreInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
+function centerInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
   const scale = Math.min(computeScale(picture, width), height / picture.height);
   const size = { width: Math.max(1, picture.width * scale), height: Math.max(1, picture.height * scale) };
   return { x: x + (width - size.width) / 2, y: y + (height - size.height) / 2, ...size };
@@ -150,57 +157,63 @@ function centreInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
 function drawLabel(canvas: Canvas, { number, label }: FetchedTile, { x, y, width, height }: Rect): void {
   const size = 22;
   const text = String(number);
-  const box = Math.max(height + 6, measureText(text, { size, bold: true }) + 20);
-  canvas.fillRect({ x, y, width: box, height }, inkColour);
-  drawText(canvas, text, { x: x + box / 2, y: y + 25, size, bold: true, colour: tileColour, anchor: 'middle' });
+  const boxWidth = Math.max(height + 6, measureText(text, { size, bold: true }) + 20);
+  canvas.fillRect({ x, y, width: boxWidth, height }, inkColor);
+  drawText(canvas, text, { x: x + boxWidth / 2, y: y + 25, size, bold: true, color: tileColor, anchor: 'middle' });
   if (label === undefined) return;
-  drawText(canvas, label, { x: x + box + 10, y: y + 23, size: 17, colour: captionColour, maxWidth: width - box - 20 });
+  drawText(canvas, label, {
+    x: x + boxWidth + 10,
+    y: y + 23,
+    size: 17,
+    color: captionColor,
+    maxWidth: width - boxWidth - 20,
+  });
 }
 
-function drawCentredTexts(canvas: Canvas, texts: readonly string[], { x, y, width, height }: Rect): void {
+function drawCenteredTexts(canvas: Canvas, texts: readonly string[], { x, y, width, height }: Rect): void {
   const size = 18;
   const lineHeight = 25;
   const maxLines = Math.max(1, Math.floor((height - 10) / lineHeight / texts.length));
   const lines = texts.flatMap((text) => breakIntoLines(text, { size, maxWidth: width - 32, maxLines }));
   const top = y + (height - lines.length * lineHeight) / 2 + size;
-  for (const [at, line] of lines.entries())
-    drawText(canvas, line, { x: x + width / 2, y: top + at * lineHeight, size, colour: inkColour, anchor: 'middle' });
+  for (const [index, line] of lines.entries())
+    drawText(canvas, line, { x: x + width / 2, y: top + index * lineHeight, size, color: inkColor, anchor: 'middle' });
 }
 
-const getChartColour = (colour: ChartColour): Colour => getLightColour(colour === 'grid' ? 'line' : colour);
+const getChartColor = (color: ChartColor): Color => getLightColour(color === 'grid' ? 'line' : color);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
-    const colour = getChartColour(shape.colour);
-    if (shape.kind === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(colour) : colour);
+    const color = getChartColor(shape.color);
+    if (shape.kind === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(color) : color);
     else if (shape.kind === 'line')
       for (const points of shape.isDashed ? splitIntoDashes(shape.points) : [shape.points])
-        canvas.fillPath(buildStroke(points, shape.width), colour);
+        canvas.fillPath(buildStroke(points, shape.width), color);
     else {
       const { text, fallbackText = '', ...position } = shape;
-      drawText(canvas, canDraw(text) ? text : fallbackText, { ...position, colour });
+      drawText(canvas, canDraw(text) ? text : fallbackText, { ...position, color });
     }
   }
   return { jpeg: await encodeWithinLimit(canvas), isNumbered };
 }
 
 /** Returns a lighter version of a color, for bars of unfinished months, weeks or days. */
-const lighten = ([red, green, blue]: Colour): Colour => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
+const lighten = ([red, green, blue]: Color): Color => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
 /** Length of a dash, and of the gap after it, in pixels. */
 const dashLength = 7;
 
 function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[]): Point[][] {
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-  const pointAt = (distance: number): Point => {
+  const findPointAt = (distance: number): Point => {
     const share = Math.min(1, distance / length);
     return [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
   };
   return Array.from({ length: Math.ceil(length / (2 * dashLength)) }, (_, index) => [
-    pointAt(2 * dashLength * index),
-    pointAt(2 * dashLength * index + dashLength),
+    findPointAt(2 * dashLength * index),
+    findPointAt(2 * dashLength * index + dashLength),
   ]);
 }
 

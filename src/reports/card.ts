@@ -7,8 +7,8 @@ import { type Fields, readText } from '../views/view.ts';
  * Builds the card that shows an ad in a report. Also returns the URL of the ad's picture, which the caller must fetch,
  * and the full text of the ad.
  */
-export function buildReportCard(fields: Fields, { id, at, now }: { id: string; at: number; now: number }) {
-  const { ad, cards } = buildAdRows(fields, { gatheredAt: at, json: '' });
+export function buildReportCard(fields: Fields, { id, at: readAt, now }: { id: string; at: number; now: number }) {
+  const { ad, cards } = buildAdRows(fields, { gatheredAt: readAt, json: '' });
   const picture = selectPicture(fields, { now });
   const facts = buildCardAd({
     id,
@@ -25,9 +25,9 @@ export function buildReportCard(fields: Fields, { id, at, now }: { id: string; a
     active: ad.active === null ? undefined : ad.active === 1,
     duplicates: ad.duplicates ?? undefined,
   });
-  const reason = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
-  const card: CardAd = { ...facts, picture: reason };
-  return { card, picture, address: 'reason' in picture ? undefined : picture.address, adText: ad.text };
+  const missingPicture = 'reason' in picture ? picture : { reason: 'there was no time left for it' };
+  const card: CardAd = { ...facts, picture: missingPicture };
+  return { card, picture, pictureUrl: 'reason' in picture ? undefined : picture.url, adText: ad.text };
 }
 
 const lineTokens = 60;

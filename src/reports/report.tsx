@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { renderToString } from '#preact/render-to-string';
 import { invalidRequest } from '../api/errors.ts';
-import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
+import type { Chart, ChartColor, Shape } from '../charts/chart.ts';
 import {
   formatQuestion,
   type getReadingPeriod,
@@ -25,12 +25,12 @@ import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 export interface ReportHead {
   title: string;
   /** Time at which the report was written, in milliseconds since the Unix epoch. */
-  at: number;
+  writtenAt: number;
   isDemo: boolean;
   version: string;
   headings: readonly string[];
   /** Notes about ads that the report could not include. */
-  missing?: readonly string[];
+  missingAdNotes?: readonly string[];
   method: ReportMethod;
 }
 
@@ -42,9 +42,9 @@ export interface ReportSection {
    * Time at which the text was written. Set only if the text is older than the figures. The text is then shown below
    * the figures, with its date.
    */
-  writtenAt?: number | undefined;
+  textWrittenAt?: number | undefined;
   /** For a table with one row: its numbers in an earlier version of the report, by column name. */
-  last?: { at: number; row: Readonly<Record<string, number>> };
+  previousFigures?: { reportWrittenAt: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
@@ -64,7 +64,7 @@ export interface ReportTable {
 /** How the ads of a report were read. A gathering is the stored list of all ads that match a search. */
 export interface ReportMethod {
   /** Number of ads in the dataset. */
-  ads: number;
+  adCount: number;
   /** Number of ads that `gather_ads` read. The others come from single searches. */
   gatheredAds: number;
   /** The stored searches that the report lists. */
@@ -83,7 +83,7 @@ export interface ReportMethod {
 /**
  * Writes a report as a self-contained HTML page without scripts or external requests. Requests each section from
  * `sections` only after the previous one is written.
- * @param pictures returns the pictures of all ads in order, or the reason why one is missing; called after everything
+ * @param loadPictures returns the pictures of all ads in order, or the reason why one is missing; called after everything
  * else is written
  * @returns the page, and the reason for each missing picture
  * @throws AdLibraryError if the page would be too large
@@ -91,10 +91,10 @@ export interface ReportMethod {
 export async function writeReportPage(
   head: ReportHead,
   sections: AsyncIterable<ReportSection> | Iterable<ReportSection>,
-  pictures: () => Promise<readonly CardAd['picture'][]>,
+  loadPictures: () => Promise<readonly CardAd['picture'][]>,
 ): Promise<{ html: string; missingPictures: string[] }> {
   const writer = createPageWriter();
-  const cards: { part: number; ad: CardAd }[] = [];
+  const cards: { partIndex: number; ad: CardAd }[] = [];
   const policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
   const page = <Page title={head.title} contentSecurityPolicy={policy} styles={styles} />;
   await writer.wrap(page, async () => {
@@ -109,18 +109,19 @@ export async function writeReportPage(
     await writeMethod(writer, head);
     await writer.write(
       <footer>
-        Written by ad-library-mcp {head.version} on {formatDay(head.at)}. Texts and pictures of ads belong to their
-        advertisers.
+        Written by ad-library-mcp {head.version} on {formatDay(head.writtenAt)}. Texts and pictures of ads belong to
+        their advertisers.
       </footer>,
     );
   });
-  const pictureList = cards.length > 0 ? await pictures() : [];
+  const pictureList = cards.length > 0 ? await loadPictures() : [];
   const missingPictures: string[] = [];
-  for (const [index, { part, ad }] of cards.entries()) {
+  for (const [index, { partIndex, ad }] of cards.entries()) {
     const picture = pictureList[index] ?? ad.picture;
     const isPicture = picture !== undefined && 'src' in picture;
-    const isWritten = writer.rewrite(part, <AdCard ad={{ ...ad, picture }} />);
-    if (!isWritten && isPicture) writer.rewrite(part, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
+    const isWritten = writer.rewrite(partIndex, <AdCard ad={{ ...ad, picture }} />);
+    if (!isWritten && isPicture)
+      writer.rewrite(partIndex, <AdCard ad={{ ...ad, picture: { reason: tooLargeReason } }} />);
     if (!isPicture) missingPictures.push(picture?.reason ?? 'the ad has no picture');
     else if (!isWritten) missingPictures.push(tooLargeReason);
     await setImmediate();
@@ -138,7 +139,7 @@ const tooLargeReason = 'the report would pass 5 MB';
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];
   let bytes = 16;
-  function push(html: string): number {
+  function appendHtml(html: string): number {
     bytes += Buffer.byteLength(html);
     if (bytes <= maxBytes) return parts.push(html) - 1;
     throw invalidRequest(
@@ -148,7 +149,7 @@ function createPageWriter() {
   return {
     /** Renders and appends a part. Returns its index, for use with `rewrite`. */
     async write(part: VNode): Promise<number> {
-      const number = push(renderToString(part));
+      const number = appendHtml(renderToString(part));
       await setImmediate();
       return number;
     },
@@ -156,18 +157,18 @@ function createPageWriter() {
     async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const end = html.search(closingTags);
-      push(html.slice(0, end));
+      appendHtml(html.slice(0, end));
       await setImmediate();
       await writeContent();
-      push(html.slice(end));
+      appendHtml(html.slice(end));
     },
     /** Replaces a part. Returns false, without replacing it, if the page would become too large. */
-    rewrite(number: number, part: VNode): boolean {
+    rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
-      const total = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[number] ?? '');
-      if (total > maxBytes) return false;
-      parts[number] = html;
-      bytes = total;
+      const newSize = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[partIndex] ?? '');
+      if (newSize > maxBytes) return false;
+      parts[partIndex] = html;
+      bytes = newSize;
       return true;
     },
     html: () => parts.join(''),
@@ -179,15 +180,15 @@ const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
 
-function Cover({ head: { title, at, isDemo, headings, missing = [], method } }: { head: ReportHead }) {
+function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = [], method } }: { head: ReportHead }) {
   return (
     <header>
       {isDemo && demoNotice}
       <h1 dir="auto">{sanitizeLine(title)}</h1>
       <p class="soft">
-        <time dateTime={new Date(at).toISOString()}>{formatDay(at)}</time> · {formatBasis(method)}
+        <time dateTime={new Date(writtenAt).toISOString()}>{formatDay(writtenAt)}</time> · {formatBasis(method)}
       </p>
-      {missing.map((sentence) => (
+      {missingAdNotes.map((sentence) => (
         <p class="problem">{sanitizeLine(sentence)}</p>
       ))}
       <nav aria-label="Contents">
@@ -204,35 +205,35 @@ function Cover({ head: { title, at, isDemo, headings, missing = [], method } }: 
 }
 
 /** Formats how many ads the report is based on and when they were read. */
-function formatBasis({ ads, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
-  if (period === undefined) return `${formatCount(ads, 'ad')} that searches brought; no gathering covers them`;
+function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
+  if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
   const [first, last] = [formatDay(period.from), formatDay(period.to)];
-  const when = first === last ? `on ${first}` : `from ${first} to ${last}`;
-  const gatheredText = gatheredAds < ads ? `${formatNumber(gatheredAds)} of them ` : '';
-  return `${formatCount(ads, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatherings, 'gathering')} ${when}`;
+  const periodText = first === last ? `on ${first}` : `from ${first} to ${last}`;
+  const gatheredText = gatheredAds < adCount ? `${formatNumber(gatheredAds)} of them ` : '';
+  return `${formatCount(adCount, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatherings, 'gathering')} ${periodText}`;
 }
 
 async function writeSection(writer: PageWriter, section: ReportSection) {
-  const { heading, text = '', writtenAt, last, charts, table, ads = [], problem } = section;
-  const cards: { part: number; ad: CardAd }[] = [];
-  const figures = table && buildFigures(table, last?.row);
+  const { heading, text = '', textWrittenAt, previousFigures, charts, table, ads = [], problem } = section;
+  const cards: { partIndex: number; ad: CardAd }[] = [];
+  const figures = table && buildFigures(table, previousFigures?.row);
   await writer.write(
     <>
       <h2 dir="auto">{sanitizeLine(heading)}</h2>
-      {figures && <Figures figures={figures} lastDay={last && formatDay(last.at)} />}
-      {writtenAt === undefined && <Prose text={text} />}
+      {figures && <Figures figures={figures} lastDay={previousFigures && formatDay(previousFigures.reportWrittenAt)} />}
+      {textWrittenAt === undefined && <Prose text={text} />}
     </>,
   );
   if (charts) await writer.write(<ChartSvg label={heading} {...charts} />);
   if (table && !figures) await writeTable(writer, table, section);
   if (ads.length > 0)
     await writer.wrap(<ul class="cards" />, async () => {
-      for (const ad of ads) cards.push({ part: await writer.write(<AdCard ad={ad} />), ad });
+      for (const ad of ads) cards.push({ partIndex: await writer.write(<AdCard ad={ad} />), ad });
     });
-  if (writtenAt !== undefined)
+  if (textWrittenAt !== undefined)
     await writer.write(
       <>
-        <p class="soft">Written on {formatDay(writtenAt)}</p>
+        <p class="soft">Written on {formatDay(textWrittenAt)}</p>
         <Prose text={text} />
       </>,
     );
@@ -248,18 +249,21 @@ const maxFigureChars = 60;
  * Builds figures from a table with one row. Each figure has a title, a number or short text, and its value in an
  * earlier report. Returns undefined for any other table.
  */
-function buildFigures({ columns, rows: [row, ...others] }: ReportTable, last: Readonly<Record<string, number>> = {}) {
-  if (row === undefined || others.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
+function buildFigures(
+  { columns, rows: [row, ...otherRows] }: ReportTable,
+  previousRow: Readonly<Record<string, number>> = {},
+) {
+  if (row === undefined || otherRows.length > 0 || columns.length > maxFigures || !row.some(Number.isFinite)) return;
   const figures = columns.map((name, index) => {
     const cell = row[index] ?? null;
-    const earlierValue = typeof cell === 'number' && Object.hasOwn(last, name) ? last[name] : undefined;
+    const earlierValue = typeof cell === 'number' && Object.hasOwn(previousRow, name) ? previousRow[name] : undefined;
     const format = createColumnFormat(name, [cell, ...(earlierValue === undefined ? [] : [earlierValue])]);
     const formatFigure = (value: unknown) =>
       format && typeof value === 'number' ? format(value) : value === null ? '–' : formatCell(value);
     return {
       title: formatColumnTitle(name),
       text: formatFigure(cell),
-      last: earlierValue === undefined ? undefined : formatFigure(earlierValue),
+      previousText: earlierValue === undefined ? undefined : formatFigure(earlierValue),
     };
   });
   return figures.every(({ text }) => text.length <= maxFigureChars) ? figures : undefined;
@@ -272,11 +276,11 @@ interface FiguresProps {
 
 const Figures = ({ figures, lastDay }: FiguresProps) => (
   <dl class="figures">
-    {figures.map(({ title, text, last }) => (
+    {figures.map(({ title, text, previousText }) => (
       <div>
         <dt>
           {title}
-          {last !== undefined && `, ${last} on ${lastDay}`}
+          {previousText !== undefined && `, ${previousText} on ${lastDay}`}
         </dt>
         <dd dir="auto">{text}</dd>
       </div>
@@ -298,14 +302,14 @@ async function writeTable(
       rows.map((row) => row[index] ?? null),
     ),
   );
-  const frame = <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} formats={formats} />;
-  const folded = (
+  const tableElement = <Table label={`Table: ${heading}`} columns={columns.map(formatColumnTitle)} formats={formats} />;
+  const foldedTable = (
     <details>
       <summary>{formatCount(rows.length, 'row')} behind the chart</summary>
-      {frame}
+      {tableElement}
     </details>
   );
-  await writer.wrap(charts ? folded : frame, async () => {
+  await writer.wrap(charts ? foldedTable : tableElement, async () => {
     const rowsPerPart = Math.max(1, Math.floor(cellsPerPart / columns.length));
     for (let start = 0; start < rows.length; start += rowsPerPart) {
       await writer.write(<TableRows rows={rows.slice(start, start + rowsPerPart)} formats={formats} />);
@@ -321,7 +325,7 @@ const questionColumns = ['Question', 'Read on', 'Found', 'Read', 'Complete', 'Cr
 const questionFormats = [undefined, undefined, formatNumber, formatNumber, undefined, formatNumber];
 
 async function writeMethod(writer: PageWriter, { headings, method }: ReportHead): Promise<void> {
-  const { ads, gatherings, unlistedGatherings, cost, writeCoverage, statements } = method;
+  const { adCount, gatherings, unlistedGatherings, cost, writeCoverage, statements } = method;
   const credits = `${cost.isExact ? '' : 'at least '}${formatCount(cost.credits, 'credit')}`;
   const hasParts = gatherings.some(({ parts }) => parts.length > 1);
   const toQuestionRow = ({
@@ -344,8 +348,8 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
       <>
         <h2>{methodHeading}</h2>
         <p>
-          The report rests on {formatCount(ads, 'ad')} that an ad-intelligence service listed. “Found” is the total that
-          the service gave, “read” the number of different ads that were read.{' '}
+          The report rests on {formatCount(adCount, 'ad')} that an ad-intelligence service listed. “Found” is the total
+          that the service gave, “read” the number of different ads that were read.{' '}
           {hasParts &&
             'For a question in parts, “found” is the sum of its parts, and counts an ad of several parts several times. '}
           Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample.
@@ -399,16 +403,16 @@ const Drawing = ({ kind, label, chart: { width, height, shapes } }: { kind: stri
 );
 
 function renderShape(shape: Shape) {
-  const colour = getColourClass(shape.colour);
+  const color = getColorClass(shape.color);
   if (shape.kind === 'line') {
     const points = shape.points.map(([x, y]) => `${roundToTenth(x)},${roundToTenth(y)}`).join(' ');
     const dashes = shape.isDashed ? '7 6' : undefined;
-    return <polyline class={`line ${colour}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
+    return <polyline class={`line ${color}`} stroke-width={shape.width} stroke-dasharray={dashes} points={points} />;
   }
   if (shape.kind === 'rect') {
     const [width, height] = [roundToTenth(shape.width), roundToTenth(shape.height)];
     const round = width > 4 && height > 4 ? 2 : undefined;
-    const kind = shape.isPale ? `${colour} pale` : colour;
+    const kind = shape.isPale ? `${color} pale` : color;
     return (
       <rect class={kind} x={roundToTenth(shape.x)} y={roundToTenth(shape.y)} width={width} height={height} rx={round} />
     );
@@ -416,7 +420,7 @@ function renderShape(shape: Shape) {
   const { x, y, size, anchor, bold, text } = shape;
   return (
     <text
-      class={colour}
+      class={color}
       x={roundToTenth(x)}
       y={roundToTenth(y)}
       font-size={size}
@@ -428,12 +432,12 @@ function renderShape(shape: Shape) {
   );
 }
 
-const getColourClass = (colour: ChartColour) => (typeof colour === 'number' ? `series${colour % 8}` : colour);
+const getColorClass = (color: ChartColor) => (typeof color === 'number' ? `series${color % 8}` : color);
 const roundToTenth = (length: number) => Math.round(length * 10) / 10;
 
 const seriesStyles = Array.from(
   { length: 8 },
-  (_, at) => `.series${at} { fill: var(--c${at}); stroke: var(--c${at}) }`,
+  (_, seriesIndex) => `.series${seriesIndex} { fill: var(--c${seriesIndex}); stroke: var(--c${seriesIndex}) }`,
 );
 
 const chartStyles = `

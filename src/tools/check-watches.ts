@@ -22,7 +22,7 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { clampLines, estimateTokens, sanitizeId } from '../views/tokens.ts';
 import { collectNews, formatNews } from '../watches/changes.ts';
-import { type CheckedWatch, defaultMaxAds, findRecentReading, runChecks } from '../watches/check.ts';
+import { type CheckedWatch, defaultMaxAds, findRecentOutcome, runChecks } from '../watches/check.ts';
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
@@ -103,8 +103,8 @@ export const checkWatches = defineTool({
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
     if (maxCredits === undefined) for (const watch of selectedWatches) await requireFree(pickQuestion(watch), context);
-    const { checked: checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
-    const failure = checkedWatches.find(({ stop }) => stop.error)?.stop.error;
+    const { checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
+    const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
     const note = isCallAbandoned(context.signal) ? undefined : await storeChecks(checkedWatches, context);
     return buildChecksOutput(checkedWatches, { ...(ended && { stopped: ended }), ...(note && { note }) }, context);
@@ -118,7 +118,7 @@ export const checkWatches = defineTool({
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
   const watchesToRead = selectedWatches.filter(
-    (watch) => fresh || !findRecentReading(pickQuestion(watch), contents, context),
+    (watch) => fresh || !findRecentOutcome(pickQuestion(watch), contents, context),
   );
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of watchesToRead) {
@@ -243,7 +243,7 @@ async function storeChecks(checkedWatches: readonly CheckedWatch[], context: Too
     const { text } = context.explainError(error as AdLibraryError);
     return `This check could not be stored, so the next one compares with the same earlier check. ${text}`;
   }
-  for (const { gathered } of checkedWatches) await gathered?.markResultReturned();
+  for (const { outcome } of checkedWatches) await outcome?.markResultReturned();
   return;
 }
 
@@ -290,21 +290,21 @@ async function writeMailFile(views: readonly CheckDescription[], context: ToolCo
   );
   for (const [index, ad] of ads.entries()) ad.card = { ...ad.card, picture: pictures[index] };
   const { renderMail } = await import('../watches/mail.tsx');
-  const watches = views.map(({ data: { name }, lines, groups }) => ({ name, lines, groups }));
+  const watches = views.map(({ data: { name }, lines, groups }) => ({ name, sentences: lines, groups }));
   const { now: checkedAt, isDemo, version } = context;
   return context.getExports().create({
     name: `check-${formatDay(checkedAt)}.html`,
     mimeType: 'text/html',
     ttlMs: reportTtlMs,
-    write: (writeChunk) => writeChunk(Buffer.from(renderMail({ at: checkedAt, isDemo, version, watches }))),
+    write: (writeChunk) => writeChunk(Buffer.from(renderMail({ writtenAt: checkedAt, isDemo, version, watches }))),
   });
 }
 
 type CheckDescription = Awaited<ReturnType<typeof describeCheck>>;
 
 async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, context: ToolContext) {
-  const { watch, stop, gathered, check } = checkedWatch;
-  const contents = gathered?.contents;
+  const { watch, stopInfo, outcome, check } = checkedWatch;
+  const contents = outcome?.contents;
   const typicalLaunches =
     check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
   const groups = check && contents ? collectNews(check, contents, context.now) : [];
@@ -324,7 +324,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     listedIds.length > maxListedIds ? [[list, listedIds.length - maxListedIds]] : [],
   );
   const listFirstIds = (ids: readonly string[] | undefined) => ids?.slice(0, maxListedIds).map(sanitizeId) ?? null;
-  const { next: _, problem, ...stopped } = buildStopFields(stop, context);
+  const { next: _, problem, ...stopped } = buildStopFields(stopInfo, context);
   const totalAds = gathering?.found ?? null;
   const read = gathering?.adIds.size ?? 0;
   const data = {
@@ -351,7 +351,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   ];
   const changesText = changeTexts ? `${changeTexts.join(', ')} since ${formatMinute(previousCheck.at)}; ` : '';
   const sizeText = `${formatCount(read, 'ad')} read${totalAds === null ? '' : ` of ${formatNumber(totalAds)} found`}`;
-  const stateText = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
+  const stateText = complete ? 'complete' : `not complete, stopped: ${stopInfo.reason}`;
   const statusSentences = [`${changesText}${sizeText}, ${stateText}.`, ...listCheckNotes(checkedWatch), data.problem];
   const lines = [
     statusSentences.filter(Boolean).join(' '),
@@ -364,11 +364,11 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   return { data, lines, groups };
 }
 
-function listCheckNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
+function listCheckNotes({ watch, stopInfo, outcome, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
   const complete = gathering?.complete;
   const limitNote =
-    stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
+    stopInfo.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
   const continuationNote = 'check_watches goes on with it within a day; later it starts over.';
   return [
     incomparableCheck &&
@@ -376,12 +376,12 @@ function listCheckNotes({ watch, stop, gathered, check, isRecent }: CheckedWatch
     complete && !changes && !incomparableCheck && 'First check: the next one reports changes.',
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
-    gathered?.hasStartedOver && startedOverNote,
+    outcome?.hasStartedOver && startedOverNote,
     isRecent && gathering && formatReadingTimeNote(gathering),
     !complete &&
       check &&
-      (formatDatasetLimit(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
-        (stop.reason === 'end'
+      (formatDatasetLimit(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
+        (stopInfo.reason === 'end'
           ? 'Some ads it read were removed to make room: use narrower filters.'
           : limitNote || continuationNote)),
   ];

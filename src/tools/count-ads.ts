@@ -13,7 +13,13 @@ import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type DatasetContents, pickAdsById } from '../storage/dataset.ts';
 import { parseItem } from '../storage/item-versions.ts';
-import { findSeenDays, formatMinute, formatSeenDays, type RunDates, type SeenDays } from '../views/dates.ts';
+import {
+  type AdDates,
+  formatLastSeenDays,
+  formatMinute,
+  type LastSeenDays,
+  summarizeLastSeenDays,
+} from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
 import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
@@ -155,7 +161,7 @@ interface AdCount {
   countedAt: number;
   gatheredAt?: string;
   notes?: string[];
-  lastSeen?: SeenDays | undefined;
+  lastSeen?: LastSeenDays | undefined;
   /** Number of ads for each value of the `countBy` filter key. Undefined if the service cannot count by value. */
   valueCounts?: ReturnType<typeof parseValueCounts> | undefined;
 }
@@ -174,12 +180,12 @@ const countMatchingAds = async (filters: Filters, countContext: CountContext): P
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
   const answer: ApiResponse<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
-  const { items, counts } = answer.raw as { items: readonly RunDates[]; counts?: unknown };
+  const { items, counts } = answer.raw as { items: readonly AdDates[]; counts?: unknown };
   return {
     total: readTotalHits(answer) ?? null,
     countedAt: getResponseTime(answer, now),
     ...readServiceNotes(answer.raw),
-    lastSeen: findSeenDays(items),
+    lastSeen: summarizeLastSeenDays(items),
     valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
   };
 }
@@ -231,7 +237,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
     total: Math.max(found ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
-    lastSeen: findSeenDays(ads.map((item) => parseItem(item) as RunDates)),
+    lastSeen: summarizeLastSeenDays(ads.map((item) => parseItem(item) as AdDates)),
   };
 }
 
@@ -473,7 +479,7 @@ function buildCountView(
  */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
-  const seenNote = lastSeen ? formatSeenDays(lastSeen) : 'no last-seen date';
+  const seenNote = lastSeen ? formatLastSeenDays(lastSeen) : 'no last-seen date';
   return `the service decides what is active; ${ads}: ${seenNote}`;
 }
 

@@ -34,7 +34,7 @@ export function selectFirstRows(
     .map((row) => row.map((cell) => (typeof cell === 'string' ? cleanCell(cell, maxCellChars) : cell)));
   return {
     columns: columnNames,
-    first: rows.slice(0, countFittingItems({ items: rows, budget: maxTokens, render: JSON.stringify })),
+    first: rows.slice(0, countFittingItems({ items: rows, maxTokens, render: JSON.stringify })),
   };
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CollectionView, formatCollection, viewCollection } from '../views/account.ts';
 import { type AdView, ListedAd } from '../views/ad.ts';
-import { separateMismatches } from '../views/full-view.ts';
+import { moveMismatchesToOtherTypes } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
 import { buildListBoardData, createAdViews, createPageViews, type ItemViews, paginate, pagingFields } from './pager.ts';
@@ -18,7 +18,7 @@ const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or 
 function getItemViews(itemType: string, detail: 'brief' | 'full', context: ToolContext): ItemViews<AdView | PageView> {
   const views = itemType === 'ads' ? createAdViews(detail, context) : createPageViews(detail, context);
   return detail === 'full'
-    ? { ...views, viewItem: (item) => separateMismatches(views.viewItem(item), AdOrPage) as AdView }
+    ? { ...views, viewItem: (item) => moveMismatchesToOtherTypes(views.viewItem(item), AdOrPage) as AdView }
     : views;
 }
 

@@ -156,7 +156,7 @@ function fitPage<View, Heading>(
     const shownRange = items.length < sentCount ? { firstNumber: position.shownCount + 1, sentCount } : undefined;
     const priceText = nextPrice && formatPrice(nextPrice);
     const listText = views.formatList({
-      total: totalHits,
+      totalHits,
       price: priceText,
       items,
       ...cursorFields,
@@ -196,14 +196,14 @@ function fitPage<View, Heading>(
       0,
       countFittingItems({
         items,
-        budget: resultTokens,
+        maxTokens: resultTokens,
         maxBytes: resultBytes,
         render: (firstItems) => buildPageOnce(firstItems).text,
       }),
     );
     fittingCount = countFittingItems({
       items: readableItems,
-      budget: dataTokensPerTextToken * resultTokens,
+      maxTokens: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
       render: (firstItems) => JSON.stringify(firstItems),
     });

@@ -77,10 +77,10 @@ export const queryAds = defineTool({
       joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
     const readableRows = rows.slice(
       0,
-      countFittingItems({ items: rows, budget: resultTokens, maxBytes: resultBytes, render }),
+      countFittingItems({ items: rows, maxTokens: resultTokens, maxBytes: resultBytes, render }),
     );
     const dataLimits = {
-      budget: dataTokensPerTextToken * resultTokens,
+      maxTokens: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
     };
     const shownRows = readableRows.slice(
@@ -99,7 +99,7 @@ export const queryAds = defineTool({
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });
     if ('problem' in drawing) return buildOutputWithoutChart(drawing.problem);
-    const chartPicture = await (await context.loadPictures()).chart(drawing, {
+    const chartPicture = await (await context.loadPictures()).drawChart(drawing, {
       signal,
       drawingMs: () => getRemainingDrawingMs(context),
     });

@@ -23,7 +23,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
         fetchResult:
           'reason' in picture
             ? picture
-            : await pictures.thumbnail(picture.address, { side: sideLengthPx, signal, timeUpSignal }),
+            : await pictures.thumbnail(picture.url, { maxSide: sideLengthPx, signal, timeUpSignal }),
       })),
     ),
   );

@@ -7,8 +7,8 @@ import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { AdView, listFacts, viewAd } from '../views/ad.ts';
-import { type AdPicture, listCardMedia, type PictureChoice, selectPicture } from '../views/ad-media.ts';
-import { computeRun } from '../views/days-running.ts';
+import { type AdPicture, listCardMedia, type PictureOptions, selectPicture } from '../views/ad-media.ts';
+import { computeRunningTime } from '../views/days-running.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { groupBy } from '../views/lists.ts';
@@ -103,12 +103,12 @@ export const viewAds = defineTool({
     const tilesToDraw = chosenAds.map((ad, index) => buildTile(ad, { number: index + 1, card, now }));
     const remainingMs = deadline - clock();
     const waitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
-    const sheet = await (await loadPictures()).sheet(
+    const sheet = await (await loadPictures()).drawSheet(
       tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
         const comparisonTexts =
           ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && formatCount(daysRunning, 'day')];
         const label = [...comparisonTexts, shows].filter(Boolean).join(', ') || undefined;
-        return { number, label, headline, ...('reason' in picture ? picture : { address: picture.address }) };
+        return { number, label, headline, ...('reason' in picture ? picture : { pictureUrl: picture.url }) };
       }),
       { signal, waitMs, drawingMs: () => getRemainingDrawingMs(context), isOverview: comparison !== undefined },
     );
@@ -174,12 +174,12 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     Promise.all(
       Array.from({ length: maxConcurrentFetches }, async () => {
         for (const { item, picture } of queue) {
-          if ('reason' in picture) missingReasons.push(picture.expired ? 'the address has expired' : picture.reason);
-          else if (picture.shows === 'portrait') missingReasons.push('only a portrait of the advertiser');
+          if ('reason' in picture) missingReasons.push(picture.expiredUrl ? 'the address has expired' : picture.reason);
+          else if (picture.origin === 'portrait') missingReasons.push('only a portrait of the advertiser');
           else {
             const fetched = timeUpSignal.aborted
               ? { reason: 'there was no time left', isLate: true }
-              : await pictures.preview(picture.address, { signal, timeUpSignal });
+              : await pictures.loadPreview(picture.url, { signal, timeUpSignal });
             fetchedPictures.push({ adId: item.id, picture, fetchResult: fetched });
             if ('reason' in fetched) missingReasons.push(fetched.reason);
           }
@@ -201,10 +201,10 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     if (!group) return [];
     const membersWithDays = members.map((member) => ({
       ...member,
-      days: computeRun(parseItem(member.item), member.item.at).daysRunning,
+      days: computeRunningTime(parseItem(member.item), member.item.at).daysRunning,
     }));
     const longestFirst = membersWithDays.sort((left, right) => (right.days ?? -1) - (left.days ?? -1));
-    const ad = longestFirst.find(({ picture }) => 'address' in picture) ?? longestFirst[0];
+    const ad = longestFirst.find(({ picture }) => 'url' in picture) ?? longestFirst[0];
     return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, adCount: members.length, daysRunning: ad.days }];
   });
   const compareByAdCount = (left: ChosenAd, right: ChosenAd) =>
@@ -278,7 +278,7 @@ function createComparisonFormatter(
       : `${countsText}${notComparedText}${continueHint}`;
 }
 
-function buildTile({ id, item, adCount, daysRunning }: ChosenAd, pictureChoice: PictureChoice & { number: number }) {
+function buildTile({ id, item, adCount, daysRunning }: ChosenAd, pictureChoice: PictureOptions & { number: number }) {
   if (item === undefined) {
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
     return { tile: { number: pictureChoice.number, id: readId(id), shown: false } as AdTile, picture };
@@ -287,7 +287,7 @@ function buildTile({ id, item, adCount, daysRunning }: ChosenAd, pictureChoice: 
   const picture = selectPicture(ad, pictureChoice);
   const view = viewAd(ad, { detail: 'brief', now: pictureChoice.now });
   const factEntries = tileFactNames.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]]));
-  const sourceLabel = 'shows' in picture ? describePictureSource(picture.shows, ad) : undefined;
+  const sourceLabel = 'origin' in picture ? describePictureSource(picture.origin, ad) : undefined;
   const tile: AdTile = {
     number: pictureChoice.number,
     id: view.id,
@@ -299,12 +299,9 @@ function buildTile({ id, item, adCount, daysRunning }: ChosenAd, pictureChoice: 
   return { tile, picture };
 }
 
-function describePictureSource(
-  shows: Extract<AdPicture, { address: string }>['shows'],
-  ad: Fields,
-): string | undefined {
-  if (typeof shows === 'object') return `card ${shows.card} of ${listCardMedia(ad).length}`;
-  return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[shows];
+function describePictureSource(origin: Extract<AdPicture, { url: string }>['origin'], ad: Fields): string | undefined {
+  if (typeof origin === 'object') return `card ${origin.card} of ${listCardMedia(ad).length}`;
+  return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[origin];
 }
 
 /**

@@ -149,8 +149,8 @@ export const writeReport = defineTool({
       for (const [index, section] of savedSections.entries()) {
         const { shownSection, ...sectionResult } = await buildSection(section, ads, coverageInput, context);
         const figures = selectComparableFigures(previousRun?.rows[index], sectionResult.row);
-        if (previousRun && figures) shownSection.last = { at: previousRun.at, row: figures };
-        results.push({ ...sectionResult, previousFigures: shownSection.last });
+        if (previousRun && figures) shownSection.previousFigures = { reportWrittenAt: previousRun.at, row: figures };
+        results.push({ ...sectionResult, previousFigures: shownSection.previousFigures });
         yield shownSection;
       }
     }
@@ -166,11 +166,11 @@ export const writeReport = defineTool({
     const { writeReportPage } = await import('../reports/report.tsx');
     const reportHeader = {
       title,
-      at: now,
+      writtenAt: now,
       isDemo,
       version,
       headings,
-      missing: listNotesOfEmptyResult(viewReportCoverage()),
+      missingAdNotes: listNotesOfEmptyResult(viewReportCoverage()),
       method: { ...method, writeCoverage: () => formatCoverage(viewReportCoverage()) },
     };
     const { html, missingPictures } = await writeReportPage(reportHeader, sections(), () =>
@@ -196,7 +196,7 @@ export const writeReport = defineTool({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),
       ...(tableStart && selectFirstRows(tableStart, firstRowsTokens / results.length)),
-      ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.at) } }),
+      ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.reportWrittenAt) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
     }));
@@ -286,7 +286,7 @@ interface SectionResult {
   /** The row of the table if it has exactly one row. Later reports compare their figures with it. */
   row: ReturnType<typeof buildStoredRow>;
   /** Figures from an earlier report that measure the same things as this section. */
-  previousFigures?: ReportSection['last'];
+  previousFigures?: ReportSection['previousFigures'];
   pictures: { adId: string; picture: AdPicture }[];
   /** Problem to report to the caller. It may mention columns or SQL, so it does not appear in the report itself. */
   problem?: string | undefined;
@@ -303,7 +303,7 @@ async function buildSection(
   const { now, isDemo, signal } = context;
   const writtenAt = text !== undefined && section.textAt !== now ? section.textAt : undefined;
   const problems: string[] = [];
-  const shownSection: ReportSection = { heading, text, writtenAt };
+  const shownSection: ReportSection = { heading, text, textWrittenAt: writtenAt };
   const result: SectionResult = { heading, row: null, pictures: [] };
   if (sql === undefined && chart !== undefined) problems.push('A chart needs sql, whose rows it draws.');
   if (sql !== undefined) {
@@ -375,7 +375,7 @@ function buildMethod(sections: readonly SavedSection[], contents: DatasetContent
   const gatherings = selectPaidGatherings(contents).slice(0, maxListedGatherings);
   const coveredIds = new Set(gatherings.flatMap(({ id, parts }) => [id, ...parts]));
   return {
-    ads: contents.ads.length,
+    adCount: contents.ads.length,
     gatheredAds: countGatheredAds(contents),
     gatherings,
     unlistedGatherings: contents.gatherings.filter(({ id }) => !coveredIds.has(id)).length,

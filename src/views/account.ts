@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { formatDay } from './dates.ts';
-import { buildShape, type DataOf, type SentField } from './fields.ts';
-import { buildFullView, otherTypesSchema, separateMismatches } from './full-view.ts';
+import { type ApiField, buildFieldSchemas, type DataOf } from './fields.ts';
+import { buildFullView, moveMismatchesToOtherTypes, otherTypesSchema } from './full-view.ts';
 import { frameList, type ListFrame } from './lists.ts';
 import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
@@ -84,28 +84,28 @@ const maxViewTokens = 1500;
 
 /** Prepares an account from the API for a tool result. Fields with an unexpected type are kept separately. */
 export const viewAccount = (account: unknown): Fields =>
-  separateMismatches(buildFullView(account, maxViewTokens), AccountView);
+  moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), AccountView);
 /** Prepares an identity from the API for a tool result. Fields with an unexpected type are kept separately. */
 export const viewIdentity = (identity: unknown): Fields =>
-  separateMismatches(buildFullView(identity, maxViewTokens), IdentityView);
+  moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), IdentityView);
 
 /**
  * Prepares a credit status from the API for a tool result. Adds the first and the last day of the billing period, and
  * the remaining credits of the hourly and daily limits.
  */
 export function viewCredits(status: unknown): Fields {
-  const view = separateMismatches(buildFullView(status, maxViewTokens), CreditsView);
+  const view = moveMismatchesToOtherTypes(buildFullView(status, maxViewTokens), CreditsView);
   const lastDay = formatDay(toMilliseconds(view.periodEnd));
   const firstDay = formatDay(toMilliseconds(view.periodStart));
-  const usage = isObject(view.usageLimit) ? view.usageLimit : {};
-  const hourly = computeRemaining(usage.hourlyCredits, usage.hourlyLimit);
-  const daily = computeRemaining(usage.dailyCredits, usage.dailyLimit);
+  const usageLimit = isObject(view.usageLimit) ? view.usageLimit : {};
+  const remainingHourlyCredits = computeRemaining(usageLimit.hourlyCredits, usageLimit.hourlyLimit);
+  const remainingDailyCredits = computeRemaining(usageLimit.dailyCredits, usageLimit.dailyLimit);
   return {
     ...view,
     ...(firstDay && { periodStartsOn: firstDay }),
     ...(lastDay && { periodEndsOn: lastDay }),
-    ...(hourly !== undefined && { hourlyLeft: hourly }),
-    ...(daily !== undefined && { dailyLeft: daily }),
+    ...(remainingHourlyCredits !== undefined && { hourlyLeft: remainingHourlyCredits }),
+    ...(remainingDailyCredits !== undefined && { dailyLeft: remainingDailyCredits }),
   };
 }
 
@@ -130,14 +130,14 @@ export function formatAccount(account: Fields): string {
 
 /** Formats the credit status as text: the balance, the billing period, and the hourly and daily limits. */
 export function formatCredits(credits: Fields): string {
-  const usage = isObject(credits.usageLimit) ? credits.usageLimit : {};
+  const usageLimit = isObject(credits.usageLimit) ? credits.usageLimit : {};
   const {
     periodStartsOn: firstDay,
     periodEndsOn: lastDay,
     credits: remainingCredits,
     creditsMax: maxCredits,
   } = credits;
-  const type = usage.limitType;
+  const type = usageLimit.limitType;
   return joinLines([
     remainingCredits === undefined
       ? 'credits left: unknown'
@@ -145,10 +145,12 @@ export function formatCredits(credits: Fields): string {
     lastDay === undefined
       ? ''
       : `period: ${firstDay === undefined ? '' : `${formatValue(firstDay)} `}to ${formatValue(lastDay)}`,
-    formatUsageWindow('hourly', usage.hourlyCredits, usage.hourlyLimit),
-    formatUsageWindow('daily', usage.dailyCredits, usage.dailyLimit),
-    usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}` : '',
-    usage.isLimitReached === false ? 'usage limit not reached' : '',
+    formatUsageWindow('hourly', usageLimit.hourlyCredits, usageLimit.hourlyLimit),
+    formatUsageWindow('daily', usageLimit.dailyCredits, usageLimit.dailyLimit),
+    usageLimit.isLimitReached === true
+      ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}`
+      : '',
+    usageLimit.isLimitReached === false ? 'usage limit not reached' : '',
     formatLine('plan', credits.planId, 'none'),
     formatLine('billed to user', credits.billingUserId),
     formatOtherTypes(credits),
@@ -206,12 +208,12 @@ const collectionFields = {
   isOwner: { type: 'flag', brief: true, meaning: 'true if the collection belongs to the caller.' },
   adCount: { type: 'number', brief: true, meaning: 'Number of ads in the collection.' },
   pageCount: { type: 'number', brief: true, meaning: 'Number of pages in the collection.' },
-} as const satisfies Record<string, SentField>;
+} as const satisfies Record<string, ApiField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
 /** A collection as it appears in results. */
 export const CollectionView = z
-  .looseObject({ id: z.string().describe('Id of the collection.'), ...buildShape(collectionFields) })
+  .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
@@ -241,8 +243,8 @@ export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: r
   frameList({
     ...frame,
     noun: 'collection',
-    shown: items.length,
-    body: items
+    shownCount: items.length,
+    itemTexts: items
       .map((collection, index) => `${index + (frame.firstNumber ?? 1)}. ${formatCollection(collection)}`)
       .join('\n'),
   });

@@ -22,14 +22,14 @@ const contentFields = {
   productTitle: (ad) => normalizeText(ad.productTitle),
   offerLink: (ad) => normalizeLink(ad.offerLink),
   displayUrl: (ad) => parseDomain(ad.displayUrl) ?? normalizeText(ad.displayUrl),
-  website: (ad) => readSiteWithoutLink(ad),
+  website: (ad) => readWebsiteWithoutLink(ad),
   ctaType: (ad) => toUpperCase(normalizeText(ad.ctaType)),
   displayFormat: (ad) => toUpperCase(normalizeText(ad.displayFormat)),
   countries: (ad) => toUpperCase(normalizeTexts(ad.countries)),
   endDate: (ad) => normalizeDate(ad.endDate),
-  cards: (ad) => joinSorted(readObjects(ad.cards).map((card) => JSON.stringify(listCardContent(card)))),
+  cards: (ad) => joinDistinct(readObjects(ad.cards).map((card) => JSON.stringify(listCardContent(card)))),
   media: (ad) =>
-    joinSorted(
+    joinDistinct(
       readObjects(ad.media)
         .filter(isAdMedia)
         .map(({ url }) => getMediaPath(url)),
@@ -49,10 +49,10 @@ export function extractContent(ad: object): AdContent {
 const contentNames = Object.keys(contentFields) as ContentField[];
 
 /** A field whose value differs between two versions of an ad. */
-export interface Change {
+export interface FieldChange {
   field: string;
-  from: ChangedValue;
-  to: ChangedValue;
+  oldValue: ChangedValue;
+  newValue: ChangedValue;
 }
 
 /**
@@ -65,14 +65,14 @@ export type ChangedValue = string | null | undefined;
  * Returns the fields that differ between two versions of an ad, in the order of `contentFields`. Meaningless
  * differences are ignored.
  */
-export function findChanges(before: object, after: object): Change[] {
-  const [oldContent, newContent] = [extractContent(before), extractContent(after)];
+export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
+  const [oldContent, newContent] = [extractContent(earlierAd), extractContent(laterAd)];
   return contentNames
     .filter((field) => oldContent[field] !== newContent[field])
     .map((field) => ({
       field,
-      from: formatValue((before as Fields)[field]),
-      to: formatValue((after as Fields)[field]),
+      oldValue: formatValue((earlierAd as Fields)[field]),
+      newValue: formatValue((laterAd as Fields)[field]),
     }));
 }
 
@@ -80,7 +80,7 @@ function formatValue(value: unknown): ChangedValue {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return normalizeText(value) === null ? null : value;
   if (!Array.isArray(value)) return undefined;
-  const texts = value.filter((part) => typeof part === 'string');
+  const texts = value.filter((listItem) => typeof listItem === 'string');
   if (texts.length < value.length) return undefined;
   return [...new Set(texts)].sort().join(', ') || null;
 }
@@ -89,7 +89,7 @@ function formatValue(value: unknown): ChangedValue {
  * Numbers that the service counts or estimates, with the fields they are read from. They do not count as content of the
  * ad, because the service updates them all the time.
  */
-const counters = {
+const counterFields = {
   duplicates: ['duplicates'],
   reach: ['audienceReach'],
   spend: ['adSpendMin', 'adSpendMax'],
@@ -99,12 +99,12 @@ const counters = {
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
 /** Name of a counter, e.g. `reach`. */
-export type Counter = keyof typeof counters;
+export type CounterName = keyof typeof counterFields;
 /** The counters of an ad. A counter is missing if the ad has no value for it. */
-export type CounterValues = Partial<Record<Counter, number>>;
+export type CounterValues = Partial<Record<CounterName, number>>;
 
 /** Names of all counters. */
-export const counterNames = Object.keys(counters) as Counter[];
+export const counterNames = Object.keys(counterFields) as CounterName[];
 
 /**
  * Reads the counters of an ad. The counter for a range is the sum of both bounds, so it rises when either bound rises.
@@ -112,8 +112,8 @@ export const counterNames = Object.keys(counters) as Counter[];
 export function readCounters(ad: object): CounterValues {
   const counts: CounterValues = {};
   for (const name of counterNames) {
-    const values = counters[name].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
-    if (values.length === counters[name].length) counts[name] = values.reduce((sum, value) => sum + value, 0);
+    const values = counterFields[name].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
+    if (values.length === counterFields[name].length) counts[name] = values.reduce((sum, value) => sum + value, 0);
   }
   return counts;
 }
@@ -124,10 +124,10 @@ function normalizeText(value: unknown): string | null {
 }
 
 const normalizeTexts = (values: unknown): string | null =>
-  Array.isArray(values) ? joinSorted(values.map(normalizeText)) : normalizeText(values);
+  Array.isArray(values) ? joinDistinct(values.map(normalizeText)) : normalizeText(values);
 
 /** Combines texts into one string for comparison. Order and repetitions do not matter. */
-function joinSorted(texts: readonly (string | null)[]): string | null {
+function joinDistinct(texts: readonly (string | null)[]): string | null {
   const distinctTexts = new Set(texts.filter((text) => text !== null));
   return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
 }
@@ -140,17 +140,18 @@ function normalizeDate(date: unknown): string | null {
   return time === undefined ? normalizeText(date) : String(time);
 }
 
-const normalizeLink = (link: unknown): string | null => parseLanding({ offerLink: link }).page ?? normalizeText(link);
+const normalizeLink = (link: unknown): string | null =>
+  parseLanding({ offerLink: link }).landingPage ?? normalizeText(link);
 
 /**
  * Returns the website of an ad without a link, or null if the ad has a link. The website usually follows from the link,
  * so a new link would otherwise count as two changes.
  */
-function readSiteWithoutLink(ad: Fields): string | null {
-  const hasLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
+function readWebsiteWithoutLink(ad: Fields): string | null {
+  const hasAnyLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
     (link) => normalizeLink(link) !== null,
   );
-  if (hasLink || !isObject(ad.website)) return null;
+  if (hasAnyLink || !isObject(ad.website)) return null;
   return parseDomain(ad.website.siteDomain) ?? normalizeText(ad.website.siteDomain);
 }
 

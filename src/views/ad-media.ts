@@ -21,51 +21,51 @@ export function describeCreative(ad: Fields): string | undefined {
 }
 
 function describeMedia(ad: Fields): string[] {
-  const { video, picture, cardVideo, cards } = groupAssets(ad);
+  const { video, picture, cardVideo, cardCount } = groupAssets(ad);
   const parts: string[] = [];
   if (video.length > 0) parts.push(`${formatMediaCount(video.length, 'video')}${formatLengths(video)}`);
-  else if (picture.length > 0 && cards === 0) parts.push(formatMediaCount(picture.length, 'image'));
-  if (cards > 0) {
+  else if (picture.length > 0 && cardCount === 0) parts.push(formatMediaCount(picture.length, 'image'));
+  if (cardCount > 0) {
     const videoText =
       cardVideo.length > 0 ? ` (${formatMediaCount(cardVideo.length, 'video')}${formatLengths(cardVideo)})` : '';
-    parts.push((cards === 1 ? '1 card' : `${cards} cards`) + videoText);
+    parts.push((cardCount === 1 ? '1 card' : `${cardCount} cards`) + videoText);
   }
   return parts;
 }
 
 /** Roles of media files. The first pattern that matches the type of a file determines its role. */
-const roles = [
+const mediaRoles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
   ['cardPicture', /^CARD/i],
   ['portrait', /^PA_/i],
   ['picture', /^/],
 ] as const;
-type Role = (typeof roles)[number][0];
+type MediaRole = (typeof mediaRoles)[number][0];
 
 /** The media files of an ad by role, with one file per role and position, and the number of carousel cards. */
-type Assets = Record<Role, Fields[]> & { cards: number };
+type Assets = Record<MediaRole, Fields[]> & { cardCount: number };
 
 /**
- * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cards` is the higher
+ * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cardCount` is the higher
  * of both counts.
  */
 function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
-  const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
-  const rolesByPosition = new Map<unknown, Partial<Record<Role, true>>>();
+  const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cardCount: 0 };
+  const rolesByPosition = new Map<unknown, Partial<Record<MediaRole, true>>>();
   for (const asset of media) {
     const type = typeof asset.type === 'string' ? asset.type : '';
-    const role = roles.find(([, form]) => form.test(type))?.[0] ?? 'picture';
+    const role = mediaRoles.find(([, typePattern]) => typePattern.test(type))?.[0] ?? 'picture';
     const position = getPosition(asset);
-    const here = rolesByPosition.get(position) ?? {};
-    if (here[role]) continue;
-    if (role.startsWith('card') && !here.cardVideo && !here.cardPicture) assets.cards++;
-    here[role] = true;
-    rolesByPosition.set(position, here);
+    const rolesAtPosition = rolesByPosition.get(position) ?? {};
+    if (rolesAtPosition[role]) continue;
+    if (role.startsWith('card') && !rolesAtPosition.cardVideo && !rolesAtPosition.cardPicture) assets.cardCount++;
+    rolesAtPosition[role] = true;
+    rolesByPosition.set(position, rolesAtPosition);
     assets[role].push(asset);
   }
-  const sentCards = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
-  assets.cards = Math.max(assets.cards, sentCards);
+  const cardObjectCount = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
+  assets.cardCount = Math.max(assets.cardCount, cardObjectCount);
   return assets;
 }
 
@@ -76,29 +76,34 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
  */
 export function countMedia(ad: Fields) {
   const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
-  const { video, picture, cardVideo, cardPicture, cards: cardCount } = groupAssets(ad, media);
+  const { video, picture, cardVideo, cardPicture, cardCount } = groupAssets(ad, media);
   const lengths = listSeconds([...video, ...cardVideo]);
   const videoSeconds = lengths.length > 0 ? Math.max(...lengths) : null;
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
     return { cardCount, videoCount: null, imageCount: null, videoSeconds };
-  const withVideo = new Set(cardVideo.map(getPosition));
-  const cardImages = cardPicture.filter((asset) => !withVideo.has(getPosition(asset)));
-  const stills = video.length > 0 || cardCount > 0 ? 0 : picture.length;
-  return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length, videoSeconds };
+  const positionsWithVideo = new Set(cardVideo.map(getPosition));
+  const cardImages = cardPicture.filter((asset) => !positionsWithVideo.has(getPosition(asset)));
+  const stillCount = video.length > 0 || cardCount > 0 ? 0 : picture.length;
+  return {
+    cardCount,
+    videoCount: video.length + positionsWithVideo.size,
+    imageCount: stillCount + cardImages.length,
+    videoSeconds,
+  };
 }
 
 /**
- * Returns the media of the ad itself (`ofAd`) and the media of each card (`ofCards`). The advertiser's profile picture
+ * Returns the media of the ad itself (`adMedia`) and the media of each card (`mediaByCard`). The advertiser's profile picture
  * is not included.
  */
 export function groupMedia(ad: Fields) {
-  const { video, picture, cardVideo, cardPicture, cards } = groupAssets(ad);
+  const { video, picture, cardVideo, cardPicture, cardCount } = groupAssets(ad);
   const adMedia = [...video, ...picture];
-  const mediaByCard: Fields[][] = Array.from({ length: cards }, () => []);
+  const mediaByCard: Fields[][] = Array.from({ length: cardCount }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
-  const cardIndex = createCardIndexFinder(cardMedia, cards);
-  for (const asset of cardMedia) (mediaByCard[cardIndex(asset)] ?? adMedia).push(asset);
-  return { ofAd: adMedia, ofCards: mediaByCard };
+  const findCardIndex = createCardIndexFinder(cardMedia, cardCount);
+  for (const asset of cardMedia) (mediaByCard[findCardIndex(asset)] ?? adMedia).push(asset);
+  return { adMedia, mediaByCard };
 }
 
 /**
@@ -106,12 +111,12 @@ export function groupMedia(ad: Fields) {
  * whether `nr` starts at 0 or 1. If the number of positions equals the number of cards, the positions are sorted and
  * numbered, so the start does not matter.
  */
-function createCardIndexFinder(assets: Fields[], cards: number): (asset: Fields) => number {
+function createCardIndexFinder(assets: Fields[], cardCount: number): (asset: Fields) => number {
   const positions = [...new Set(assets.map(getPosition))];
-  if (positions.length !== cards) return ({ nr }) => (isNumber(nr) ? nr : -1);
+  if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
-  const ranks = new Map(positions.map((position, index) => [position, index]));
-  return (asset) => ranks.get(getPosition(asset)) ?? -1;
+  const indexByPosition = new Map(positions.map((position, index) => [position, index]));
+  return (asset) => indexByPosition.get(getPosition(asset)) ?? -1;
 }
 
 const getPosition = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
@@ -179,29 +184,29 @@ const maxCards = 20;
 /**
  * Prepares the carousel cards of an ad for a result, without media URLs. Texts that repeat the ad or an earlier card
  * are omitted.
- * @returns the cards in `views`, the media of each card in `media`, and the number of omitted cards in `more`
+ * @returns the cards in `cardViews`, their media in `mediaByCard`, and the number of omitted cards in `omittedCount`
  */
 export function viewCards(ad: Fields) {
   const mediaByCard = listCardMedia(ad);
   const shownCount = Math.min(mediaByCard.length, maxCards);
-  const views = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
+  const cardViews = Array.from({ length: shownCount }, (_, index): CardView => ({ card: index + 1 }));
   const adFields = { ...ad, title: undefined, landingUrl: cleanUrl(ad.offerLink, linkTokens) } as Fields;
-  const earlier = new Set<string>();
-  const texts = views.flatMap((view, index) =>
+  const earlierTexts = new Set<string>();
+  const texts = cardViews.flatMap((view, index) =>
     listCardTexts(readObjects(ad.cards)[index]).flatMap(([field, text]) => {
       const name = `${field} ${text}`;
-      if (text === adFields[field] || earlier.has(name)) return [];
-      earlier.add(name);
+      if (text === adFields[field] || earlierTexts.has(name)) return [];
+      earlierTexts.add(name);
       return { view, field, text };
     }),
   );
-  const copy = texts.filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl');
-  const share = Math.max(minTextTokens, sharedTextTokens / copy.length);
+  const adTexts = texts.filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl');
+  const tokensPerText = Math.max(minTextTokens, sharedTextTokens / adTexts.length);
   for (const { view, field, text } of texts) {
-    const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? share;
+    const tokens = { ctaType: ctaTokens, landingUrl: linkTokens }[field as string] ?? tokensPerText;
     addFields(view, { [field]: readText(text, tokens) });
   }
-  return { views, media: mediaByCard.slice(0, shownCount), more: mediaByCard.length - shownCount };
+  return { cardViews, mediaByCard: mediaByCard.slice(0, shownCount), omittedCount: mediaByCard.length - shownCount };
 }
 
 /**
@@ -210,7 +215,9 @@ export function viewCards(ad: Fields) {
  */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
-  return groupMedia(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : listOwnMedia(cards[index])));
+  return groupMedia(ad).mediaByCard.map((assets, index) =>
+    assets.length > 0 ? assets : listMediaInCard(cards[index]),
+  );
 }
 
 function listCardTexts(card: Fields | undefined): [CardField, string][] {
@@ -229,25 +236,25 @@ const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
 
-function listOwnMedia(card: Fields | undefined): Fields[] {
+function listMediaInCard(card: Fields | undefined): Fields[] {
   const [video, picture, still] = [
     readCardField(card, 'video'),
     readCardField(card, 'picture'),
     readCardField(card, 'still'),
   ];
-  const thumb = picture ?? still;
+  const thumbnailUrl = picture ?? still;
   return [
-    ...(thumb === undefined ? [] : [{ type: 'CARD_THUMB', url: thumb }]),
+    ...(thumbnailUrl === undefined ? [] : [{ type: 'CARD_THUMB', url: thumbnailUrl }]),
     ...(video === undefined ? [] : [{ type: 'CARD_VID', url: video }]),
   ];
 }
 
 /** Returns the title of the first card. Also returns the card's body if the ad has no text of its own. */
-export function describeFirstCard(ad: Fields, tokens: number): string | undefined {
+export function describeFirstCard(ad: Fields, maxTokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = dropTemplate(readCardField(card, 'title'));
   const body = ad.body && !isTemplate(ad.body) ? undefined : dropTemplate(readCardField(card, 'body'));
-  return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
+  return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), maxTokens);
 }
 
 /** Returns the link of a card, or undefined if it has none. */
@@ -283,18 +290,18 @@ export function createLinkWriter(tokens: number, now: number) {
   let omittedCount = 0;
   return {
     /** Number of media files omitted so far, because their link exceeds the budget or their URL is unusable. */
-    get leftOut() {
+    get omittedCount() {
       return omittedCount;
     },
     write: (assets: readonly Fields[]): MediaLink[] =>
       assets.flatMap((asset) => {
         const link = remainingTokens < linkLabelTokens ? undefined : buildMediaLink(asset, now);
-        const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
-        if (link === undefined || cost > remainingTokens) {
+        const tokenCost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
+        if (link === undefined || tokenCost > remainingTokens) {
           omittedCount++;
           return [];
         }
-        remainingTokens -= cost;
+        remainingTokens -= tokenCost;
         return link;
       }),
   };
@@ -314,14 +321,14 @@ function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
 }
 
 /**
- * The picture that represents an ad, or the reason why there is no picture. `expired` contains a URL that has expired.
+ * The picture that represents an ad, or the reason why there is no picture. `expiredUrl` is a URL that has expired.
  */
 export type AdPicture =
-  | { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } }
-  | { reason: string; expired?: string };
+  | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }
+  | { reason: string; expiredUrl?: string };
 
 /** Options for selecting the picture of an ad. */
-export interface PictureChoice {
+export interface PictureOptions {
   /**
    * Number of the card to show, from 1. By default, the picture of the ad itself is used, or its first card if the ad
    * has no picture.
@@ -335,21 +342,21 @@ export interface PictureChoice {
  * Selects the picture that represents an ad. Tries the ad's image, the still image of its video, its first card and the
  * advertiser's profile picture, in this order.
  */
-export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPicture {
+export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPicture {
   const cards = listCardMedia(ad);
   const selectCardPicture = (number: number): AdPicture | undefined => {
     const picture = findWorkingPicture(cards[number - 1] ?? [], now);
-    return picture && ('address' in picture ? { address: picture.address, shows: { card: number } } : picture);
+    return picture && ('url' in picture ? { url: picture.url, origin: { card: number } } : picture);
   };
   if (card !== undefined) {
     if (cards.length === 0) return { reason: 'the ad has no cards' };
     if (card > cards.length) return { reason: `the ad has only ${formatCount(cards.length, 'card')}` };
     return selectCardPicture(card) ?? { reason: `card ${card} has no picture` };
   }
-  const asset = findWorkingPicture(groupMedia(ad).ofAd, now) ?? selectCardPicture(1);
+  const asset = findWorkingPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
   if (asset) return asset;
   const portrait = findWorkingPicture(groupAssets(ad).portrait, now) ?? { reason: 'the ad has no picture' };
-  return 'address' in portrait ? { ...portrait, shows: 'portrait' } : portrait;
+  return 'url' in portrait ? { ...portrait, origin: 'portrait' } : portrait;
 }
 
 /**
@@ -359,22 +366,22 @@ export function selectPicture(ad: Fields, { card, now }: PictureChoice): AdPictu
 function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
   const hasVideo = assets.some(isVideo);
-  const candidates = [
+  const candidateUrls = [
     ...assets
       .filter((asset) => !isVideo(asset))
       .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
     ...assets.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
   ];
-  const workingUrl = candidates.find((address) => !(Number(parseExpiry(address)) <= now));
-  if (workingUrl !== undefined) return { address: workingUrl, shows: hasVideo ? 'still' : 'picture' };
-  const [first = ''] = candidates;
+  const workingUrl = candidateUrls.find((address) => !(Number(parseExpiry(address)) <= now));
+  if (workingUrl !== undefined) return { url: workingUrl, origin: hasVideo ? 'still' : 'picture' };
+  const [first = ''] = candidateUrls;
   const expired = formatDay(parseExpiry(first));
-  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expired: first };
+  if (expired !== undefined) return { reason: `its address expired on ${expired}`, expiredUrl: first };
   return hasVideo ? { reason: 'the video has no still' } : undefined;
 }
 
 /** Matches an http or https URL of at most 4,000 characters. */
-const webUrl = /^https?:\/\/\S{1,4000}$/i;
+const webUrlPattern = /^https?:\/\/\S{1,4000}$/i;
 
 const selectWebUrls = (...candidates: unknown[]): string[] =>
-  candidates.filter((address): address is string => typeof address === 'string' && webUrl.test(address));
+  candidates.filter((address): address is string => typeof address === 'string' && webUrlPattern.test(address));

@@ -24,4 +24,4 @@ const acronyms = new Set(['id', 'cta', 'url', 'eu', 'ai']);
 export const formatColumnTitle = (name: string): string => capitalize(splitColumnName(name));
 
 /** Converts the first letter of a text to upper case. */
-export const capitalize = (words: string): string => words.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
+export const capitalize = (text: string): string => text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());

@@ -1,7 +1,7 @@
 import { dayMs } from './durations.ts';
 
 /** The dates of an ad as the service sent them. */
-export interface RunDates {
+export interface AdDates {
   startedAt?: unknown;
   lastSeenAt?: unknown;
   endDate?: unknown;
@@ -13,7 +13,7 @@ export interface RunDates {
  * @returns undefined if the value is not a date
  */
 export function formatDay(date: unknown): string | undefined {
-  if (typeof date === 'string' && utcDate.test(date)) return date.slice(0, 10);
+  if (typeof date === 'string' && utcDatePattern.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : parseTime(date);
   if (time === undefined || !(Math.abs(time) <= maxTimestamp)) return;
   return new Date(time).toISOString().replace(/T.*/, '');
@@ -27,28 +27,28 @@ export const formatMinute = (time: string | number) =>
  * Summarizes when several ads were last seen running: the first day, the last day, and the number of ads for which this
  * date is known.
  */
-export interface SeenDays {
-  first: string;
-  last: string;
-  ads: number;
-  isAll: boolean;
+export interface LastSeenDays {
+  firstDay: string;
+  lastDay: string;
+  adCount: number;
+  isKnownForAll: boolean;
 }
 
 /** Summarizes when several ads were last seen running. Returns undefined if the date is unknown for all of them. */
-export function findSeenDays(ads: readonly RunDates[]): SeenDays | undefined {
+export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  return { first, last, ads: days.length, isAll: days.length === ads.length };
+  return { firstDay: first, lastDay: last, adCount: days.length, isKnownForAll: days.length === ads.length };
 }
 
 /**
  * Formats when ads were last seen running, e.g. `2 of them last seen 2026-05-30 to 2026-06-16`. The number is omitted
  * if the date is known for all ads.
  */
-export function formatSeenDays({ first, last, ads, isAll }: SeenDays): string {
-  const days = first === last ? first : `${first} to ${last}`;
-  return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
+export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }: LastSeenDays): string {
+  const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`;
+  return `${isKnownForAll ? '' : `${adCount} of them `}last seen ${days}`;
 }
 
 /** Counts the calendar days between two dates. Returns undefined if a date is invalid or if `to` is before `from`. */
@@ -64,13 +64,14 @@ export function countDaysBetween(from: string, to: string): number | undefined {
  */
 export function parseTime(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDateChars) return;
-  const time = Date.parse(utcDate.test(date) ? date : addUtcOffset(date.trim()));
+  const time = Date.parse(utcDatePattern.test(date) ? date : addUtcOffset(date.trim()));
   return time >= firstTimestamp && time <= lastTimestamp ? time : undefined;
 }
 
 function addUtcOffset(text: string): string {
-  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = isoDate.exec(text) ?? [];
-  if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
+  const [, day, time = '00:00', offset = 'Z', hours, minutes = '00'] = isoDatePattern.exec(text) ?? [];
+  if (day !== undefined)
+    return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. Reject texts without a
   // year, because `Date.parse` would find dates in arbitrary text.
   if (!yearPattern.test(text)) return '';
@@ -78,14 +79,15 @@ function addUtcOffset(text: string): string {
 }
 
 const maxDateChars = 100;
-const isoDate = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 const yearPattern = /\b\d{4}\b/;
 const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
 const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
 const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** Matches a UTC date whose day exists in every month. Most dates match, and they need no slower validation. */
-const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
+const utcDatePattern =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;
 
 /** Counts the calendar days in UTC between two times, given in milliseconds since the Unix epoch. */

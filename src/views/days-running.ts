@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { countDays, parseTime, type RunDates } from './dates.ts';
+import { type AdDates, countDays, parseTime } from './dates.ts';
 import type { DataOf } from './fields.ts';
 
 /**
@@ -7,7 +7,7 @@ import type { DataOf } from './fields.ts';
  * results, so that readers who count the days get the same number. An ad without an end date counts as running if it
  * was seen in the last two days. After that, its state is unknown, because the service does not check every ad daily.
  */
-export const RunView = z.looseObject({
+export const RunningTimeView = z.looseObject({
   daysRunning: z
     .number()
     .optional()
@@ -16,7 +16,7 @@ export const RunView = z.looseObject({
   daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
 /** How long an ad has been running, and whether it is still running. */
-export type Run = DataOf<typeof RunView>;
+export type RunningTime = DataOf<typeof RunningTimeView>;
 
 /** An ad without an end date counts as running until this many calendar days after it was last seen. */
 export const maxDaysSinceSeen = 2;
@@ -26,22 +26,22 @@ export const maxDaysSinceSeen = 2;
  * @param now time at which the ad was read, in milliseconds since the Unix epoch. If `lastSeenAt` is later, `now` is
  * used instead, so that days in the future are not counted.
  */
-export function computeRun(dates: RunDates, now: number): Run {
+export function computeRunningTime(dates: AdDates, now: number): RunningTime {
   const startedAt = parseTime(dates.startedAt);
-  const lastSeen = getEarlier(parseTime(dates.lastSeenAt), now);
-  const end = parseTime(dates.endDate);
-  const hasEnded = end !== undefined && end <= now;
-  const lastTimeRunning = hasEnded ? end : lastSeen;
-  const sinceSeen = lastSeen === undefined ? undefined : countDays(lastSeen, now);
-  const run: Run = {};
+  const lastSeenAt = capAtNow(parseTime(dates.lastSeenAt), now);
+  const endedAt = parseTime(dates.endDate);
+  const hasEnded = endedAt !== undefined && endedAt <= now;
+  const lastTimeRunning = hasEnded ? endedAt : lastSeenAt;
+  const daysSinceSeen = lastSeenAt === undefined ? undefined : countDays(lastSeenAt, now);
+  const runningTime: RunningTime = {};
   const elapsedDays =
     startedAt === undefined || lastTimeRunning === undefined ? -1 : countDays(startedAt, lastTimeRunning);
-  if (elapsedDays >= 0) run.daysRunning = elapsedDays;
-  if (end !== undefined) run.stillRunning = !hasEnded;
-  else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
-  if (sinceSeen !== undefined && !hasEnded) run.daysSinceSeen = sinceSeen;
-  return run;
+  if (elapsedDays >= 0) runningTime.daysRunning = elapsedDays;
+  if (endedAt !== undefined) runningTime.stillRunning = !hasEnded;
+  else if (daysSinceSeen !== undefined && daysSinceSeen <= maxDaysSinceSeen) runningTime.stillRunning = true;
+  if (daysSinceSeen !== undefined && !hasEnded) runningTime.daysSinceSeen = daysSinceSeen;
+  return runningTime;
 }
 
-const getEarlier = (time: number | undefined, now: number): number | undefined =>
+const capAtNow = (time: number | undefined, now: number): number | undefined =>
   time === undefined ? undefined : Math.min(time, now);

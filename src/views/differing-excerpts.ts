@@ -16,9 +16,12 @@ const contextChars = 64;
 export function excerptDifference(from: string, to: string): [from: string, to: string] | undefined {
   const [oldText, newText] = [normalizeText(from), normalizeText(to)];
   if (oldText === newText) return;
-  const difference = findFirstDifference(oldText, newText);
-  for (const start of [0, findContextStart(oldText, difference), difference]) {
-    const [before, after] = [buildExcerpt(oldText, start, difference), buildExcerpt(newText, start, difference)];
+  const differenceIndex = findFirstDifference(oldText, newText);
+  for (const start of [0, findContextStart(oldText, differenceIndex), differenceIndex]) {
+    const [before, after] = [
+      buildExcerpt(oldText, start, differenceIndex),
+      buildExcerpt(newText, start, differenceIndex),
+    ];
     if (before !== undefined && after !== undefined) return before === after ? undefined : [before, after];
   }
 }
@@ -41,20 +44,20 @@ const findCharacterStart = (text: string, index: number): number =>
  * Returns the index at which the excerpt should start. It is a few words before the difference, and at most
  * `contextTokens` tokens.
  */
-function findContextStart(text: string, difference: number): number {
-  const from = Math.max(0, difference - contextChars);
-  for (let index = difference; ; ) {
+function findContextStart(text: string, differenceIndex: number): number {
+  const from = Math.max(0, differenceIndex - contextChars);
+  for (let index = differenceIndex; ; ) {
     const start = index > from ? findSegmentStart(index - 1, text, 'word') : from;
-    if (start <= from || !fitsWithin(text.slice(start, difference), contextTokens)) return index;
+    if (start <= from || !fitsWithin(text.slice(start, differenceIndex), contextTokens)) return index;
     index = start;
   }
 }
 
 /** Builds the excerpt that starts at `start`. Returns undefined if the excerpt would end before the difference. */
-function buildExcerpt(text: string, start: number, difference: number): string | undefined {
-  const line = truncate(text.slice(start), excerptTokens);
-  const visibleChars = line.replace(truncationSuffix, '').length;
-  const isCut = truncationSuffix.test(line);
-  if (isCut && visibleChars <= difference - start) return;
-  return quote(`${start > 0 ? '…' : ''}${line}`);
+function buildExcerpt(text: string, start: number, differenceIndex: number): string | undefined {
+  const excerpt = truncate(text.slice(start), excerptTokens);
+  const visibleChars = excerpt.replace(truncationSuffix, '').length;
+  const isCut = truncationSuffix.test(excerpt);
+  if (isCut && visibleChars <= differenceIndex - start) return;
+  return quote(`${start > 0 ? '…' : ''}${excerpt}`);
 }

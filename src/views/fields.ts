@@ -4,7 +4,7 @@ import * as z from 'zod';
  * Describes a field that the service sends. Results, schemas, SQL columns, exports and the board are all generated from
  * these descriptions and use the same order.
  */
-export interface SentField {
+export interface ApiField {
   type: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
   /** Set if the field appears in lists. A number is the maximum length of the text in tokens. */
   brief?: number | true;
@@ -119,7 +119,7 @@ export const adFields = {
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
   sourcePageExternalId: { type: 'id', standard: 40, meaning: 'Id of the advertiser on the ad platform.' },
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
-} as const satisfies Record<string, SentField>;
+} as const satisfies Record<string, ApiField>;
 
 /** All fields of an advertiser page. */
 export const pageFields = {
@@ -185,7 +185,7 @@ export const pageFields = {
   countries: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the countries of its ads.' },
   languages: { type: 'words', brief: true, column: true, meaning: 'ISO codes of the languages of its ads.' },
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
-} as const satisfies Record<string, SentField>;
+} as const satisfies Record<string, ApiField>;
 
 /** The names of all fields whose description has the given property, e.g. `{ column: true }`. */
 export type NamesWith<Fields, Property> = {
@@ -193,7 +193,7 @@ export type NamesWith<Fields, Property> = {
 }[keyof Fields];
 
 /** The TypeScript type of a field's value in results. */
-export type Shown<Field> = Field extends { type: 'number' }
+export type FieldValue<Field> = Field extends { type: 'number' }
   ? number
   : Field extends { type: 'flag' }
     ? boolean
@@ -202,12 +202,12 @@ export type Shown<Field> = Field extends { type: 'number' }
       : string;
 
 /** An object type with all fields whose description has the given property. Every field is optional. */
-export type ShownWith<Fields, Property> = {
-  -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
+export type FieldValues<Fields, Property> = {
+  -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;
 };
 
 /** Functions that create the Zod schema for each type of field. */
-const schemaBuilders: Record<SentField['type'], () => z.ZodType> = {
+const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,
   number: z.number,
@@ -222,14 +222,14 @@ export const notInLists = 'Not in lists.';
 export const onlyInFull = 'Only with detail full.';
 
 /** Creates the Zod object shape for a set of field descriptions. All fields are optional. */
-export const buildShape = <Fields extends Record<string, SentField>>(fields: Fields) =>
+export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
       const scope = brief ? undefined : standard ? notInLists : onlyInFull;
       const description = [meaning, scope].filter(Boolean).join(' ');
       return [name, schemaBuilders[type]().optional().describe(description)];
     }),
-  ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<Shown<Fields[Name]>>> };
+  ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<FieldValue<Fields[Name]>>> };
 
 /**
  * The output type of a schema with only its declared fields. The inferred type of a loose object would also allow

@@ -26,16 +26,16 @@ export const dataTokensPerTextToken = 2;
  * Returns a copy of an object from the service with all of its fields, so that it is safe to show. Names and texts are
  * sanitized; null values and infinite numbers are omitted. If the object exceeds the token budget, its largest lists
  * and fields are cut. A note in each place then says what is missing.
- * @param toGetAll sentence that tells the reader how to get the missing data; it is added once
+ * @param fullDataHint sentence that tells the reader how to get the missing data; it is added once
  */
-export function buildFullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
-  const view = cleanValue(raw, maxDepth);
-  return isObject(view) ? cutView(view, tokens, toGetAll) : {};
+export function buildFullView(apiObject: unknown, tokens: number, fullDataHint?: string): Fields {
+  const view = cleanValue(apiObject, maxDepth);
+  return isObject(view) ? cutView(view, tokens, fullDataHint) : {};
 }
 
 /** Prepares an item with full detail for the data of a result, whose token budget is larger than that of the text. */
-export const buildFullItem = (raw: unknown, tokens: number): Fields =>
-  buildFullView(raw, dataTokensPerTextToken * tokens, howToGetAllText);
+export const buildFullItem = (apiObject: unknown, tokens: number): Fields =>
+  buildFullView(apiObject, dataTokensPerTextToken * tokens, raiseLimitHint);
 
 /**
  * Schema of `otherTypes`, which contains the fields whose type differs from the API document. If they were not moved
@@ -47,25 +47,37 @@ export const otherTypesSchema = z
   .describe('Fields whose values have another type than this schema states.');
 
 /** Moves all fields that do not match the schema to `otherTypes`. */
-export function separateMismatches<Schema extends z.ZodObject>(view: Fields, { shape }: Schema): DataOf<Schema> {
+export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
+  view: Fields,
+  { shape }: Schema,
+): DataOf<Schema> {
   const matchesSchema = ([name, value]: [string, unknown]) =>
     !Object.hasOwn(shape, name) || z.safeParse(shape[name] as z.ZodType, value).success;
   const entries = Object.entries(view);
   const mismatches = entries.filter((entry) => !matchesSchema(entry));
   if (mismatches.length === 0) return view as DataOf<Schema>;
-  const { otherTypes: earlier, ...fitting } = Object.fromEntries(entries.filter(matchesSchema));
-  return { ...fitting, otherTypes: { ...(earlier as object), ...Object.fromEntries(mismatches) } } as DataOf<Schema>;
+  const { otherTypes: earlierOtherTypes, ...matchingFields } = Object.fromEntries(entries.filter(matchesSchema));
+  return {
+    ...matchingFields,
+    otherTypes: { ...(earlierOtherTypes as object), ...Object.fromEntries(mismatches) },
+  } as DataOf<Schema>;
 }
 
-const howToGetAllText = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
+const raiseLimitHint = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
 /** Cuts an object to a token budget. If something is missing, adds a note about how to get it. */
-function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fields {
+function cutView(view: Fields, tokens: number, fullDataHint: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
-  if (toGetAll === undefined) return cutValue(view, tokens) as Fields;
-  const { [missingName]: _, ...fields } = view;
-  const { [missingName]: missingNote, ...keptFields } = cutValue(fields, tokens - 2 * noteTokens) as Fields;
-  return { ...keptFields, [missingName]: missingNote === undefined ? toGetAll : `${missingNote}. ${toGetAll}` };
+  if (fullDataHint === undefined) return cutValue(view, tokens) as Fields;
+  const { [omissionFieldName]: _, ...fields } = view;
+  const { [omissionFieldName]: omissionNote, ...cutFields } = cutValue(
+    fields,
+    tokens - 2 * omissionNoteTokens,
+  ) as Fields;
+  return {
+    ...cutFields,
+    [omissionFieldName]: omissionNote === undefined ? fullDataHint : `${omissionNote}. ${fullDataHint}`,
+  };
 }
 
 /**
@@ -74,16 +86,16 @@ function cutView(view: Fields, tokens: number, toGetAll: string | undefined): Fi
  * the server starts with such a name.
  */
 export const formatFullView = (view: object, tokens: number): string =>
-  Object.entries(cutView(view as Fields, tokens, howToGetAllText))
+  Object.entries(cutView(view as Fields, tokens, raiseLimitHint))
     .map(
       ([name, value]) =>
-        `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
+        `${fieldPattern.test(name) || name === omissionFieldName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
     )
     .join('\n');
 
 /** Formats several items with full detail. Each item is preceded by its number. */
-export const formatFullItems = (views: readonly object[], tokens: number, from = 1): string =>
-  views.map((view, index) => `\n${index + from}.\n${formatFullView(view, tokens)}`).join('\n');
+export const formatFullItems = (views: readonly object[], tokens: number, firstNumber = 1): string =>
+  views.map((view, index) => `\n${index + firstNumber}.\n${formatFullView(view, tokens)}`).join('\n');
 
 const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
@@ -99,26 +111,26 @@ function cleanValue(value: unknown, depth: number): unknown {
   const cleanEntries: [string, unknown][] = [];
   for (const [name, item] of Object.entries(value)) {
     const [shownName, shownValue] = [cleanName(name), cleanValue(item, depth - 1)];
-    const isTaken = shownName !== name && Object.hasOwn(value, shownName);
-    if (shownValue !== undefined && !isTaken) cleanEntries.push([shownName, shownValue]);
+    const isNameTaken = shownName !== name && Object.hasOwn(value, shownName);
+    if (shownValue !== undefined && !isNameTaken) cleanEntries.push([shownName, shownValue]);
   }
   return Object.fromEntries(cleanEntries);
 }
 
 /**
- * Sanitizes a field name. A name that equals `missingName` is quoted, so that it cannot be mistaken for the note about
+ * Sanitizes a field name. A name that equals `omissionFieldName` is quoted, so that it cannot be mistaken for the note about
  * missing fields.
  */
 function cleanName(name: string): string {
-  if (plainName.test(name)) return name;
-  const safe = sanitizeLine(name);
-  return safe === missingName ? quote(safe) : safe;
+  if (plainNamePattern.test(name)) return name;
+  const cleanText = sanitizeLine(name);
+  return cleanText === omissionFieldName ? quote(cleanText) : cleanText;
 }
 
-const plainName = /^[a-z][A-Za-z\d]*$/;
+const plainNamePattern = /^[a-z][A-Za-z\d]*$/;
 
 /** Name of the field that says which data is missing. */
-const missingName = '…';
+const omissionFieldName = '…';
 
 const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
@@ -126,14 +138,14 @@ const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(v
 function cutValue(value: unknown, tokens: number): unknown {
   if (estimateCost(value) <= tokens) return value;
   if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
-  if (Array.isArray(value)) return cutArray(value, tokens - noteTokens);
-  if (isObject(value)) return cutObject(value, tokens - noteTokens);
+  if (Array.isArray(value)) return cutArray(value, tokens - omissionNoteTokens);
+  if (isObject(value)) return cutObject(value, tokens - omissionNoteTokens);
   return value;
 }
 
 const quoteTokens = 4;
 /** Tokens of a note such as `… (+12 more)`, which says how many items or fields are missing. */
-const noteTokens = 12;
+const omissionNoteTokens = 12;
 
 function cutArray(items: unknown[], tokens: number): unknown[] {
   const fittingItems: unknown[] = [];
@@ -144,7 +156,7 @@ function cutArray(items: unknown[], tokens: number): unknown[] {
     fittingItems.push(item);
     remainingTokens -= cost;
   }
-  if (fittingItems.length === 0 && tokens > 2 * noteTokens) fittingItems.push(cutValue(items[0], tokens));
+  if (fittingItems.length === 0 && tokens > 2 * omissionNoteTokens) fittingItems.push(cutValue(items[0], tokens));
   return fittingItems.length < items.length
     ? [...fittingItems, `… (+${items.length - fittingItems.length} more)`]
     : fittingItems;
@@ -163,7 +175,7 @@ function cutObject(object: Fields, tokens: number): Fields {
   for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
     const share = remainingTokens / remainingFields-- - estimateCost(name);
     const cost = costs.get(name) ?? 0;
-    if (cost > share && share < 2 * noteTokens) continue;
+    if (cost > share && share < 2 * omissionNoteTokens) continue;
     const fittingValue = cost <= share ? value : cutValue(value, share);
     fittingFields.set(name, fittingValue);
     remainingTokens -= estimateCost(name) + estimateCost(fittingValue);
@@ -173,7 +185,9 @@ function cutObject(object: Fields, tokens: number): Fields {
     fittingFields.has(name) ? [[name, fittingFields.get(name)] as const] : [],
   );
   return Object.fromEntries(
-    missingCount > 0 ? [...originalOrder, [missingName, `(+${missingCount} more fields)`] as const] : originalOrder,
+    missingCount > 0
+      ? [...originalOrder, [omissionFieldName, `(+${missingCount} more fields)`] as const]
+      : originalOrder,
   );
 }
 

@@ -10,39 +10,41 @@ import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
   const linkedDomain = findLinkedDomain(link);
-  if (linkedDomain !== undefined && !linkShims.has(linkedDomain)) return linkedDomain;
-  const site = isObject(website) ? findLinkedDomain(website.siteDomain) : undefined;
-  if (site !== undefined && !linkShims.has(site)) return site;
-  return linkedDomain ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? site;
+  if (linkedDomain !== undefined && !redirectOnlyHosts.has(linkedDomain)) return linkedDomain;
+  const websiteDomain = isObject(website) ? findLinkedDomain(website.siteDomain) : undefined;
+  if (websiteDomain !== undefined && !redirectOnlyHosts.has(websiteDomain)) return websiteDomain;
+  return linkedDomain ?? (link === undefined ? findLinkedDomain(displayUrl) : undefined) ?? websiteDomain;
 }
 
 /** Returns the domain of a URL. For a known redirect, returns the domain of its target. */
 function findLinkedDomain(link: unknown): string | undefined {
   const domain = parseDomain(link);
-  return domain !== undefined && getWrapperParameters(domain) ? getHost(unwrapLink(link)) : domain;
+  return domain !== undefined && getRedirectParameters(domain) ? getHost(resolveRedirects(link)) : domain;
 }
 
 /**
  * Returns the URL of the ad's landing page in a canonical form, so that ads with the same page can be grouped. Tracking
- * parameters are removed, the remaining parameters are sorted, and percent-encoded letters are decoded. `utm` contains
+ * parameters are removed, the remaining parameters are sorted, and percent-encoded letters are decoded. `campaignParameters` contains
  * the campaign parameters. No request is sent.
  */
 export function parseLanding({ offerLink, cards }: Fields) {
-  const url = unwrapLink([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
+  const url = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
   const host = getHost(url);
-  if (url === undefined || host === undefined) return { page: null, utm: null };
-  const query = url.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
-  const contentParameters = query.filter((parameter) => parameter !== '' && !isTrackingParameter(parameter)).sort();
+  if (url === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
+  const decodedParameters = url.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
+  const contentParameters = decodedParameters
+    .filter((parameter) => parameter !== '' && !isTrackingParameter(parameter))
+    .sort();
   const path = decodePercentCodes(url.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
-  const page = [
+  const landingPage = [
     host,
     url.port && `:${url.port}`,
     path.slice(0, end),
     contentParameters.length > 0 && `?${contentParameters.join('&')}`,
   ];
-  return { page: page.filter(Boolean).join(''), utm: readUtm(url) };
+  return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtm(url) };
 }
 
 /** Maximum number of campaign parameters (`utm_…`) to read from a link. */
@@ -50,25 +52,26 @@ const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
 
 function readUtm({ searchParams }: URL): Record<string, string> | null {
-  const values = new Map<string, string>();
+  const campaignParameters = new Map<string, string>();
   for (const [name, value] of searchParams) {
     const [, key] = /^utm_(.{1,50})$/i.exec(name) ?? [];
-    if (key === undefined || value === '' || values.size === maxUtmParameters) continue;
-    if (!values.has(key.toLowerCase())) values.set(key.toLowerCase(), value.slice(0, maxUtmValueChars));
+    if (key === undefined || value === '' || campaignParameters.size === maxUtmParameters) continue;
+    if (!campaignParameters.has(key.toLowerCase()))
+      campaignParameters.set(key.toLowerCase(), value.slice(0, maxUtmValueChars));
   }
-  return values.size > 0 ? Object.fromEntries(values) : null;
+  return campaignParameters.size > 0 ? Object.fromEntries(campaignParameters) : null;
 }
 
 /** Maximum number of nested redirects to resolve, because a crafted link could contain very many. */
-const maxWrappers = 5;
+const maxRedirects = 5;
 
 /** Resolves all known redirects in a link and returns the URL of the target. */
-function unwrapLink(link: unknown): URL | undefined {
+function resolveRedirects(link: unknown): URL | undefined {
   let url = parseUrl(link);
-  for (let depth = 0; url !== undefined && depth < maxWrappers; depth++) {
-    const innerUrl = findInnerUrl(url);
-    if (innerUrl === undefined) break;
-    url = innerUrl;
+  for (let depth = 0; url !== undefined && depth < maxRedirects; depth++) {
+    const targetUrl = findRedirectTarget(url);
+    if (targetUrl === undefined) break;
+    url = targetUrl;
   }
   return url;
 }
@@ -77,25 +80,26 @@ function unwrapLink(link: unknown): URL | undefined {
  * Returns the target of a redirect URL. Returns undefined if the host is not a known redirect or if the URL contains no
  * target.
  */
-function findInnerUrl(url: URL): URL | undefined {
-  const names = getWrapperParameters(getHost(url) ?? '');
+function findRedirectTarget(url: URL): URL | undefined {
+  const names = getRedirectParameters(getHost(url) ?? '');
   const values = names?.map((name) => url.searchParams.get(name)) ?? [];
   if (names) values.push(decodePercentCodes(url.search.slice(1)));
   return parseUrl(values.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
 /** Hosts of social networks that only redirect visitors and have no pages of their own. */
-const shimHosts = 'l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co';
-const linkShims = new Set(shimHosts.split(' '));
+const redirectOnlyHostNames =
+  'l.facebook.com lm.facebook.com l.instagram.com l.messenger.com l.threads.net l.threads.com l.wl.co';
+const redirectOnlyHosts = new Set(redirectOnlyHostNames.split(' '));
 
 /**
  * Hosts that redirect visitors, and the query parameters that contain the target URL. These are link redirects of
  * social networks, click counters of ad platforms, and affiliate networks. Direct subdomains are included.
  */
-const wrappers = new Map(
+const redirectParameters = new Map(
   (
     [
-      [shimHosts, 'u'],
+      [redirectOnlyHostNames, 'u'],
       ['google.com', 'q url adurl'],
       ['googleadservices.com googleads.g.doubleclick.net adclick.g.doubleclick.net', 'adurl'],
       ['ad.doubleclick.net clickserve.dartsearch.net', 'ds_dest_url adurl'],
@@ -121,12 +125,16 @@ const wrappers = new Map(
 /**
  * Returns the query parameters in which a redirect host passes the target URL. Returns undefined for any other host.
  */
-function getWrapperParameters(host: string): readonly string[] | undefined {
+function getRedirectParameters(host: string): readonly string[] | undefined {
   const parent = host.slice(host.indexOf('.') + 1);
-  return wrappers.get(host) ?? wrappers.get(parent) ?? (googleHost.test(host) ? wrappers.get('google.com') : undefined);
+  return (
+    redirectParameters.get(host) ??
+    redirectParameters.get(parent) ??
+    (googleHostPattern.test(host) ? redirectParameters.get('google.com') : undefined)
+  );
 }
 
-const googleHost = /^google\.(?:com?\.)?[a-z]{2}$/;
+const googleHostPattern = /^google\.(?:com?\.)?[a-z]{2}$/;
 
 /**
  * Decodes percent-encoded characters unless decoding would change the meaning of the URL. The remaining codes are

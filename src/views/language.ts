@@ -23,24 +23,25 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
  * Maximum number of characters to read from a text. The detector uses 1,000 characters, but URLs and hashtags are
  * removed first.
  */
-const maxChars = 1500;
+const maxReadChars = 1500;
 /** Matches parts of a text that have no language: URLs, email addresses, hashtags, placeholders, emoji and digits. */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
-const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
-const denseCharacter = new RegExp(`[${denseScripts}]`, 'gu');
+const denseScriptClasses = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
+const denseCharacter = new RegExp(`[${denseScriptClasses}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
 /**
  * Matches a text with at least four characters of a dense script (Chinese, Japanese or Korean). One character of these
  * scripts carries as much information as several letters.
  */
-const fourDense = new RegExp(`^(?:[^${denseScripts}]*[${denseScripts}]){4}`, 'u');
-const fourteenLetters = /^(?:\P{L}*\p{L}){14}/u;
-const hasEnoughLetters = (words: string): boolean => fourteenLetters.test(words) || fourDense.test(words);
+const fourDenseCharactersPattern = new RegExp(`^(?:[^${denseScriptClasses}]*[${denseScriptClasses}]){4}`, 'u');
+const fourteenLettersPattern = /^(?:\P{L}*\p{L}){14}/u;
+const hasEnoughLetters = (words: string): boolean =>
+  fourteenLettersPattern.test(words) || fourDenseCharactersPattern.test(words);
 
 function removeNonWords(text: string): string {
-  const words = text.slice(0, maxChars).normalize('NFKC').replace(nonWordPattern, ' ');
+  const words = text.slice(0, maxReadChars).normalize('NFKC').replace(nonWordPattern, ' ');
   return (isMostlyDense(words) ? words.replace(latinLetters, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
@@ -49,7 +50,7 @@ function removeNonWords(text: string): string {
  * usually brand names and are ignored.
  */
 function isMostlyDense(words: string): boolean {
-  if (!fourDense.test(words)) return false;
+  if (!fourDenseCharactersPattern.test(words)) return false;
   const otherChars = words.replace(denseCharacter, '').length;
   return 4 * (words.length - otherChars) > otherChars;
 }
@@ -76,8 +77,8 @@ const malayWords = new Set(
 );
 
 function decideIndonesianOrMalay(text: string): 'id' | 'ms' {
-  let malay = 0;
+  let malayScore = 0;
   for (const word of text.toLowerCase().split(/[^a-z]+/))
-    malay += Number(malayWords.has(word)) - Number(indonesianWords.has(word));
-  return malay > 0 ? 'ms' : 'id';
+    malayScore += Number(malayWords.has(word)) - Number(indonesianWords.has(word));
+  return malayScore > 0 ? 'ms' : 'id';
 }

@@ -6,9 +6,9 @@ import type { Fields } from './view.ts';
 /** Information that appears before or after the items of a list. */
 export interface ListFrame {
   /** Total number of matching items (`totalHits`), if the service reports it. */
-  total?: number | undefined;
+  totalHits?: number | undefined;
   /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
-  asOf?: string | undefined;
+  resultDay?: string | undefined;
   /** Number of items on the service's page. Set only if the list shows fewer items than that. */
   sentCount?: number | undefined;
   /** Number of the first item in the list. Defaults to 1. */
@@ -24,32 +24,47 @@ export interface ListFrame {
 /** A list to format: the text of its items, and the information around it. */
 export interface FramedList extends ListFrame {
   noun: string;
-  shown: number;
+  shownCount: number;
   notes?: (string | false | undefined)[];
-  body: string;
+  itemTexts: string;
 }
 
 /** Formats a list. The first line contains the size of the list, and the last lines say how to get the next page. */
-export function frameList({ noun, shown, notes = [], body, ...frame }: FramedList): string {
-  const { total, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
-  const end = formatFooter(frame, sentCount !== undefined && firstNumber + shown <= sentCount);
-  if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
-  const cutShort =
-    sentCount !== undefined && sentCount > shown
-      ? formatPosition({ noun, from: firstNumber, shown, of: sentCount })
-      : formatCount(shown, noun);
-  const head = [total === undefined ? cutShort : `${cutShort}, ${formatNumber(total)} found in all`, ...notes];
+export function frameList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
+  const { totalHits, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
+  const end = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
+  if (shownCount === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
+  const countText =
+    sentCount !== undefined && sentCount > shownCount
+      ? formatPosition({ noun, from: firstNumber, shown: shownCount, of: sentCount })
+      : formatCount(shownCount, noun);
+  const head = [
+    totalHits === undefined ? countText : `${countText}, ${formatNumber(totalHits)} found in all`,
+    ...notes,
+  ];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${joinNonEmpty(head, '. ')}.\n${body}${end}`;
+  return `${joinNonEmpty(head, '. ')}.\n${itemTexts}${end}`;
 }
 
 /**
  * Formats which items of a page are shown, e.g. `12 of 50 ads shown`, `13 to 24 of 50 ads shown` or `ad 25 of 50
  * shown`.
  */
-function formatPosition({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
-  if (from === 1) return `${shown} of ${of} ${noun}s shown`;
-  return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
+function formatPosition({
+  noun,
+  from,
+  shown: shownCount,
+  of: totalCount,
+}: {
+  noun: string;
+  from: number;
+  shown: number;
+  of: number;
+}): string {
+  if (from === 1) return `${shownCount} of ${totalCount} ${noun}s shown`;
+  return shownCount === 1
+    ? `${noun} ${from} of ${totalCount} shown`
+    : `${from} to ${from + shownCount - 1} of ${totalCount} ${noun}s shown`;
 }
 
 /** Matches a country code such as `DE`. Used with `quoteUnlessCodes`. */
@@ -60,9 +75,9 @@ export const formatDuplicates = (number: number): string => formatCount(number, 
 
 function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
   if (!cursor) return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
-  const costs = price === undefined ? '' : price === 'free' ? ' is free' : ` costs ${price}`;
-  const next = price === undefined ? 'More' : `Next page: ${price},`;
-  return `\n\n${isCut ? `The rest of this page${costs}` : next} with cursor:\n${cursor}`;
+  const costText = price === undefined ? '' : price === 'free' ? ' is free' : ` costs ${price}`;
+  const nextPageText = price === undefined ? 'More' : `Next page: ${price},`;
+  return `\n\n${isCut ? `The rest of this page${costText}` : nextPageText} with cursor:\n${cursor}`;
 }
 
 /**
@@ -90,8 +105,8 @@ const noteTokens = 120;
 /**
  * Reads the notes that the local library adds to a list. They are untrusted text, so they are sanitized and shortened.
  */
-export function readServiceNotes(raw: unknown): { notes?: string[] } {
-  const { notes } = raw as { notes?: unknown };
+export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
+  const { notes } = apiResponse as { notes?: unknown };
   if (!Array.isArray(notes)) return {};
   const cleanNotes = notes
     .slice(0, maxNotes)
@@ -106,10 +121,10 @@ export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] |
   notes.map((note) => `The service notes: ${quote(note)}`);
 
 /** Groups items by key. `Map.groupBy` does the same, but Node 20 does not support it. */
-export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+export function groupBy<Item, Key>(items: Iterable<Item>, getKey: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
-    const key = keyOf(item);
+    const key = getKey(item);
     const group = groups.get(key);
     if (group) group.push(item);
     else groups.set(key, [item]);

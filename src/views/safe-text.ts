@@ -29,11 +29,11 @@ export const quoteUnlessConstant = (text: string): string =>
   constantPattern.test(text) && isWord(text) ? text : quote(text);
 
 /**
- * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `form`. Otherwise quotes the whole list.
+ * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `codePattern`. Otherwise quotes the whole list.
  */
-export const quoteUnlessCodes = (list: readonly string[], form: RegExp): string => {
-  const joined = list.join(' ');
-  return list.every((code) => form.test(code) || morePattern.test(code)) ? joined : quote(joined);
+export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp): string => {
+  const joinedCodes = codes.join(' ');
+  return codes.every((code) => codePattern.test(code) || morePattern.test(code)) ? joinedCodes : quote(joinedCodes);
 };
 
 /**
@@ -46,25 +46,25 @@ const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
  * run time, because a match can start only at the beginning of a word.
  */
 const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
-const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
+const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
 /** Matches the note that this server appends to a shortened list, e.g. `… (+3 more)`. */
 const morePattern = /^… \(\+\d+ more\)$/;
 
 /** Returns true if the text is a UUID. */
-export const isUuid = (text: string): boolean => uuidForm.test(text);
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
 /** Returns true for a single word that cannot form a sentence: an id, a date, a domain or a constant. */
 export const isWord = (text: string): boolean =>
-  (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTime.test(text);
+  (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTimePattern.test(text);
 
 /** Matches characters that have a special meaning in Markdown or HTML. */
-const markupCharacters = /[[<`\]!]/;
+const markupPattern = /[[<`\]!]/;
 
 /** Changes Markdown and HTML so that a host displays it as plain text. */
 export function disableMarkup(text: string): string {
-  if (!markupCharacters.test(text)) return text;
+  if (!markupPattern.test(text)) return text;
   return text
     .replace(/\](?=[([:])/g, '] ')
     .replace(/!(?=\[)/g, '! ')
@@ -85,62 +85,62 @@ export function disableMarkup(text: string): string {
  */
 export function sanitize(text: string): string {
   if (
-    (!rareCharacter.test(text) && text.isWellFormed()) ||
-    !unusualCharacter.test(text) ||
-    !suspectCharacter.test(text)
+    (!rareCharacterPattern.test(text) && text.isWellFormed()) ||
+    !unusualCharacterPattern.test(text) ||
+    !suspectCharacterPattern.test(text)
   )
     return text;
   return text
-    .replace(lineBreak, '\n')
+    .replace(lineBreakPattern, '\n')
     .replace(blankPattern, ' ')
     .replace(hiddenPattern, (match) => (isFlag(match) ? match : ''))
     .toWellFormed()
-    .replace(markPattern, (run) => run.slice(0, findEndOfMarks(run)))
+    .replace(markPattern, (marks) => marks.slice(0, findEndOfMarks(marks)))
     .replace(joinerPattern, '');
 }
 
 /** Makes third-party text safe to show and puts it on a single line. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
-const maxMarks = 8;
+const maxCombiningMarks = 8;
 
 /**
  * Ranges of common characters that are neither invisible nor combining marks. Texts with only these characters need no
  * further checks.
  */
-const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+const commonCharacters = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
 /** Matches a character that is neither in these ranges nor part of an emoji (U+1F000 to U+1FBFF). */
-const rareCharacterForm = String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`;
+const rareCharacterClass = String.raw`[^${commonCharacters}\ud83c-\ud83e\udc00-\udfff]`;
 /** First check in `sanitize`. Most ad texts contain no rare character and need no further check. */
-const rareCharacter = new RegExp(rareCharacterForm);
+const rareCharacterPattern = new RegExp(rareCharacterClass);
 /**
- * Second check in `sanitize`. Unlike `rareCharacter`, it accepts emoji with a variation selector. Only few texts need a
+ * Second check in `sanitize`. Unlike `rareCharacterPattern`, it accepts emoji with a variation selector. Only few texts need a
  * further check after this one.
  */
-const unusualCharacter = new RegExp(
-  String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
+const unusualCharacterPattern = new RegExp(
+  String.raw`[^${commonCharacters}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
   'u',
 );
 
 // Matches default-ignorable code points, control characters, annotation characters and non-characters. Joiners and
 // emoji variation selectors are checked separately, because they are allowed between certain characters.
-const alwaysHidden = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
-const tagFlag = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
+const hiddenCharacters = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
+const flagSequence = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
 // Letters and marks of scripts that use ZWNJ or ZWJ between letters.
-const joining = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
+const joiningLetters = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
 const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
-const inEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
-const inScript = String.raw`(?<=${joining})[\u200c\u200d](?=${joining})|(?<=${virama})[\u200c\u200d]`;
+const joinersInEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
+const joinersInScript = String.raw`(?<=${joiningLetters})[\u200c\u200d](?=${joiningLetters})|(?<=${virama})[\u200c\u200d]`;
 
-const lineBreak = /\r\n?|[\v\f\x85\u2028\u2029]/g;
+const lineBreakPattern = /\r\n?|[\v\f\x85\u2028\u2029]/g;
 /** Matches the blank Braille pattern, which looks like a space. */
 const blankPattern = /\u2800/g;
-const hiddenPattern = new RegExp(`${tagFlag}|${alwaysHidden}`, 'gu');
-const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxMarks + 1},}`, 'gu');
-const joinerPattern = new RegExp(`(?!${inEmoji}|${inScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
-const suspectCharacter = new RegExp(
-  String.raw`[\r\u2800\u2028\u2029\u200c\u200d\ufe0e\ufe0f\p{Cs}]|${alwaysHidden}|\p{M}{${maxMarks + 1}}`,
+const hiddenPattern = new RegExp(`${flagSequence}|${hiddenCharacters}`, 'gu');
+const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxCombiningMarks + 1},}`, 'gu');
+const joinerPattern = new RegExp(`(?!${joinersInEmoji}|${joinersInScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
+const suspectCharacterPattern = new RegExp(
+  String.raw`[\r\u2800\u2028\u2029\u200c\u200d\ufe0e\ufe0f\p{Cs}]|${hiddenCharacters}|\p{M}{${maxCombiningMarks + 1}}`,
   'u',
 );
 
@@ -150,10 +150,11 @@ const suspectCharacter = new RegExp(
  */
 const isFlag = (match: string) => match.length > 2;
 
-/** Returns where to cut a run of combining marks so that at most `maxMarks` marks remain. */
-function findEndOfMarks(run: string): number {
+/** Returns where to cut a run of combining marks so that at most `maxCombiningMarks` marks remain. */
+function findEndOfMarks(marks: string): number {
   let end = 0;
-  for (let markCount = 0; markCount < maxMarks; markCount++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
+  for (let markCount = 0; markCount < maxCombiningMarks; markCount++)
+    end += (marks.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   return end;
 }
 

@@ -10,28 +10,29 @@ export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text,
 
 /** Returns true if a text has at most `tokens` estimated tokens. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
-  isShort(text, tokens) || measureFittingStart(text, tokens) === text.length;
+  isWithinByteCount(text, tokens) || measureFittingPrefix(text, tokens) === text.length;
 
 /**
  * Returns true if the byte length of a text already proves that it fits. A byte of well-formed text never costs more
  * than one token.
  */
-const isShort = (text: string, tokens: number): boolean => text.length <= tokens && Buffer.byteLength(text) <= tokens;
+const isWithinByteCount = (text: string, tokens: number): boolean =>
+  text.length <= tokens && Buffer.byteLength(text) <= tokens;
 
 /** Returns the length of the longest prefix of a text that fits in the token budget. */
-const measureFittingStart = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
+const measureFittingPrefix = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
 
 /**
- * Costs of UTF-16 code units, in hundredths of a token. `alone` contains the cost of each code unit. `behind` contains
+ * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts` contains
  * the lower cost of a code unit after a specific other one, or 0 if the pair is not frequent.
  */
-type Costs = { alone: Uint16Array; behind: Uint8Array };
+type Costs = { charCosts: Uint16Array; pairCosts: Uint8Array };
 
 /** The cost tables. They are computed on first use, because a process that only lists its tools does not need them. */
 let costs: Costs | undefined;
 
 /**
- * Returns the index of a pair of code units in `behind`. The indexes of two pairs of the same script are always
+ * Returns the index of a pair of code units in `pairCosts`. The indexes of two pairs of the same script are always
  * different.
  */
 const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
@@ -43,11 +44,11 @@ const getPairIndex = (before: number, code: number) => (4099 * before + code) & 
  * distances: `(` is 1, and `~` adds 86 to the next distance.
  */
 function computeCosts(): Costs {
-  const alone = new Uint16Array(0x10000);
-  const behind = new Uint8Array(0x100000);
+  const charCosts = new Uint16Array(0x10000);
+  const pairCosts = new Uint8Array(0x100000);
   let from = 0;
   for (const [end = 0, cost = 0] of tables.alone) {
-    alone.fill(cost, from, end);
+    charCosts.fill(cost, from, end);
     from = end;
   }
   for (const [gaps, before] of [
@@ -57,14 +58,14 @@ function computeCosts(): Costs {
     let code = before;
     for (const gap of gaps) {
       code += gap === '~' ? 86 : gap.charCodeAt(0) - 39;
-      if (gap !== '~') alone[code] = singleTokenCost;
+      if (gap !== '~') charCosts[code] = singleTokenCost;
     }
   }
   // The loops use code units, because joining the letters of each pair as text would take ten times as long.
   const addPairs = (first: string, seconds: string) => {
     const firstCode = first.charCodeAt(0);
     for (let index = 0; index < seconds.length; index++)
-      behind[getPairIndex(firstCode, seconds.charCodeAt(index))] = frequentPairCost;
+      pairCosts[getPairIndex(firstCode, seconds.charCodeAt(index))] = frequentPairCost;
   };
   for (const entry of tables.pairs.split(' ')) {
     const [first, seconds] = [entry.charAt(0), entry.slice(1)];
@@ -74,11 +75,11 @@ function computeCosts(): Costs {
     if (upperFirst.length === 1) addPairs(upperFirst, seconds + upperSeconds);
   }
   for (let digit = 0x30; digit <= 0x39; digit++) {
-    behind[getPairIndex(0x20, digit)] = 170;
-    for (let second = 0x30; second <= 0x39; second++) behind[getPairIndex(digit, second)] = 34;
+    pairCosts[getPairIndex(0x20, digit)] = 170;
+    for (let second = 0x30; second <= 0x39; second++) pairCosts[getPairIndex(digit, second)] = 34;
   }
-  for (const before of '\n\t ') behind[getPairIndex(before.charCodeAt(0), 0x20)] = 100;
-  return { alone, behind };
+  for (const before of '\n\t ') pairCosts[getPairIndex(before.charCodeAt(0), 0x20)] = 100;
+  return { charCosts, pairCosts };
 }
 
 const singleTokenCost = 90;
@@ -88,15 +89,15 @@ const frequentPairCost = 14;
  * Adds up the costs of characters until the limit is reached. Returns the length and the cost of the text before the
  * limit.
  */
-function sumCosts(text: string, limit: number): { cost: number; end: number } {
+function sumCosts(text: string, maxCost: number): { cost: number; end: number } {
   costs ??= computeCosts();
-  const { alone, behind } = costs;
+  const { charCosts, pairCosts } = costs;
   let cost = 0;
   let previousCode = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    const charCost = behind[getPairIndex(previousCode, code)] || (alone[code] as number);
-    if (cost + charCost > limit) return { cost, end: index };
+    const charCost = pairCosts[getPairIndex(previousCode, code)] || (charCosts[code] as number);
+    if (cost + charCost > maxCost) return { cost, end: index };
     cost += charCost;
     previousCode = code;
   }
@@ -109,9 +110,9 @@ function sumCosts(text: string, limit: number): { cost: number; end: number } {
  * @param removedChars number of characters that were already removed before the call
  */
 export function truncate(text: string, tokens: number, removedChars = 0): string {
-  const fittingChars = measureFittingStart(text, tokens);
+  const fittingChars = measureFittingPrefix(text, tokens);
   if (fittingChars >= text.length && removedChars === 0) return text;
-  const end = findBorderBefore(text, measureFittingStart(text, Math.max(0, tokens - suffixTokens)));
+  const end = findCutPosition(text, measureFittingPrefix(text, Math.max(0, tokens - suffixTokens)));
   const start = text.slice(0, end).trimEnd();
   return `${start}… (+${text.length - start.length + removedChars} chars)`;
 }
@@ -138,22 +139,22 @@ export function findSegmentStart(index: number, text: string, granularity: 'word
 /**
  * Returns the last position before `end` at which the text can be cut without splitting a word or visible character.
  */
-function findBorderBefore(text: string, end: number): number {
-  const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
-  if (space > Math.max(end - maxSpaceDistance, end / 2)) return space;
-  const nearby = text.slice(0, end + maxReachChars);
-  const word = findSegmentStart(end, nearby, 'word');
-  if (word > end / 2) return word;
+function findCutPosition(text: string, end: number): number {
+  const spacePosition = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
+  if (spacePosition > Math.max(end - maxSpaceDistance, end / 2)) return spacePosition;
+  const nearbyText = text.slice(0, end + maxReachChars);
+  const wordStart = findSegmentStart(end, nearbyText, 'word');
+  if (wordStart > end / 2) return wordStart;
   // Two ASCII characters never form one visible character, so it is safe to cut between them.
-  return plainPair.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearby, 'grapheme');
+  return asciiPairPattern.test(text.slice(end - 1, end + 1)) ? end : findSegmentStart(end, nearbyText, 'grapheme');
 }
 
-const plainPair = /^[ -~]{2}$/;
+const asciiPairPattern = /^[ -~]{2}$/;
 
 /** A list of items, and the limits in tokens and bytes that it must not exceed. */
 interface FitOptions<Item> {
   items: readonly Item[];
-  budget: number;
+  maxTokens: number;
   /** Maximum number of UTF-8 bytes. Unlimited by default. */
   maxBytes?: number | undefined;
   render: (items: readonly Item[]) => string;
@@ -163,27 +164,28 @@ interface FitOptions<Item> {
  * Returns how many of the first items fit within both limits. Returns at least 1 if there are items, because the text
  * of a single item has its own limit. If all items fit, the list is rendered only once, otherwise about three times.
  */
-export function countFittingItems<Item>({ items, budget, maxBytes, render }: FitOptions<Item>): number {
+export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
-  let fitting = { count: 0, length: 0 };
+  let fits = { count: 0, length: 0 };
   let tooMany = { count: items.length + 1, length: 0, within: 0 };
   let count = items.length;
-  for (let tries = 1; tooMany.count - Math.max(1, fitting.count) > 1; tries++) {
+  for (let attempt = 1; tooMany.count - Math.max(1, fits.count) > 1; attempt++) {
     const text = render(items.slice(0, count));
-    const within = Math.min(
-      isShort(text, budget) ? text.length : measureFittingStart(text, budget),
-      measureStartWithinBytes(text, maxBytes),
+    const fittingChars = Math.min(
+      isWithinByteCount(text, maxTokens) ? text.length : measureFittingPrefix(text, maxTokens),
+      measurePrefixWithinBytes(text, maxBytes),
     );
-    if (within < text.length) tooMany = { count, length: text.length, within };
+    if (fittingChars < text.length) tooMany = { count, length: text.length, within: fittingChars };
     else if (count === items.length) return count;
-    else fitting = { count, length: text.length };
+    else fits = { count, length: text.length };
     // Most items have a similar length, so guess the next count by interpolation. After `maxGuesses` guesses, use
     // binary search, which works better for items of different lengths.
-    const share = tries > maxGuesses ? 1 / 2 : (tooMany.within - fitting.length) / (tooMany.length - fitting.length);
-    const guess = Math.floor(fitting.count + share * (tooMany.count - fitting.count));
-    count = Math.max(fitting.count + 1, 2, Math.min(tooMany.count - 1, guess));
+    const interpolationShare =
+      attempt > maxGuesses ? 1 / 2 : (tooMany.within - fits.length) / (tooMany.length - fits.length);
+    const guess = Math.floor(fits.count + interpolationShare * (tooMany.count - fits.count));
+    count = Math.max(fits.count + 1, 2, Math.min(tooMany.count - 1, guess));
   }
-  return Math.max(1, fitting.count);
+  return Math.max(1, fits.count);
 }
 
 const maxGuesses = 4;
@@ -194,9 +196,9 @@ const maxGuesses = 4;
  */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
-  const border = text.lastIndexOf('\n', measureFittingStart(text, budget - noteTokens));
-  const keptText = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
-  return `${keptText}\n${formatCutNote(text.length - keptText.length)}`;
+  const cutPosition = text.lastIndexOf('\n', measureFittingPrefix(text, budget - noteTokens));
+  const startText = cutPosition > 0 ? text.slice(0, cutPosition) : truncate(text, budget - noteTokens);
+  return `${startText}\n${formatCutNote(text.length - startText.length)}`;
 }
 
 const noteTokens = 16;
@@ -207,15 +209,15 @@ const formatCutNote = (missingChars: number) => `(cut to fit: ${missingChars} mo
  * because a list ends with its cursor. This is a last resort for a single item in a script with many bytes per token.
  */
 export function clampBytes(text: string, maxBytes: number): string {
-  if (measureStartWithinBytes(text, maxBytes) === text.length) return text;
+  if (measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
   const lastParagraph = text.slice(Math.max(0, text.lastIndexOf('\n\n')));
   const footer = Buffer.byteLength(lastParagraph) <= maxBytes / 4 ? lastParagraph : '';
-  const end = measureStartWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes);
+  const end = measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes);
   const lineEnd = text.lastIndexOf('\n', end);
   // Most lines are short. If a single long line takes up the space, keep the beginning of that line.
-  const keptText = text.slice(0, lineEnd > end / 2 ? lineEnd : findBorderBefore(text, end));
-  const missingChars = text.length - footer.length - keptText.length;
-  return `${keptText}${closeQuote(keptText)}\n${formatCutNote(missingChars)}${footer}`;
+  const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
+  const missingChars = text.length - footer.length - startText.length;
+  return `${startText}${closeQuote(startText)}\n${formatCutNote(missingChars)}${footer}`;
 }
 
 const noteBytes = 80;
@@ -227,7 +229,7 @@ function closeQuote(text: string): string {
 }
 
 /** Returns the length of the longest prefix of a text with at most `maxBytes` UTF-8 bytes. */
-function measureStartWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {
+function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFINITY): number {
   // A UTF-16 code unit takes at most three bytes in UTF-8, so a short text needs no exact count.
   if (3 * text.length <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text.length;
   return new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, maxBytes))).read;

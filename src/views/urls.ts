@@ -8,32 +8,32 @@ import { truncate } from './tokens.ts';
  */
 export function parseUrl(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
-  const cleanText = text.replace(ignoredCharacters, '');
-  const hasScheme = scheme.test(cleanText) && !hostAndPort.test(cleanText);
-  if (!hasScheme && !hostFirst.test(cleanText)) return;
-  const address = hasScheme ? cleanText : `https://${cleanText}`;
-  if (longHost.test(address)) return;
+  const cleanText = text.replace(ignoredCharactersPattern, '');
+  const hasScheme = schemePattern.test(cleanText) && !hostAndPortPattern.test(cleanText);
+  if (!hasScheme && !hostFirstPattern.test(cleanText)) return;
+  const urlText = hasScheme ? cleanText : `https://${cleanText}`;
+  if (longHostPattern.test(urlText)) return;
   let url: URL;
   try {
-    url = new URL(address);
+    url = new URL(urlText);
   } catch {
     return;
   }
   // The URL parser converts backslashes to slashes. A secret in the text, such as the caller's API key, could then no
   // longer be recognized and masked, so drop everything after the host.
-  if (address.includes('\\')) url.pathname = url.search = url.hash = '';
+  if (urlText.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
 /**
  * Matches a URL with a host that the URL parser would not change. Most URLs match, and matching is faster than parsing.
  */
-const plainHost = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
+const plainHostPattern = /^(?:https?:\/\/)?((?:(?!xn--)[a-z\d-]{1,63}\.){1,4}[a-z]{2,20})(?=\/|$)/;
 
 /** Returns the domain of a web URL without `www.`. Returns undefined if the text is not a web URL. */
-export function parseDomain(address: unknown): string | undefined {
-  const [, plainDomain] = (typeof address === 'string' && plainHost.exec(address)) || [];
-  return plainDomain === undefined ? getHost(parseUrl(address)) : removeWww(plainDomain);
+export function parseDomain(urlText: unknown): string | undefined {
+  const [, plainDomain] = (typeof urlText === 'string' && plainHostPattern.exec(urlText)) || [];
+  return plainDomain === undefined ? getHost(parseUrl(urlText)) : removeWww(plainDomain);
 }
 
 /** Returns the domain of a URL without `www.`. Returns undefined if the domain is longer than DNS allows. */
@@ -49,12 +49,12 @@ const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/
  * `{{ad.name}}`. Decodes percent-encoded letters if this does not change the meaning. Truncates the URL to the token
  * budget.
  */
-export function cleanUrl(address: unknown, tokens: number): string | undefined {
-  if (typeof address !== 'string') return;
-  const url = parseUrl(address);
+export function cleanUrl(urlText: unknown, tokens: number): string | undefined {
+  if (typeof urlText !== 'string') return;
+  const url = parseUrl(urlText);
   if (url === undefined) {
-    const start = sanitizeLine(address.slice(0, maxUrlChars));
-    return start && truncate(start, tokens, Math.max(0, address.length - maxUrlChars));
+    const urlStart = sanitizeLine(urlText.slice(0, maxUrlChars));
+    return urlStart && truncate(urlStart, tokens, Math.max(0, urlText.length - maxUrlChars));
   }
   url.username = url.password = url.hash = '';
   url.search = url.search.slice(1).split('&').filter(isContentParameter).join('&');
@@ -65,26 +65,27 @@ export function cleanUrl(address: unknown, tokens: number): string | undefined {
  * Returns the expiry time of a signed URL in milliseconds since the Unix epoch. Returns undefined if the URL contains
  * no expiry time.
  */
-export function parseExpiry(address: string): number | undefined {
-  const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
-  if (unix) return 1000 * (unix[1] ? Number.parseInt(unix[1], 16) : Number(unix[2]));
-  const signed = /[?&]x-amz-date=(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)z/i.exec(address);
-  const seconds = /[?&]x-amz-expires=(\d{1,7})(?!\d)/i.exec(address);
-  if (!signed || !seconds) return;
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = signed.slice(1).map(Number);
-  return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(seconds[1]);
+export function parseExpiry(urlText: string): number | undefined {
+  const unixTimeMatch = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(urlText);
+  if (unixTimeMatch)
+    return 1000 * (unixTimeMatch[1] ? Number.parseInt(unixTimeMatch[1], 16) : Number(unixTimeMatch[2]));
+  const signingTimeMatch = /[?&]x-amz-date=(\d{4})(\d\d)(\d\d)t(\d\d)(\d\d)(\d\d)z/i.exec(urlText);
+  const lifetimeMatch = /[?&]x-amz-expires=(\d{1,7})(?!\d)/i.exec(urlText);
+  if (!signingTimeMatch || !lifetimeMatch) return;
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = signingTimeMatch.slice(1).map(Number);
+  return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(lifetimeMatch[1]);
 }
 
 /** Matches the characters that browsers remove from a URL. */
-const ignoredCharacters = /^[\p{Cc} ]+|[\t\n\r]/gu;
-const scheme = /^[a-z][a-z\d+.-]*:/i;
-const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
-const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
+const ignoredCharactersPattern = /^[\p{Cc} ]+|[\t\n\r]/gu;
+const schemePattern = /^[a-z][a-z\d+.-]*:/i;
+const hostAndPortPattern = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
+const hostFirstPattern = /^(?:[\\/]{2}|[^\\/?#])/;
 /**
  * Matches a URL whose host is far too long. Such a host is not parsed, because converting non-Latin letters to Punycode
  * takes quadratic time.
  */
-const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
+const longHostPattern = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
 const webPattern = /^https?:$/;
 const maxHostChars = 253;
 const maxUrlChars = 4000;
@@ -95,7 +96,7 @@ const maxUrlChars = 4000;
  * AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
  * `components/query_filter/utils.cc`).
  */
-const trackingParameter = new RegExp(
+const trackingParameterPattern = new RegExp(
   `^(?:${[
     ...['utm_', 'gad_', 'af_', 'adj_', 'hsa_', '_hs', '__hs', 'mtm_', 'matomo_', 'pk_', 'fb_', 'nt_', 'oft_', 'bsft_'],
     ...['oly_', 'vero_', '_branch_', 'guce_referrer', 'ml_subscriber', 'sub_id', 'ad_', 'adset', 'adgroup', 'campaign'],
@@ -120,20 +121,20 @@ const trackingParameter = new RegExp(
   'i',
 );
 /** Matches a macro that the ad network has not replaced, e.g. `{{ad.name}}`. */
-const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
+const macroPattern = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
 /** Returns true if a query parameter only tracks visitors, e.g. `utm_source=x`. */
-export const isTrackingParameter = (parameter: string): boolean => trackingParameter.test(parameter);
+export const isTrackingParameter = (parameter: string): boolean => trackingParameterPattern.test(parameter);
 
 const isContentParameter = (parameter: string) =>
-  parameter !== '' && !isTrackingParameter(parameter) && !macro.test(parameter);
+  parameter !== '' && !isTrackingParameter(parameter) && !macroPattern.test(parameter);
 
 /** Decodes percent-encoded letters in a URL. Returns the URL unchanged if decoding would change its meaning. */
 function decodePercentCodes(href: string): string {
   if (href.length > maxUrlChars) return href;
   try {
-    const text = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
-    return new URL(text).href === href ? text : href;
+    const decodedUrl = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
+    return new URL(decodedUrl).href === href ? decodedUrl : href;
   } catch {
     return href;
   }

@@ -1,4 +1,4 @@
-import type { SentField } from './fields.ts';
+import type { ApiField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
@@ -16,9 +16,9 @@ export const isObject = (value: unknown): value is Fields =>
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /** Returns true for an integer that the JSON parser kept as text, because JavaScript cannot represent it exactly. */
-const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumber.test(value);
+const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumberPattern.test(value);
 
-const longNumber = /^-?\d{16,400}$/;
+const longNumberPattern = /^-?\d{16,400}$/;
 
 /** Returns the objects in a list. Returns an empty list for any other value. */
 export const readObjects = (value: unknown): Fields[] =>
@@ -30,7 +30,7 @@ const maxObjects = 1000;
 /** Sanitizes a text and truncates it to a token budget. Returns undefined if the value is empty or not a string. */
 export function readText(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  if (plainWord.test(value) && fitsWithin(value, tokens)) return value;
+  if (plainWordPattern.test(value) && fitsWithin(value, tokens)) return value;
   const readChars = charsPerToken * (tokens + 8);
   const text = sanitize(value.slice(0, readChars)).trim();
   const unreadChars = Math.max(0, value.length - readChars);
@@ -38,7 +38,7 @@ export function readText(value: unknown, tokens: number): string | undefined {
 }
 
 /** Matches short ids and constants. Most values match, and they need no sanitizing. */
-const plainWord = /^[\w-]{1,32}$/;
+const plainWordPattern = /^[\w-]{1,32}$/;
 
 /** Returns true if the text has at least one visible character. */
 export const isVisible = (value: unknown): boolean =>
@@ -58,7 +58,7 @@ type FieldType = number | 'number' | 'flag' | 'words';
  * with `copyFields`.
  */
 export const selectViewFields = (
-  fields: Record<string, SentField>,
+  fields: Record<string, ApiField>,
   view: 'brief' | 'standard',
 ): Record<string, FieldType> =>
   Object.fromEntries(
@@ -74,14 +74,14 @@ export const selectViewFields = (
 const dateTokens = 20;
 
 /** Creates a function that formats all fields with a `phrase`, e.g. `reach 800000`. */
-export function createFactLister(fields: Record<string, SentField>): (view: object) => string[] {
+export function createFactLister(fields: Record<string, ApiField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
-    phrase === undefined ? [] : [{ name, say: phrase }],
+    phrase === undefined ? [] : [{ name, label: phrase }],
   );
   return (view) =>
-    phrases.flatMap(({ name, say }) => {
+    phrases.flatMap(({ name, label }) => {
       const value = (view as Fields)[name];
-      return value === undefined ? [] : [`${say} ${value}`];
+      return value === undefined ? [] : [`${label} ${value}`];
     });
 }
 
@@ -89,11 +89,11 @@ export function createFactLister(fields: Record<string, SentField>): (view: obje
  * Copies fields from an object of the service to a result. Fields that are missing, null, empty or of an unexpected
  * type are omitted. Texts and lists are truncated.
  */
-export function copyFields(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
-  for (const name in types) {
+export function copyFields(view: object, source: Fields, fieldTypes: Readonly<Record<string, FieldType>>): void {
+  for (const name in fieldTypes) {
     const value = source[name];
     if (value === undefined || value === null) continue;
-    const shownValue = readValue(value, types[name]);
+    const shownValue = readValue(value, fieldTypes[name]);
     if (shownValue !== undefined) (view as Fields)[name] = shownValue;
   }
 }

@@ -4,7 +4,7 @@ import { buildReportCard } from '../reports/card.ts';
 import { type DatasetContents, normalizeAdId, pickAdsById } from '../storage/dataset.ts';
 import { findVersionAt, parseItem, type StoredItem } from '../storage/item-versions.ts';
 import { pickTitle } from '../ui/ad-card.tsx';
-import { type Change, findChanges } from '../views/ad-changes.ts';
+import { type FieldChange, findChanges } from '../views/ad-changes.ts';
 import { describeCreative } from '../views/ad-media.ts';
 import { splitColumnName } from '../views/column-title.ts';
 import { formatDay } from '../views/dates.ts';
@@ -13,29 +13,29 @@ import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessConstant, quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts';
 import { type Fields, readText } from '../views/view.ts';
-import type { Check } from './check.ts';
+import type { WatchCheck } from './check.ts';
 
 /** An ad that `check_watches` lists as new, changed or gone, with the changes of its fields. */
 interface NewsAd extends ReturnType<typeof buildReportCard> {
   /** Format and creative of the ad, e.g. `VIDEO 15 s`. The text is safe to show to a model. */
   format: string;
   changes: readonly string[];
-  page: string | undefined;
+  appUrl: string | undefined;
 }
 
 /**
- * The new, changed or gone ads that a check found. `ads` contains only the first of them; `total` is the full count.
+ * The new, changed or gone ads that a check found. `ads` contains only the first of them; `totalCount` is the full count.
  */
 interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
-  total: number;
+  totalCount: number;
 }
 
 /** The largest number of ads that are listed: of new and changed ads together, and of gone ads. */
-const maxNamedAds = 10;
+const maxListedAds = 10;
 /** How many places in the list are reserved for changed ads. Otherwise new ads could take all of them. */
-const reservedForChanged = 3;
+const minListedChangedAds = 3;
 /** The largest number of changes that are listed for one ad. */
 const maxChanges = 3;
 
@@ -44,21 +44,21 @@ const maxChanges = 3;
  * check to compare with.
  */
 export function collectNews(
-  { changes, previousCheck, gathering }: Check,
+  { changes, previousCheck, gathering }: WatchCheck,
   contents: DatasetContents,
   now: number,
 ): NewsGroup[] {
   if (changes === undefined) return [];
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
-  const lastAnswerOrders = previousGathering && findLastResponseNumbers(previousGathering);
+  const lastResponseNumbers = previousGathering && findLastResponseNumbers(previousGathering);
   const { newIds, updatedIds, goneIds } = changes;
-  const maxNew = maxNamedAds - Math.min(reservedForChanged, updatedIds.length);
-  const namedNewIds = newIds.slice(0, maxNew);
-  const namedChangedIds = updatedIds.slice(0, maxNamedAds - namedNewIds.length);
-  const namedGoneIds = goneIds.slice(0, maxNamedAds);
+  const maxNew = maxListedAds - Math.min(minListedChangedAds, updatedIds.length);
+  const listedNewIds = newIds.slice(0, maxNew);
+  const listedChangedIds = updatedIds.slice(0, maxListedAds - listedNewIds.length);
+  const listedGoneIds = goneIds.slice(0, maxListedAds);
   const items = pickAdsById(
     contents,
-    new Set([...namedNewIds, ...namedChangedIds, ...namedGoneIds].map(normalizeAdId)),
+    new Set([...listedNewIds, ...listedChangedIds, ...listedGoneIds].map(normalizeAdId)),
   );
   const createGroup = (
     title: string,
@@ -70,33 +70,33 @@ export function collectNews(
       const item = items.get(normalizeAdId(id));
       if (item === undefined) return [];
       const fields = parseItem(item) as Fields;
-      const kind = readText(fields.displayFormat, 12);
-      const format = joinNonEmpty([kind && quoteUnlessConstant(kind), describeCreative(fields)], ' ');
-      const page = readText(fields.appUrl, 100);
-      return [{ ...buildReportCard(fields, { ...item, now }), format, changes: formatItemChanges(item), page }];
+      const displayFormat = readText(fields.displayFormat, 12);
+      const format = joinNonEmpty([displayFormat && quoteUnlessConstant(displayFormat), describeCreative(fields)], ' ');
+      const appUrl = readText(fields.appUrl, 100);
+      return [{ ...buildReportCard(fields, { ...item, now }), format, changes: formatItemChanges(item), appUrl }];
     });
-    return { title, ads, total: allIds.length };
+    return { title, ads, totalCount: allIds.length };
   };
   return [
-    createGroup('New', namedNewIds, newIds),
-    createGroup('Changed', namedChangedIds, updatedIds, (item) =>
-      formatChanges(lastAnswerOrders?.get(normalizeAdId(item.id)) ?? 0, item),
+    createGroup('New', listedNewIds, newIds),
+    createGroup('Changed', listedChangedIds, updatedIds, (item) =>
+      formatChanges(lastResponseNumbers?.get(normalizeAdId(item.id)) ?? 0, item),
     ),
-    createGroup(formatGoneAdsTitle(gathering.filters), namedGoneIds, gathering.complete ? goneIds : []),
-  ].filter(({ total }) => total > 0);
+    createGroup(formatGoneAdsTitle(gathering.filters), listedGoneIds, gathering.complete ? goneIds : []),
+  ].filter(({ totalCount }) => totalCount > 0);
 }
 
 /**
- * Formats the first changes of an ad since the API response with the sequence number `order`, e.g. `headline "old" →
+ * Formats the first changes of an ad since the API response with the sequence number `responseNumber`, e.g. `headline "old" →
  * "new"`.
  */
-function formatChanges(order: number, item: StoredItem): string[] {
-  const previousVersion = findVersionAt(order, item);
+function formatChanges(responseNumber: number, item: StoredItem): string[] {
+  const previousVersion = findVersionAt(responseNumber, item);
   const changes = previousVersion ? findChanges(parseItem(previousVersion), parseItem(item)) : [];
   const texts = changes.slice(0, maxChanges).map((change) => {
     const label = splitColumnName(change.field);
-    const values = formatValues(change);
-    return values === undefined ? `${label} changed` : `${label} ${values.join(' → ')}`;
+    const valueTexts = formatValues(change);
+    return valueTexts === undefined ? `${label} changed` : `${label} ${valueTexts.join(' → ')}`;
   });
   const omittedCount = changes.length - texts.length;
   return omittedCount > 0 ? [...texts, `${formatCount(omittedCount, 'more field')} changed`] : texts;
@@ -106,13 +106,13 @@ function formatChanges(order: number, item: StoredItem): string[] {
  * Shortens the old and the new value of a field so that the difference stays visible. Returns undefined if the values
  * cannot be shown.
  */
-function formatValues({ from, to }: Change): [string, string] | undefined {
-  if (from === undefined || to === undefined) return;
-  if (from === null || to === null)
-    return [from === null ? 'none' : formatValue(from), to === null ? 'none' : formatValue(to)];
-  const [dayBefore, dayAfter] = [formatCalendarDay(from), formatCalendarDay(to)];
+function formatValues({ oldValue, newValue }: FieldChange): [string, string] | undefined {
+  if (oldValue === undefined || newValue === undefined) return;
+  if (oldValue === null || newValue === null)
+    return [oldValue === null ? 'none' : formatValue(oldValue), newValue === null ? 'none' : formatValue(newValue)];
+  const [dayBefore, dayAfter] = [formatCalendarDay(oldValue), formatCalendarDay(newValue)];
   if (dayBefore !== undefined && dayAfter !== undefined && dayBefore !== dayAfter) return [dayBefore, dayAfter];
-  return excerptDifference(from, to);
+  return excerptDifference(oldValue, newValue);
 }
 
 const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? formatDay(text) : undefined);
@@ -122,24 +122,24 @@ const formatValue = (text: string) => formatCalendarDay(text) ?? quote(truncateL
 /** Formats the new, changed and gone ads as lists. All groups together take at most `maxTokens` tokens. */
 export function formatNews(groups: readonly NewsGroup[], maxTokens: number): string {
   return groups
-    .map(({ title, ads, total }) => {
+    .map(({ title, ads, totalCount }) => {
       const lines = ads.map(formatAdLine);
       const fittingLines = lines.slice(
         0,
-        countFittingItems({ items: lines, budget: maxTokens / groups.length, render: (some) => some.join('\n') }),
+        countFittingItems({ items: lines, maxTokens: maxTokens / groups.length, render: (some) => some.join('\n') }),
       );
       return joinLines([
         `${title}:`,
         ...fittingLines,
-        total > fittingLines.length && `- and ${total - fittingLines.length} more`,
+        totalCount > fittingLines.length && `- and ${totalCount - fittingLines.length} more`,
       ]);
     })
     .join('\n');
 }
 
-function formatAdLine({ card, format, changes, page }: NewsAd): string {
+function formatAdLine({ card, format, changes, appUrl }: NewsAd): string {
   const { id, pageName, startedAt } = card;
   const details = [format, startedAt && `started ${formatDay(startedAt)}`].filter(Boolean);
-  const parts = [...(changes.length > 0 ? changes : details), quoteUnlessWord(sanitizeId(id)), page && quote(page)];
+  const parts = [...(changes.length > 0 ? changes : details), quoteUnlessWord(sanitizeId(id)), appUrl && quote(appUrl)];
   return `- ${quote(pageName ?? 'Advertiser unknown')}: ${quote(pickTitle(card))}; ${parts.filter(Boolean).join('; ')}`;
 }

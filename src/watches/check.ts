@@ -20,13 +20,13 @@ export interface CheckContext extends GatherContext {
 export interface CheckedWatch {
   watch: Watch;
   /** The reason why the check stopped reading ads, e.g. a usage limit. */
-  stop: StopInfo;
+  stopInfo: StopInfo;
   /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
   /** True if the same search was already read minutes ago, so this check uses its stored ads and costs nothing. */
   isRecent: boolean;
-  gathered?: GatherOutcome | undefined;
-  check?: Check | undefined;
+  outcome?: GatherOutcome | undefined;
+  check?: WatchCheck | undefined;
 }
 
 /** The largest number of ads that a check reads if the watch has no `maxAds`. */
@@ -43,10 +43,10 @@ export async function runChecks(
   context: CheckContext,
 ) {
   const contentsBefore = await (await context.openDataset()).readContents();
-  const completeReadings = new Map<string, GatherOutcome>();
+  const completeOutcomes = new Map<string, GatherOutcome>();
   const checkedWatches: CheckedWatch[] = [];
   let [remainingCredits, adsRead] = [maxCredits ?? Infinity, 0];
-  let stopOfCall: StopInfo | undefined;
+  let callStopInfo: StopInfo | undefined;
   for (const watch of sortByLeastRecentCheck(watches)) {
     const request = {
       question: pickQuestion(watch),
@@ -54,43 +54,44 @@ export async function runChecks(
       maxCredits: maxCredits === undefined ? undefined : Math.max(0, Math.min(watch.maxCredits, remainingCredits)),
       fresh: true,
     };
-    const key = getQuestionKey(request.question);
-    const existingReading =
-      completeReadings.get(key) ?? (fresh ? undefined : findRecentReading(request.question, contentsBefore, context));
+    const questionKey = getQuestionKey(request.question);
+    const existingOutcome =
+      completeOutcomes.get(questionKey) ??
+      (fresh ? undefined : findRecentOutcome(request.question, contentsBefore, context));
     const progressPrefix = `watch ${checkedWatches.length + 1} of ${watches.length}: `;
-    const readPages = (): Promise<{ stop: StopInfo; gathered?: GatherOutcome }> =>
+    const readPages = (): Promise<{ stopInfo: StopInfo; outcome?: GatherOutcome }> =>
       withOpenedGathering(
         request,
         contentsBefore,
         { ...context, ...prefixProgress(context, progressPrefix, adsRead) },
-        (_, read) => read(),
+        (_, readMissingPages) => readMissingPages(),
       ).then(
-        (gathered) => ({ stop: gathered.stopInfo, gathered }),
-        (error) => ({ stop: classifyFailure(error, context) }),
+        (outcome) => ({ stopInfo: outcome.stopInfo, outcome }),
+        (error) => ({ stopInfo: classifyFailure(error, context) }),
       );
-    const { stop, gathered } = existingReading
-      ? { stop: existingReading.stopInfo, gathered: existingReading }
-      : stopOfCall
-        ? { stop: stopOfCall }
+    const { stopInfo, outcome } = existingOutcome
+      ? { stopInfo: existingOutcome.stopInfo, outcome: existingOutcome }
+      : callStopInfo
+        ? { stopInfo: callStopInfo }
         : await readPages();
-    const check = gathered && createCheck(watch, gathered, context.clock());
-    if (gathered && gathered !== existingReading) remainingCredits -= gathered.spentCredits;
-    adsRead += gathered?.idsReadByCall.size ?? 0;
-    const isRecent = existingReading !== undefined && !completeReadings.has(key);
+    const check = outcome && createCheck(watch, outcome, context.clock());
+    if (outcome && outcome !== existingOutcome) remainingCredits -= outcome.spentCredits;
+    adsRead += outcome?.idsReadByCall.size ?? 0;
+    const isRecent = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
     checkedWatches.push({
       watch,
-      stop,
-      isSkipped: !existingReading && stopOfCall !== undefined,
+      stopInfo,
+      isSkipped: !existingOutcome && callStopInfo !== undefined,
       isRecent,
-      gathered,
+      outcome,
       check,
     });
-    if (gathered && check?.gathering.complete && !isRecent) completeReadings.set(key, gathered);
-    stopOfCall ??= getStopOfCall(stop);
+    if (outcome && check?.gathering.complete && !isRecent) completeOutcomes.set(questionKey, outcome);
+    callStopInfo ??= findCallStop(stopInfo);
   }
-  const lacksCredits = ({ stop: { reason }, watch }: CheckedWatch) =>
+  const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>
     reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > remainingCredits);
-  return { checked: checkedWatches, ended: (stopOfCall ?? checkedWatches.find(lacksCredits)?.stop)?.reason };
+  return { checkedWatches, ended: (callStopInfo ?? checkedWatches.find(hasTooFewCredits)?.stopInfo)?.reason };
 }
 
 /**
@@ -103,14 +104,14 @@ const maxRecentAgeMs = 900_000;
  * Finds stored ads of the same search that are complete and only minutes old. Returns them in the same form as newly
  * read ads, or undefined if there are none.
  */
-export function findRecentReading(
+export function findRecentOutcome(
   question: GatheringQuestion,
   contents: DatasetContents,
   { now, cacheMs }: Pick<CheckContext, 'now' | 'cacheMs'>,
 ) {
   const gathering = findGatherings(contents, question).find(({ complete }) => complete);
   if (!gathering || Math.abs(now - gathering.gatheredAt) >= Math.min(maxRecentAgeMs, cacheMs)) return;
-  const emptyReading = {
+  const emptyOutcome = {
     idsReadByCall: new Set<string>(),
     spentCredits: 0,
     hasStartedOver: false,
@@ -121,17 +122,17 @@ export function findRecentReading(
     gathering,
     contents,
     readCount: gathering.adIds.size,
-    ...emptyReading,
+    ...emptyOutcome,
   } satisfies GatherOutcome;
 }
 
 /**
- * Returns `stop` if it ends the whole tool call, because the service would reject the next watch as well or no time is
+ * Returns `stopInfo` if it ends the whole tool call, because the service would reject the next watch as well or no time is
  * left. Otherwise returns undefined.
  */
-function getStopOfCall(stop: StopInfo): StopInfo | undefined {
-  const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stop.reason);
-  return endsCall || stop.error?.failure.kind === 'payment_required' ? stop : undefined;
+function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
+  const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
+  return endsCall || stopInfo.error?.failure.kind === 'payment_required' ? stopInfo : undefined;
 }
 
 /**
@@ -145,19 +146,23 @@ const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, ads
   };
 
 /** Compares the ads that were read with the last check of the watch. Returns undefined if nothing was read. */
-function createCheck(watch: Watch, { gathering, contents, readCount }: GatherOutcome, at: number): Check | undefined {
+function createCheck(
+  watch: Watch,
+  { gathering, contents, readCount }: GatherOutcome,
+  checkedAt: number,
+): WatchCheck | undefined {
   if (gathering === undefined) return;
-  return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, at) : undefined;
+  return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, checkedAt) : undefined;
 }
 
 /** The result of checking one watch, i.e. one saved search: its stored ads, and their changes since the last complete check. */
-export type Check = ReturnType<typeof compareWithLast>;
+export type WatchCheck = ReturnType<typeof compareWithLast>;
 
 /**
  * Compares the ads that were read for a watch with its last complete check.
- * @param at the time of the check, in milliseconds since the epoch
+ * @param checkedAt the time of the check, in milliseconds since the epoch
  */
-function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, at: number) {
+function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
   // If the result of an earlier call was lost, these ads may already be stored as the last check. Skip that check.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
@@ -165,7 +170,7 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     lastGathering && hasAllAdIds(lastGathering) ? compareGatherings(lastGathering, gathering, contents) : undefined;
   return {
     watch,
-    at,
+    at: checkedAt,
     gathering,
     changes,
     previousCheck: changes && lastCheck,
@@ -176,10 +181,10 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
 
 /** Returns the ids of the ads that were new in the last complete check of any watch, normalized by `normalizeAdId`. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
-  const ids = watches.flatMap(({ complete: [last, before] }) => {
+  const ids = watches.flatMap(({ complete: [lastCheck, previousCheck] }) => {
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>
       contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newestGathering, earlierGathering] = [findGatheringOfCheck(last), findGatheringOfCheck(before)];
+    const [newestGathering, earlierGathering] = [findGatheringOfCheck(lastCheck), findGatheringOfCheck(previousCheck)];
     return newestGathering && earlierGathering && hasAllAdIds(earlierGathering)
       ? [...newestGathering.adIds].filter((id) => !earlierGathering.adIds.has(id))
       : [];

@@ -9,14 +9,14 @@ import { sanitizeLine } from '../views/safe-text.ts';
  */
 export interface Mail {
   /** When the email was written, in milliseconds since the epoch. */
-  at: number;
+  writtenAt: number;
   isDemo: boolean;
   version: string;
   watches: readonly {
     name: string;
     /** Sentences about the ads that the check read, and about typical launches. */
-    lines: readonly string[];
-    groups: readonly { title: string; total: number; ads: readonly MailAd[] }[];
+    sentences: readonly string[];
+    groups: readonly { title: string; totalCount: number; ads: readonly MailAd[] }[];
   }[];
 }
 
@@ -24,28 +24,28 @@ interface MailAd {
   card: CardAd;
   /** Descriptions of the changed fields, e.g. `headline "old" → "new"`. */
   changes: readonly string[];
-  page: string | undefined;
+  appUrl: string | undefined;
 }
 
 /** Renders the email as one HTML file without scripts, links or network requests. */
-export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
+export const renderMail = ({ writtenAt, isDemo, version, watches }: Mail): string =>
   renderPage(
     <Page
-      title={`Ads on ${formatDay(at)}`}
+      title={`Ads on ${formatDay(writtenAt)}`}
       contentSecurityPolicy="default-src 'none'; img-src data:; style-src 'unsafe-inline'"
       styles={styles}
     >
       <header>
         {isDemo && demoNotice}
-        <h1>Ads on {formatDay(at)}</h1>
+        <h1>Ads on {formatDay(writtenAt)}</h1>
       </header>
-      {watches.map(({ name, lines, groups }) => (
+      {watches.map(({ name, sentences, groups }) => (
         <section>
           <h2 dir="auto">{sanitizeLine(name)}</h2>
-          {lines.map((line) => (
+          {sentences.map((line) => (
             <p>{sanitizeLine(line)}</p>
           ))}
-          {groups.map(({ title, total, ads }) => (
+          {groups.map(({ title, totalCount, ads }) => (
             <>
               <h3>{title}</h3>
               <ul class="news">
@@ -53,7 +53,7 @@ export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
                   <NewsItem ad={ad} />
                 ))}
               </ul>
-              {total > ads.length && <p class="soft">and {formatCount(total - ads.length, 'more ad')}</p>}
+              {totalCount > ads.length && <p class="soft">and {formatCount(totalCount - ads.length, 'more ad')}</p>}
             </>
           ))}
         </section>
@@ -62,7 +62,7 @@ export const renderMail = ({ at, isDemo, version, watches }: Mail): string =>
     </Page>,
   );
 
-function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
+function NewsItem({ ad: { card, changes, appUrl } }: { ad: MailAd }) {
   const details = [card.mediaText, card.startedAt && `started ${formatDay(card.startedAt)}`]
     .filter(Boolean)
     .join(' · ');
@@ -80,8 +80,8 @@ function NewsItem({ ad: { card, changes, page } }: { ad: MailAd }) {
           <p dir="auto">{sanitizeLine(change)}</p>
         ))}
         {details && changes.length === 0 && <p>{sanitizeLine(details)}</p>}
-        {page && <p class="id">{sanitizeLine(page)}</p>}
-        {!page?.includes(card.id) && <p class="id">{sanitizeLine(card.id)}</p>}
+        {appUrl && <p class="id">{sanitizeLine(appUrl)}</p>}
+        {!appUrl?.includes(card.id) && <p class="id">{sanitizeLine(card.id)}</p>}
       </div>
     </li>
   );

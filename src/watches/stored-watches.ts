@@ -77,10 +77,10 @@ export function saveChecks(
   checks: readonly { watch: Watch; at: number; gathering: Gathering }[],
 ): Promise<void> {
   return userRecords.update('watch', (records) => {
-    const byName = new Map(parseWatches(records).map((watch) => [watch.name, watch]));
-    const put = checks.flatMap(({ watch: checked, at, gathering }) => {
-      const watch = byName.get(checked.name);
-      if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checked)) return [];
+    const watchesByName = new Map(parseWatches(records).map((watch) => [watch.name, watch]));
+    const put = checks.flatMap(({ watch: checkedWatch, at, gathering }) => {
+      const watch = watchesByName.get(checkedWatch.name);
+      if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checkedWatch)) return [];
       const { name, ...record } = watch;
       const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
       const [newestCheck] = record.complete;

@@ -6,7 +6,7 @@ import { type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
 import { dayMs } from '../views/durations.ts';
 import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
-import type { Check } from './check.ts';
+import type { WatchCheck } from './check.ts';
 
 /** How many ads started since the last check, compared with earlier intervals of the same length. */
 export const TypicalLaunchesView = z
@@ -43,7 +43,7 @@ const minElapsedMs = 20 * 3_600_000;
  */
 export async function computeTypicalLaunches(
   question: GatheringQuestion,
-  { previousCheck, changes, gathering }: Check,
+  { previousCheck, changes, gathering }: WatchCheck,
   contents: DatasetContents,
   { getAdRowReader, adFilters }: { getAdRowReader(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
@@ -56,25 +56,26 @@ export async function computeTypicalLaunches(
   const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = getDayNumber(previousCheck.at);
   /** The number of launches in each interval before the last check. Index 0 is the most recent interval. */
-  const launches: number[] = [];
+  const launchesByInterval: number[] = [];
   let [started, earliest] = [0, lastDay];
-  for await (const part of getAdRowReader().readRows(contents, { json: false, ids: listedIds }))
-    for (const { ad } of part) {
+  for await (const adRowsBatch of getAdRowReader().readRows(contents, { json: false, ids: listedIds }))
+    for (const { ad } of adRowsBatch) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = getDayNumber(Date.parse(ad.startedAt));
       earliest = Math.min(earliest, day);
       if (day >= lastDay) started += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
-        const ago = Math.floor((lastDay - 1 - day) / days);
-        launches[ago] = (launches[ago] ?? 0) + 1;
+        const intervalIndex = Math.floor((lastDay - 1 - day) / days);
+        launchesByInterval[intervalIndex] = (launchesByInterval[intervalIndex] ?? 0) + 1;
       }
     }
   const knownIntervals = Math.floor((lastDay - earliest) / days);
   const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxDays / days)));
   if (intervals < Math.max(intervalCounts.least, Math.ceil(minDays / days))) return;
-  const sortedCounts = Array.from({ length: intervals }, (_, ago) => launches[ago] ?? 0).sort(
-    (left, right) => left - right,
-  );
+  const sortedCounts = Array.from(
+    { length: intervals },
+    (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
+  ).sort((left, right) => left - right);
   return {
     started,
     weeks: Math.floor((intervals * days) / 7),
@@ -95,20 +96,20 @@ const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7:
  * to 4 each (median 1).`
  */
 export function formatTypicalLaunches(
-  usual: TypicalLaunchesView,
-  { previousCheck, changes }: Pick<Check, 'previousCheck' | 'changes'>,
+  typicalLaunches: TypicalLaunchesView,
+  { previousCheck, changes }: Pick<WatchCheck, 'previousCheck' | 'changes'>,
 ): string {
-  const { started, weeks, days = 7, intervals = weeks, median, least, most } = usual;
-  const number = numberWords[intervals] ?? String(intervals);
-  const [before, each] =
+  const { started, weeks, days = 7, intervals = weeks, median, least, most } = typicalLaunches;
+  const countText = numberWords[intervals] ?? String(intervals);
+  const [earlierIntervals, perInterval] =
     days === 7
-      ? [`${number} weeks`, 'a week']
+      ? [`${countText} weeks`, 'a week']
       : days === 1
-        ? [`${number} days`, 'a day']
-        : [`${number} intervals of ${formatCount(days, 'day')}`, 'each'];
+        ? [`${countText} days`, 'a day']
+        : [`${countText} intervals of ${formatCount(days, 'day')}`, 'each'];
   const range = least === most ? String(least) : `${least} to ${most}`;
   const day = dayFormat.format(previousCheck?.at);
-  return `Of ${changes?.newIds.length} new, ${started} started since ${day}; in the ${before} before ${range} ${each} (median ${median}).`;
+  return `Of ${changes?.newIds.length} new, ${started} started since ${day}; in the ${earlierIntervals} before ${range} ${perInterval} (median ${median}).`;
 }
 
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -117,11 +118,13 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'sho
  * Returns true if any filter appears to select ads by running state or by date. Decides this by the filter's name and
  * its described type.
  */
-function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, described: readonly SearchFilter[]): boolean {
-  const dates = new Set(described.flatMap(({ key, type }) => (type === 'date' ? key : [])));
-  return [filters, ...split].some(function asks(value: unknown): boolean {
+function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, adFilters: readonly SearchFilter[]): boolean {
+  const dateFilterKeys = new Set(adFilters.flatMap(({ key, type }) => (type === 'date' ? key : [])));
+  return [filters, ...split].some(function hasTimeFilter(value: unknown): boolean {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    return Object.entries(value).some(([key, inner]) => dates.has(key) || isTimeFilter(key) || asks(inner));
+    return Object.entries(value).some(
+      ([key, innerValue]) => dateFilterKeys.has(key) || isTimeFilter(key) || hasTimeFilter(innerValue),
+    );
   });
 }
 

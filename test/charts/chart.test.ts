@@ -154,7 +154,7 @@ describe('A chart', () => {
 
   test('long category names do not shrink the bars of a chart', () => {
     const listBars = ({ shapes }: Chart) =>
-      shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.colour === 'number' ? [shape.height] : []));
+      shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.color === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 8, maxLength: 8 }), fc.boolean(), (names, isNarrow) => {

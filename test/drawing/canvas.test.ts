@@ -154,7 +154,7 @@ test('rendered texts match the snapshot in drawings.txt', async () => {
     { text: 'Wool', size: 40 },
     ...[{ text: 'W'.repeat(5000), maxWidth: 120 }, { text: '茶🎁\ud800', maxWidth: 120 }, { text: 'cafe\u0301' }],
   ].map(({ text, ...style }) => {
-    const place = { x: 20, y: 40, size: 30, colour: black, ...style };
+    const place = { x: 20, y: 40, size: 30, color: black, ...style };
     const canvas = new Canvas(240, 56);
     drawText(canvas, text, place);
     const inked = Array.from({ length: 240 }, (_, x) => x).filter((x) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { parseTime } from '../../src/views/dates.ts';
-import { computeRun } from '../../src/views/days-running.ts';
+import { computeRunningTime } from '../../src/views/days-running.ts';
 import { createUuid, startLibraryServer, testStartTime } from './support/library-server.ts';
 
 const libraryServer = await startLibraryServer();
@@ -54,8 +54,8 @@ const adLists: fc.Arbitrary<ModelAd[]> = fc.array(
   { maxLength: 20 },
 );
 
-const isStillRunning = (ad: ModelAd) => computeRun(ad, testStartTime).stillRunning;
-const countDaysRunning = (ad: ModelAd) => computeRun(ad, testStartTime).daysRunning;
+const isStillRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).stillRunning;
+const countDaysRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).daysRunning;
 /** For each key of the `missing` filter, a function that returns true if the ad has no value. */
 const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   active: (ad) => isStillRunning(ad) === undefined,

@@ -19,7 +19,7 @@ const host = await startPictureHost();
 const opened = openTestPictures([host.host], { drawMs: 30_000 });
 const { signal } = new AbortController();
 const showPicture = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
-  pictures.thumbnail(host.serve(bytes), { side: 100, signal });
+  pictures.thumbnail(host.serve(bytes), { maxSide: 100, signal });
 afterAll(async () => {
   await opened.close();
   await host.close();
@@ -143,7 +143,7 @@ test('picture decoding stops at its time limit and does not delay other tenants'
   const jpegs = await Promise.all([createUncachedPicture(), createUncachedPicture(), createUncachedPicture()]);
   await Promise.all([attacker, other].map((pictures, at) => showPicture(jpegs[at] as Uint8Array, pictures)));
   const address = host.serve(createScanBomb(20_000));
-  const bomb = attacker.thumbnail(address, { side: 100, signal });
+  const bomb = attacker.thumbnail(address, { maxSide: 100, signal });
   const first = await Promise.race([bomb, showPicture(jpegs[2] as Uint8Array, other)]);
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual(tooLong);
@@ -151,6 +151,6 @@ test('picture decoding stops at its time limit and does not delay other tenants'
   // The same bomb is rejected from the cache, so it does not wait for the bomb that is being decoded.
   const another = showPicture(createScanBomb(20_001), other).then(() => 'decoded');
   await waitUntil(() => host.open() === 0);
-  expect(await Promise.race([another, attacker.thumbnail(address, { side: 100, signal })])).toEqual(tooLong);
+  expect(await Promise.race([another, attacker.thumbnail(address, { maxSide: 100, signal })])).toEqual(tooLong);
   await hastyPictures.close();
 });

@@ -20,17 +20,17 @@ const resolve = async (name: string) => {
   resolvedHosts.push(name);
   return names[name] ?? [];
 };
-const limits = { nonPublicAnswerMs: 800, fetchMs: 20_000 };
+const limits = { nonPublicFailureMs: 800, fetchMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
-const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { side: 100, signal });
+const showPicture = (address: string) => opened.forTenant('tenant').thumbnail(address, { maxSide: 100, signal });
 /** Shows the picture at a URL with other picture options. */
 async function showPictureWith(options: Partial<PictureOptions>, address: string) {
   const otherPictures = openTestPictures([host.host], limits, options);
   return await otherPictures
     .forTenant('tenant')
-    .thumbnail(address, { side: 100, signal })
+    .thumbnail(address, { maxSide: 100, signal })
     .finally(() => otherPictures.close());
 }
 
@@ -63,7 +63,7 @@ describe('Picture URLs with private IP addresses', () => {
       return {
         address,
         shown: await showPicture(address),
-        isLate: performance.now() - started > 0.95 * limits.nonPublicAnswerMs,
+        isLate: performance.now() - started > 0.95 * limits.nonPublicFailureMs,
       };
     };
     for (const one of await Promise.all([...all, ...all.map((address) => serveRedirect(address))].map(measureShow)))
@@ -176,7 +176,7 @@ test('the reason for a missing picture says how the request to its host failed',
     response.on('close', () => clearInterval(timer));
   };
   for (const slow of [() => {}, serveSlowly]) {
-    const thumbnail = await hastyPictures.forTenant('tenant').thumbnail(host.serve(slow), { side: 100, signal });
+    const thumbnail = await hastyPictures.forTenant('tenant').thumbnail(host.serve(slow), { maxSide: 100, signal });
     expect(thumbnail).toEqual({ reason: 'it did not come within 0.5 s' });
   }
   await hastyPictures.close();
@@ -195,7 +195,7 @@ describe('Concurrent picture fetches', () => {
     const thumbnails = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
     for (const each of [...thumbnails, await showPicture(address)]) expect(each).toBe(thumbnails[0]);
     expect(host.requests).toHaveLength(1);
-    expect(await opened.forTenant('tenant').thumbnail(address, { side: 40, signal })).toHaveProperty('jpeg');
+    expect(await opened.forTenant('tenant').thumbnail(address, { maxSide: 40, signal })).toHaveProperty('jpeg');
   });
 
   test('a picture fetch ends when all calls that wait for it are cancelled', async () => {
@@ -204,7 +204,7 @@ describe('Concurrent picture fetches', () => {
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
     const requestPicture = () => {
       const leaving = new AbortController();
-      const shown = opened.forTenant('tenant').thumbnail(address, { side: 100, signal: leaving.signal });
+      const shown = opened.forTenant('tenant').thumbnail(address, { maxSide: 100, signal: leaving.signal });
       const abandonRequest = () => {
         leaving.abort(new Error('left'));
         return expect(shown).rejects.toThrow('left');
@@ -228,7 +228,7 @@ describe('Concurrent picture fetches', () => {
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures
         .forTenant('tenant')
-        .thumbnail(host.serve(bytes), { side: 100, signal: new AbortController().signal });
+        .thumbnail(host.serve(bytes), { maxSide: 100, signal: new AbortController().signal });
     const bomb = showBytes(createScanBomb(20_000));
     await waitUntil(() => host.requests.length === 1);
     // A picture that reaches the decoder before the bomb frees its slot for the next fetch.

@@ -10,20 +10,20 @@ afterAll(host.close);
 const chart: Chart = {
   width: 100,
   height: 50,
-  shapes: [{ kind: 'text', text: 'Serra', x: 5, y: 30, size: 12, anchor: 'start', colour: 'ink' }],
+  shapes: [{ kind: 'text', text: 'Serra', x: 5, y: 30, size: 12, anchor: 'start', color: 'ink' }],
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
 test('a chart call returns a reason instead of a chart if drawing takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
-  expect(await opened.forTenant('tenant').chart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
+  expect(await opened.forTenant('tenant').drawChart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
 test('view_ads returns its pictures and a reason if the picture sheet is not drawn in time', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
-  const tile = { number: 1, address: host.serve(await createJpeg()) };
-  const sheet = await opened.forTenant('tenant').sheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
+  const tile = { number: 1, pictureUrl: host.serve(await createJpeg()) };
+  const sheet = await opened.forTenant('tenant').drawSheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
   expect(sheet).toEqual({
     ...late,
     tiles: [{ number: 1, jpeg: expect.anything(), perceptualHash: expect.any(String) }],
@@ -34,8 +34,8 @@ test('view_ads returns its pictures and a reason if the picture sheet is not dra
 test('a chart can be drawn after an earlier drawing timed out', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const pictures = opened.forTenant('tenant');
-  expect(await pictures.chart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
-  expect(await pictures.chart(chart, { signal, drawingMs: () => 60_000 })).toEqual({
+  expect(await pictures.drawChart(chart, { signal, drawingMs: () => 0 })).toEqual(late);
+  expect(await pictures.drawChart(chart, { signal, drawingMs: () => 60_000 })).toEqual({
     jpeg: expect.any(Uint8Array),
     isNumbered: false,
   });
@@ -45,7 +45,7 @@ test('a chart can be drawn after an earlier drawing timed out', async () => {
 test('cancelling a chart call while it draws rejects it with the abort reason', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
-  const drawing = opened.forTenant('tenant').chart(chart, { signal: abort.signal, drawingMs: () => 60_000 });
+  const drawing = opened.forTenant('tenant').drawChart(chart, { signal: abort.signal, drawingMs: () => 60_000 });
   abort.abort(new Error('cancelled'));
   await expect(drawing).rejects.toThrow('cancelled');
   await opened.close();

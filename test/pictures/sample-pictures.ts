@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
-import { Canvas, type Colour } from '../../src/drawing/canvas.ts';
+import { Canvas, type Color } from '../../src/drawing/canvas.ts';
 import { encodeJpeg } from '../../src/drawing/codecs.ts';
 import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
 
@@ -11,7 +11,7 @@ import { type OpenPictures, openPictures, type PictureOptions } from '../../src/
 export interface Sample {
   width?: number;
   height?: number;
-  colour?: Colour;
+  colour?: Color;
 }
 
 export const createJpeg = ({ width = 300, height = 200, colour = [200, 60, 40] }: Sample = {}): Promise<Uint8Array> =>

@@ -173,12 +173,20 @@ describe('The plain text of a report', () => {
   const older = createTestGathering('2026-11-01', { found: 12_345, charged: 7 });
   const newer = createTestGathering('2026-11-19', { found: null, charged: null, complete: false });
   const method: ReportHead['method'] = {
-    ...{ ads: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
+    ...{ adCount: 1, gatheredAds: 1, gatherings: [], unlistedGatherings: 0, period: undefined },
     ...{ cost: { credits: 7, isExact: true }, writeCoverage: () => '', statements: [] },
   };
   const writePage = async ({ sections = [], ...more }: Partial<ReportHead> & { sections?: ReportSection[] }) => {
     const headings = sections.map(({ heading }) => heading);
-    const head = { title: 'T', at: Date.UTC(2026, 10, 20), isDemo: false, version: '1', headings, method, ...more };
+    const head = {
+      title: 'T',
+      writtenAt: Date.UTC(2026, 10, 20),
+      isDemo: false,
+      version: '1',
+      headings,
+      method,
+      ...more,
+    };
     const { html } = await writeReportPage(head, sections, async () => []);
     return html;
   };
@@ -228,7 +236,7 @@ describe('The plain text of a report', () => {
       method: {
         ...method,
         ...{
-          ads: 2000,
+          adCount: 2000,
           gatheredAds: 1990,
           gatherings: [newer, older],
           unlistedGatherings: 2,
@@ -260,7 +268,7 @@ describe('The plain text of a report', () => {
     ],
     [
       'how many of its ads gather_ads read',
-      { ads: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
+      { adCount: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
   ])('the method section of a report contains %s', async (_, reportFacts, expectedText) => {
@@ -286,7 +294,7 @@ describe('The plain text of a report', () => {
       for (; taken < 20; taken++)
         yield { heading: 'H', table: { columns: rows[0]?.map(String) ?? [], rows, rowCount: 200 } };
     }
-    const head = { title: 'T', at: 0, isDemo: false, version: '1', headings: [], method };
+    const head = { title: 'T', writtenAt: 0, isDemo: false, version: '1', headings: [], method };
     const page = writeReportPage(head, createSections(), async () => []);
     const pageEnd = page.finally(() => {
       isDone = true;

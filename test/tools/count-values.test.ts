@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { libraryFilters } from '../../src/library/search/filters.ts';
-import { computeRun } from '../../src/views/days-running.ts';
+import { computeRunningTime } from '../../src/views/days-running.ts';
 import { startLibraryServer, testStartTime } from '../library/support/library-server.ts';
 import { type AdSearch, AdService, createAd, type ServedAd } from '../support/ad-service.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
@@ -32,7 +32,7 @@ const adLists = fc
     ),
   );
 
-const isStillRunning = (ad: object) => computeRun(ad, testStartTime).stillRunning;
+const isStillRunning = (ad: object) => computeRunningTime(ad, testStartTime).stillRunning;
 const formatLastSeen = (ads: readonly ServedAd[]) => {
   const days = ads.flatMap(({ lastSeenAt }) => String(lastSeenAt ?? '').slice(0, 10) || []).sort();
   const [first = '', last] = [days[0], days.at(-1)];

@@ -46,9 +46,9 @@ describe('The media of an ad', () => {
   test('the media of an ad are grouped by card and omit the profile picture', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
-    const { ofAd: ownMedia, ofCards } = groupMedia({ media, cards: [{}, {}] });
+    const { adMedia: ownMedia, mediaByCard } = groupMedia({ media, cards: [{}, {}] });
     expect(urlsOf(ownMedia)).toEqual(['https://m.example/VID0']);
-    expect(ofCards.map(urlsOf)).toEqual([
+    expect(mediaByCard.map(urlsOf)).toEqual([
       ['https://m.example/CARD_THUMB0'],
       ['https://m.example/CARD_THUMB1', 'https://m.example/CARD_VID1'],
     ]);
@@ -56,18 +56,18 @@ describe('The media of an ad', () => {
 
   test('media are assigned to cards in numerical order', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
-    expect(groupMedia({ media, cards: [{}, {}, {}] }).ofCards.map(urlsOf)).toEqual(
+    expect(groupMedia({ media, cards: [{}, {}, {}] }).mediaByCard.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
   test('media whose number matches no card belong to the ad as a whole', () => {
-    const { ofAd: ownMedia, ofCards } = groupMedia({
+    const { adMedia: ownMedia, mediaByCard } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
     });
     expect(urlsOf(ownMedia)).toEqual(['https://m.example/CARD_THUMB7']);
-    expect(ofCards.map(urlsOf)).toEqual([['https://m.example/CARD_THUMB0'], [], []]);
+    expect(mediaByCard.map(urlsOf)).toEqual([['https://m.example/CARD_THUMB0'], [], []]);
   });
 });
 
@@ -81,7 +81,7 @@ test('invalid media URLs are counted but not shown', () => {
   const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
   expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
-  expect(links.leftOut).toBe(4);
+  expect(links.omittedCount).toBe(4);
 });
 
 const viewAdWithCards = (cards: object[], media: object[] = []) =>

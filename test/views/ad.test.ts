@@ -50,7 +50,7 @@ test('an ad body that imitates a shortened text gets no hash', () => {
 test('an ad list shows facts that all of its ads share only once', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
-  const [first, ...lines] = formatAdList({ items, total: 900 }).split('\n');
+  const [first, ...lines] = formatAdList({ items, totalHits: 900 }).split('\n');
   expect(first).toMatch(/^4 ads, 900 found in all\..* All 4 shown: BUY\.$/);
   expect(lines).toEqual(['', '"Page p" p', '1. a', '', '"Page q" q', '2. b', '', 'As 1:', '3. c', '4. d']);
 });
@@ -172,7 +172,7 @@ test('fifty ads with all fields fit into the default token budget', () => {
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );
-  expect(leading({ items, budget: 8000, render: (some) => formatAdList({ items: some }) })).toBe(50);
+  expect(leading({ items, maxTokens: 8000, render: (some) => formatAdList({ items: some }) })).toBe(50);
   const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
-  expect(leading({ items: pages, budget: 16_000, render: (some) => formatPageList({ items: some }) })).toBe(100);
+  expect(leading({ items: pages, maxTokens: 16_000, render: (some) => formatPageList({ items: some }) })).toBe(100);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatAd, formatAdList, viewAd } from '../../src/views/ad.ts';
 import { countDaysBetween } from '../../src/views/dates.ts';
-import { computeRun } from '../../src/views/days-running.ts';
+import { computeRunningTime } from '../../src/views/days-running.ts';
 import { cleanUrl, parseDomain, parseExpiry } from '../../src/views/urls.ts';
 import { now } from './sample-ads.ts';
 
@@ -48,14 +48,14 @@ describe('How long an ad has been running', () => {
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
-  ])('running time of an ad: %s', ([, dates, run]) => expect(computeRun(dates, now)).toEqual(run));
+  ])('running time of an ad: %s', ([, dates, run]) => expect(computeRunningTime(dates, now)).toEqual(run));
 
   test('days after the ad was read never count as running days', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
       fc.property(dates, (ad) => {
-        const { daysRunning = 0, daysSinceSeen = 0 } = computeRun(ad, now);
+        const { daysRunning = 0, daysSinceSeen = 0 } = computeRunningTime(ad, now);
         const maxDays =
           ad.startedAt === undefined ? 0 : (countDaysBetween(ad.startedAt, new Date(now).toISOString()) ?? 0);
         expect(daysRunning).toBeLessThanOrEqual(maxDays);
@@ -66,15 +66,16 @@ describe('How long an ad has been running', () => {
 
   test('running days are counted as calendar days in UTC', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
-    expect(computeRun(oneNight, now).daysRunning).toBe(1);
-    for (const hour of [0, 12, 23]) expect(computeRun(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
+    expect(computeRunningTime(oneNight, now).daysRunning).toBe(1);
+    for (const hour of [0, 12, 23])
+      expect(computeRunningTime(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
     const oneDay = { startedAt: '2026-11-02T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
-    expect(computeRun(oneDay, now).daysRunning).toBe(0);
+    expect(computeRunningTime(oneDay, now).daysRunning).toBe(0);
   });
 
   test('an ad shows the same number of running days in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
-    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
+    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], resultDay: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
@@ -92,7 +93,7 @@ describe('How long an ad has been running', () => {
 
   test('an ad list does not say how long ago an ad was seen that was read even earlier', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
-    expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
+    expect(formatAdList({ items: [ad], resultDay: '2026-11-05' })).not.toContain('ago');
   });
 });
 

@@ -65,13 +65,13 @@ test.each([
   ['a macro alone stays', '{{product.url}}', '{{product.url}}'],
   ['a missing link has no page', null, null],
 ])('the landing page URL of an ad is normalized: %s', (_, offerLink, page) => {
-  expect(parseLanding({ offerLink }).page).toBe(page);
-  expect(parseLanding({ offerLink: page }).page).toBe(page);
+  expect(parseLanding({ offerLink }).landingPage).toBe(page);
+  expect(parseLanding({ offerLink: page }).landingPage).toBe(page);
 });
 
 test('the landing page of an ad is never derived from its display URL', () => {
-  expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).page).toBe('shop.example/a');
-  expect(parseLanding({ displayUrl: 'shop.example' }).page).toBeNull();
+  expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).landingPage).toBe('shop.example/a');
+  expect(parseLanding({ displayUrl: 'shop.example' }).landingPage).toBeNull();
 });
 
 const wrapInLinkShim = (address: string) => `https://l.facebook.com/l.php?u=${encode(address)}&h=AT0`;
@@ -147,7 +147,7 @@ test('the landing domain is the host behind all known redirect wrappers', () => 
 });
 
 test('utm parameters are read from the landing page behind redirect wrappers', () => {
-  const utmOf = (offerLink: string) => parseLanding({ offerLink }).utm;
+  const utmOf = (offerLink: string) => parseLanding({ offerLink }).campaignParameters;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;
   const utm = Object.fromEntries([

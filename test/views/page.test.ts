@@ -7,7 +7,7 @@ describe('The view of an advertiser page', () => {
   test('an advertiser page in a list counts its thumbnails by kind', () => {
     const view = viewPage(somePage, { detail: 'brief' });
     expect(PageView.parse(view)).toEqual(view);
-    expect(formatPageList({ items: [view], total: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
+    expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
       /^1 of 50 pages shown, 900 found in all\..*, shows 1 video, 1 image, .*\n\nThe rest of this page with cursor:\nnext-one$/s,
     );
   });

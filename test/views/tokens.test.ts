@@ -106,7 +106,7 @@ describe('The token estimate', () => {
     const samples = readRealSamples() ?? skip(missingSamplesHint);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
-      const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
+      const text = formatAdList({ items: views.slice(i, i + 10), resultDay: '2026-11-20', detail: 'brief' });
       expect(estimateTokens(text) / countRealTokens(text)).toBeGreaterThanOrEqual(0.97);
       expect(estimateTokens(text) / countRealTokens(text)).toBeLessThan(1.15);
     }
@@ -169,7 +169,7 @@ describe('A list that exceeds its token budget', () => {
   test('a list shows exactly as many items as fit into its token budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
-        const count = leading({ items, budget, render });
+        const count = leading({ items, maxTokens: budget, render });
         const cost = (n: number) => estimateTokens(render(items.slice(0, n)));
         expect(count).toBeGreaterThanOrEqual(Math.min(1, items.length));
         if (count > 1) expect(cost(count)).toBeLessThanOrEqual(budget);
@@ -191,7 +191,7 @@ describe('A list that exceeds its token budget', () => {
           renders++;
           return `${items.length} items:\n${render(items)}`;
         };
-        leading({ items, budget, render: counted });
+        leading({ items, maxTokens: budget, render: counted });
         expect(renders).toBeLessThanOrEqual(4);
       }),
     );

@@ -58,8 +58,10 @@ export function openStoredPictures(database: Database, now: () => number) {
         [afterAdNumber, adsPerBatch],
       );
       const pictures = ads.flatMap(({ json }) => listAdPictures(JSON.parse(Buffer.from(json).toString()), now()));
-      const missingUrls = new Set(pictures.flatMap((picture) => ('address' in picture ? picture.address : [])));
-      const expiredUrls = new Set(pictures.flatMap((picture) => ('reason' in picture ? (picture.expired ?? []) : [])));
+      const missingUrls = new Set(pictures.flatMap((picture) => ('url' in picture ? picture.url : [])));
+      const expiredUrls = new Set(
+        pictures.flatMap((picture) => ('reason' in picture ? (picture.expiredUrl ?? []) : [])),
+      );
       for (const { address, file } of findPicturesByUrl(expiredUrls)) if (file !== null) expiredUrls.delete(address);
       const folder = getPicturesFolder() ?? '';
       for (const { address, file } of findPicturesByUrl(missingUrls))
@@ -137,7 +139,7 @@ export type FetchPicturesOptions = {
   maxBytes: number;
   /** True to retry pictures that could not be fetched before, or whose files were deleted. */
   shouldRetryFailed: boolean;
-  fetch: Pictures['original'];
+  fetch: Pictures['fetchOriginal'];
   makeFolder(path: string): Promise<void>;
   /** Called before the first picture is fetched, and after each picture. */
   onProgress(report: PicturesReport): void;

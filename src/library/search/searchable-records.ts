@@ -1,6 +1,6 @@
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { parseTime } from '../../views/dates.ts';
-import { computeRun } from '../../views/days-running.ts';
+import { computeRunningTime } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
@@ -338,7 +338,7 @@ const adRecordType: RecordType<Ad> = {
     {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
-      getValue: (ad) => computeRun(ad, Number.POSITIVE_INFINITY).daysRunning,
+      getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
       // The column counts the days up to the last date of the ad, which may be after the time of the search (`asOf`).
       // In this case, count only the days up to `asOf`, and ignore the end date.
       getSql: (asOf) => {

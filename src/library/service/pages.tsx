@@ -253,13 +253,13 @@ const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
-  const { card, address, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
-  const path = address?.startsWith(`${origin}/`) ? address.slice(origin.length) : '';
+  const { card, pictureUrl, adText } = buildReportCard(ad, { id: String(ad.id), at: now(), now: now() });
+  const path = pictureUrl?.startsWith(`${origin}/`) ? pictureUrl.slice(origin.length) : '';
   const picture = picturePathPattern.test(path) ? { src: path } : { reason: 'it is not kept in this library' };
   const adCard: CardAd = {
     ...card,
     path: buildRecordPath('ads', ad.id, context),
-    ...(address !== undefined && { picture }),
+    ...(pictureUrl !== undefined && { picture }),
   };
   return { card: adCard, pageId: ad.pageId, adText, format: readText(ad.displayFormat, 12) };
 }

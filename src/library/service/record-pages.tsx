@@ -12,7 +12,7 @@ import {
 import { Link } from '../../ui/links.tsx';
 import { viewCards } from '../../views/ad-media.ts';
 import { formatColumnTitle } from '../../views/column-title.ts';
-import { adFields, pageFields, type SentField } from '../../views/fields.ts';
+import { type ApiField, adFields, pageFields } from '../../views/fields.ts';
 import { sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { cleanUrl } from '../../views/urls.ts';
 import { type Fields, isNumber, readText } from '../../views/view.ts';
@@ -37,7 +37,7 @@ const maxUrlTokens = 500;
 /** Renders the page `/ads/<id>`, which shows one ad with all its fields. */
 export function renderAdPage(ad: Fields, context: PageContext): string {
   const { card } = toDisplayedAd(ad, context);
-  const { views: cards, more } = viewCards(ad);
+  const { cardViews: cards, omittedCount } = viewCards(ad);
   const name = pickTitle(card);
   const advertiser = sanitizeLine(card.pageName ?? 'Advertiser unknown');
   const adTexts = [ad.body, ad.linkDescription].flatMap((text) => readText(text, maxTextTokens) ?? []);
@@ -80,7 +80,7 @@ export function renderAdPage(ad: Fields, context: PageContext): string {
               </li>
             ))}
           </ol>
-          {more > 0 && <p class="soft">{formatCount(more, 'card')} more in the record below.</p>}
+          {omittedCount > 0 && <p class="soft">{formatCount(omittedCount, 'card')} more in the record below.</p>}
         </section>
       )}
       <RecordFacts record={ad} fields={importedFields} id={ad.id} />
@@ -187,7 +187,7 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
  * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API and only come from
  * imports.
  */
-const importedFields: Record<string, SentField> = {
+const importedFields: Record<string, ApiField> = {
   ...adFields,
   languages: { type: 'words', meaning: 'Languages of the ad.' },
   bylines: { type: 'text', meaning: 'Who paid for the ad.' },
@@ -240,7 +240,7 @@ const valueFormatters: Record<string, (value: string) => string> = {
  * Returns one row of the table of facts, i.e. the title and the text of a field. Returns undefined if the record has no
  * value to show.
  */
-function createFact(name: string, { type, phrase }: SentField, record: Fields): [string, string] | undefined {
+function createFact(name: string, { type, phrase }: ApiField, record: Fields): [string, string] | undefined {
   const value = record[name];
   const title = fieldTitles[name] ?? formatColumnTitle(phrase ?? name).replace(/ min$/, '');
   if (name.endsWith('Max')) return undefined;
@@ -257,7 +257,7 @@ function createFact(name: string, { type, phrase }: SentField, record: Fields): 
 }
 
 /** Shows the fields of a record as a table of facts, followed by its id and the whole record as JSON. */
-function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, SentField>; id: unknown }) {
+function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, ApiField>; id: unknown }) {
   const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
   const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, toJsonEscapes);

@@ -198,7 +198,7 @@ export function createClients(options: ClientsOptions) {
 const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
-    resolve: resolveInDns,
+    resolveHost: resolveInDns,
     resolveMs: nonPublicDelayMs * 0.9,
   });
 
@@ -218,7 +218,7 @@ const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
   return withDeadline({ signals: [], ms: documentLimits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicAnswerMs: nonPublicDelayMs }, signal);
+    const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicFailureMs: nonPublicDelayMs }, signal);
     if (answer.statusCode !== 200) {
       answer.body.on('error', () => {}).destroy();
       throw new Error('The server did not answer with status 200.');
