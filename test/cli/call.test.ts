@@ -15,12 +15,15 @@ import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = createTemporaryFolder();
 let pathCount = 0;
-/** Returns a path that no other test uses. */
+/** Returns a new path in the temporary folder, which no other test uses. */
 const createPath = (ending = '') => join(folder, `${++pathCount}${ending}`);
 
 type Environment = Record<string, string>;
 
-/** Runs the `call` command in this process with these arguments and variables. Each run opens and closes a server. */
+/**
+ * Runs the command `call` in this process, with these arguments and environment variables. Returns its output and its
+ * exit code.
+ */
 async function call(args: string[], env: Environment = {}) {
   const printed = { stdout: '', stderr: '' };
   const writeStderr = (text: string) => {
@@ -51,7 +54,10 @@ async function call(args: string[], env: Environment = {}) {
 }
 const demo = (...words: string[]) => call([...words, '--demo']);
 
-/** Starts an API with `adCount` ads. `env` holds its base URL and an API key for the `call` command. */
+/**
+ * Starts a service with `adCount` ads. In the result, `env` has the environment variables with which the command `call`
+ * uses this service.
+ */
 async function startService(adCount: number) {
   const upstream = await startUpstream();
   onTestFinished(upstream.close);
@@ -133,7 +139,7 @@ describe('The call command', () => {
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
-    'the call command rejects %s without a data folder and names AD_LIBRARY_FILES',
+    'the call command rejects the tool %s if no data folder is set, and names the setting AD_LIBRARY_FILES',
     async (tool) => {
       const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
       expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
@@ -199,13 +205,13 @@ describe('The call command', () => {
     expect((await search(4)).stdout).toMatch(/Budget of 3 credits for \d{4}-\d\d-\d\d \(UTC\): 3 spent/);
     expect(service.chargedCredits).toBe(3);
     expect((await search(0, { AD_LIBRARY_API_KEY: 'svc_live_OTHER_0123456789' })).code).toBe(0);
-    // Without a data folder, each `call` process has the whole budget.
+    // Without a data folder, the spending is not stored, so each call can spend the whole budget.
     expect((await call(['search_ads', '{"limit": 10}', '--credit-budget', '1'])).code).toBe(0);
   });
 });
 
 describe('The call command while a tool runs', () => {
-  test('the call command exits on SIGTERM while it waits for standard input', async () => {
+  test('the call command exits when it receives SIGTERM while it waits for standard input', async () => {
     const waitingProcess = startCommand(['call', 'whoami', '-']);
     const repeatedSignal = setInterval(() => waitingProcess.child.kill('SIGTERM'), 300);
     const { code, stdout } = await waitingProcess.ended;
@@ -214,7 +220,7 @@ describe('The call command while a tool runs', () => {
     expect([1, null]).toContain(code);
   });
 
-  test('the call command prints the partial result of gather_ads on SIGTERM', async () => {
+  test('the call command prints the partial result of gather_ads when it receives SIGTERM', async () => {
     const { service, start, upstream } = await startService(10_000);
     service.priceSearch = () => 1;
     // Delay the API responses, so that gather_ads is still running when the signal arrives.
@@ -226,11 +232,11 @@ describe('The call command while a tool runs', () => {
     expect(code).toBe(0);
     const { read, ...gathering } = JSON.parse(stdout);
     expect(gathering).toMatchObject({ stopped: 'shutdown', gathering: expect.any(String) });
-    // gather_ads stops soon after the signal and does not wait for the limit of ten seconds.
+    // gather_ads stops soon after the signal, although it could continue for ten seconds.
     expect(read).toBeLessThan(5000);
   });
 
-  // Use a folder in /proc, where `mkdir` with `recursive` would never return.
+  // Use a folder in /proc, which cannot be created. A recursive `mkdir` of Node would never return for such a folder.
   test.runIf(existsSync('/proc/self'))(
     'the call command exits with 1 if its data folder cannot be created',
     async () => {
@@ -274,7 +280,7 @@ describe('The call command while a tool runs', () => {
     const { service, call, start } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];
-    // The server learns the price from the first call.
+    // The server reserves the price that it has seen before, so make one call first.
     await call(search(0));
     const requestGate = createGate();
     service.overrideResponse = () => requestGate.open;

@@ -20,17 +20,26 @@ import { commandLine, startCommand } from '../support/process.ts';
 import { createTemporaryFolder } from '../support/temporary-folder.ts';
 
 const root = createTemporaryFolder();
-/** The name of the user's own folder inside the temporary folder. */
+/**
+ * The name of the private folder in the temporary folder. It contains the user's id, because all users share the
+ * temporary folder.
+ */
 const userFolderName = `ad-library-${process.getuid?.()}`;
 
-/** Creates an empty home folder and an empty temporary folder. `fallback` is the folder for exports without downloads. */
+/**
+ * Creates an empty home folder and an empty temporary folder. `fallback` is the folder to which exports go if the home
+ * folder has no folder for downloads.
+ */
 function createMachine() {
   const home = mkdtempSync(join(root, 'home-'));
   const temporary = mkdtempSync(join(root, 'tmp-'));
   return { home, temporary, fallback: join(temporary, userFolderName) };
 }
 
-/** Returns a command prefix that limits the size of written files. `ulimit -f` counts in blocks of 512 bytes. */
+/**
+ * Returns the beginning of a command line that limits the size of the files that the command can write. `ulimit -f`
+ * takes a number of blocks of 512 bytes.
+ */
 const limitFileSize = (bytes: number | undefined) => [
   ...['sh', '-c', `ulimit -f ${bytes === undefined ? 'unlimited' : bytes / 512}; exec "$@"`, 'sh'],
 ];
@@ -98,7 +107,7 @@ test.for<[problem: string, cause: (fallback: string, home: string) => void, disk
   expect([readdirSync(home), disk ? readdirSync(fallback) : []]).toEqual([[], []]);
 });
 
-/** Root ignores file permissions, so tests that run as root start the command as nobody. */
+/** File permissions do not apply to root. If the tests run as root, they start the command as the user nobody. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
 
 /** Returns an SQL statement whose rows have about this many bytes in total. */
@@ -129,7 +138,8 @@ test('an export that cannot be written leaves no file behind and gives the reaso
     expect(text).toContain(`No file can be written in ${exports}: this server may not write ${reason}.`);
     expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
   };
-  // Make the parent folder read-only first, then the exports folder.
+  // First the exports folder cannot be created, because its parent folder is read-only. Then it exists and is read-only
+  // itself.
   chmodSync(files, 0o555);
   await expectRefusal('there', {});
   chmodSync(files, 0o777);
@@ -137,7 +147,8 @@ test('an export that cannot be written leaves no file behind and gives the reaso
   chmodSync(exports, 0o555);
   await expectRefusal('there', {});
   chmodSync(exports, 0o777);
-  // First the rows exceed the file size limit, then the method note does.
+  // In the first call, the rows exceed the limit for file sizes. In the second call, only the note about the method
+  // exceeds it.
   await expectRefusal('such a large file', { sql: createRowsSql(200_000) }, 512 * 96);
   await expectRefusal('such a large file', { sql: `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''` }, 1024);
   expect(readdirSync(exports)).toEqual([]);

@@ -121,7 +121,7 @@ describe('The library import command', () => {
       /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
-    'library import %s prints its report and sets its exit code',
+    'an import (of a file %s) prints a report and sets the exit code',
     async ([_, input, code, err], { database }) => {
       const result = await run(['import', '-', ...databaseFlag(database)], { input });
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
@@ -171,7 +171,7 @@ test('library serve rejects requests whose Host header names a foreign host', as
 });
 
 test('library serve --demo prints its key and its URLs', async () => {
-  // macOS has only one loopback address.
+  // Use another loopback address than the default to check that the server listens on it. macOS has only one.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
   const expectedOutput =

@@ -6,7 +6,8 @@ import { type Setting, settings } from '../../src/config/settings.ts';
 
 let written = { stdout: '', stderr: '' };
 beforeEach(() => {
-  // The command writes to the streams of the process, so the tests collect the output instead of showing it.
+  // The parser writes help texts directly to the streams of the process, so the tests replace `write` and collect the
+  // output.
   for (const stream of ['stdout', 'stderr'] as const)
     vi.spyOn(process[stream], 'write').mockImplementation((text) => {
       written[stream] += text;
@@ -105,7 +106,7 @@ test.each(commands)('the help of the command "%s" fits in 80 columns and has val
   }
   for (const example of commandsByName[line]?.examples ?? []) {
     const job = parseLine(example.replace(/^.*?ad-library-mcp| [<>] .*/g, '').replace(/'.*'/, '{}'));
-    expect(job).not.toHaveProperty('exit');
+    expect(job).not.toHaveProperty('exitCode');
     if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, command: job.name });
   }
   expect(written.stderr).toBe('');
@@ -115,12 +116,12 @@ test.each([
   ['help http', 'Usage: ad-library-mcp http '],
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
-])('the help for "%s" contains: %s', (line, text) => {
+])('the command line "%s" prints a help text that contains: %s', (line, text) => {
   expect(parseLine(line)).toEqual({ exitCode: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
-test('the help lists every setting', () => {
+test('the help texts of the commands list every setting', () => {
   const help = commands.map((line) => parseLine(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);

@@ -16,7 +16,10 @@ const session = [initialize('2025-11-25'), request(2, 'tools/list'), toolCall('w
   .map((message) => JSON.stringify(message))
   .join('\n');
 
-/** Runs one session over stdio with a call of `whoami`. Returns the listed tools, the result and the log. */
+/**
+ * Runs a stdio server for one session, which lists the tools and calls `whoami`. Returns the tools, the result of the
+ * call, and the log.
+ */
 async function callOnce(args: string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await runCommand(args, { env, input: session });
   const answers = stdout
@@ -32,7 +35,7 @@ describe('Starting the stdio server', () => {
   test('the stdio server starts without settings and names the missing ones', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
-    // The build precomputes the tool list. It must equal the list computed here.
+    // The build computes the list of tools in advance. It must equal the list that the source code computes.
     expect(tools).toEqual(listTools(describedTools, { withOutput: true }));
     for (const message of [stderr, text]) {
       expect(message).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
@@ -42,7 +45,7 @@ describe('Starting the stdio server', () => {
     expect(stderr).toMatch(/^ad-library-mcp: [^\n]+\n$/);
     const runWithKey = await runCommand([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
     expect(runWithKey.stderr).not.toContain('AD_LIBRARY_API_KEY');
-    // The command prints its hint for manual starts only on a terminal.
+    // A user who starts the server in a terminal sees a hint. In this test, standard input is not a terminal.
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
@@ -153,13 +156,20 @@ test.each([
   ['a missing file', ['library', 'import', missingFolder], 2, 'does not exist'],
   ['an unreadable database', ['library', 'serve', '--database', join(missingFolder, 'ads.db')], 1, ''],
   ['a result that is an error', ['call', 'get_ad', '{"adId":"x"}', '--json', '--demo'], 1, 'adId'],
-])('with AD_LIBRARY_LOG_FORMAT=json, the command reports %s as JSON', async (_problem, args, code, message) => {
-  const failed = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: ' json ' } });
-  expect(failed.code).toBe(code);
-  const lines = failed.stderr.trim().split('\n');
-  expect(lines).toEqual([expect.stringContaining(message)]);
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'error', name: 'ad-library-mcp', msg: expect.any(String) });
-});
+])(
+  'with AD_LIBRARY_LOG_FORMAT=json, the command reports an error as one line of JSON (case: %s)',
+  async (_problem, args, code, message) => {
+    const failed = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: ' json ' } });
+    expect(failed.code).toBe(code);
+    const lines = failed.stderr.trim().split('\n');
+    expect(lines).toEqual([expect.stringContaining(message)]);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      level: 'error',
+      name: 'ad-library-mcp',
+      msg: expect.any(String),
+    });
+  },
+);
 
 test('with AD_LIBRARY_LOG_FORMAT=json, a port in use is reported as JSON', async () => {
   const { origin } = await startHttpCommand(['--demo']);
@@ -173,19 +183,22 @@ test.each([
   ['the flag selects JSON', ['--log-format=json'], 'text', true],
   ['the value of the flag is invalid', ['--log-format', 'xml'], 'json', true],
   ['the value of the flag is missing', ['--log-format'], 'json', true],
-])('an error of the command line has the right format if %s', async (_case, args, variable, isJson) => {
-  const { code, stderr } = await runCommand(['http', '--nonsense', ...args], {
-    env: { AD_LIBRARY_LOG_FORMAT: variable },
-  });
-  expect([code, stderr.startsWith('{')]).toEqual([2, isJson]);
-});
+])(
+  'an error in the command line is printed in the chosen log format (case: %s)',
+  async (_case, args, variable, isJson) => {
+    const { code, stderr } = await runCommand(['http', '--nonsense', ...args], {
+      env: { AD_LIBRARY_LOG_FORMAT: variable },
+    });
+    expect([code, stderr.startsWith('{')]).toEqual([2, isJson]);
+  },
+);
 
 test('a misspelled environment variable is reported with the closest setting', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
     AD_LIBRARY_KEY: 'svc_live_CANARY',
     'AD_LIBRARY_\u001b[2J': '1',
-    // Variables of other programs and empty settings are not reported.
+    // The command ignores variables of other programs, and settings without a value.
     ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
   };
   const { stderr } = await runCommand(['library', 'filters'], { env });
@@ -197,7 +210,7 @@ test('a misspelled environment variable is reported with the closest setting', a
   ]);
 });
 
-// Skip these tests on Windows, which has no signals: a killed process ends immediately.
+// Windows has no signals, and a killed process ends immediately there, so skip these tests.
 describe.skipIf(process.platform === 'win32')('Signals to a server with a running call', () => {
   async function startDraining(signal: NodeJS.Signals) {
     const gate = createGate();
@@ -210,7 +223,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
     await upstream.waitForRequests(1);
     const probe = openConnection(origin);
     onTestFinished(() => void probe.close());
-    // The server still responds on a connection that was open before the signal.
+    // While a stopped server finishes its call, it still responds on connections that were open before the signal.
     const isReady = async () => (await probe.send({ method: 'GET', path: '/readyz' })).status === 200;
     expect(await isReady()).toBe(true);
     running.child.kill(signal);
@@ -219,7 +232,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
   }
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a server that gets a SIGTERM after %s finishes the running call',
+    'a server that receives a first %s and then a SIGTERM finishes the running call',
     async (signal) => {
       const { gate, answer, running } = await startDraining(signal);
       running.child.kill('SIGTERM');
@@ -232,7 +245,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
   );
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a server that gets a SIGINT after %s exits immediately',
+    'a server that receives a first %s and then a SIGINT exits immediately',
     async (signal) => {
       const { answer, running } = await startDraining(signal);
       const repeatedSignal = setInterval(() => running.child.kill('SIGINT'), 100);

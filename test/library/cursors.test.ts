@@ -7,7 +7,10 @@ afterAll(() => libraryServer.close());
 const { search, get } = libraryServer;
 
 let nextNumber = 0;
-/** Imports ads of a new advertiser page, which no other test uses. `addAds` imports more ads of this page. */
+/**
+ * Imports ads of a new advertiser page, so that no other test finds these ads. `addAds` imports more ads of the same
+ * page.
+ */
 async function createPage(...ads: object[]) {
   const pageId = `page-${nextNumber}`;
   const addAds = async (...newAds: object[]) => {
@@ -30,7 +33,8 @@ describe('Search cursors from the local library', () => {
   });
 
   test('paging through a search neither skips nor repeats records while records are added', async () => {
-    // Small numbers give many ads the same price, so that result pages end between equal prices.
+    // With few different prices, many ads have the same sort value, so that result pages end between ads with equal
+    // values.
     const price = fc.oneof(fc.nat(5), fc.double({ noNaN: true, noDefaultInfinity: true }));
     const adFields = fc.option(price).map((productPrice) => ({ productPrice, headline: 'Paged' }));
     const step = fc.record({ limit: fc.integer({ min: 1, max: 7 }), newAds: fc.array(adFields, { maxLength: 4 }) });
@@ -50,7 +54,7 @@ describe('Search cursors from the local library', () => {
             listedIds.push(...body.items.map(({ id }: { id: string }) => id));
             expect(body.hasMore).toBe(body.cursor !== null);
             cursor = body.cursor;
-            // Add ads only in the first rounds, so that the search can reach its last page.
+            // Add ads only in the first five rounds. Otherwise the search would never reach its last page.
             if (round < 5) await addAds(...newAds);
             await libraryServer.importRecords(ads[round % ads.length]);
           }

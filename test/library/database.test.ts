@@ -7,10 +7,10 @@ import { databaseTest as test } from './support/fixtures.ts';
 import { testStartTime } from './support/library-server.ts';
 
 const now = () => testStartTime;
-/** Opens a database by running a read-only command. */
+/** Opens a database by listing its API keys, which changes nothing in it. */
 const openDatabase = (database: string) => listKeys({ database, now });
 
-/** Creates a library and runs SQL statements on its database. */
+/** Creates a library, and then changes its database with SQL statements. */
 async function createChangedLibrary(database: string, ...statements: string[]) {
   const { context, close } = await openLibrary({ database, now });
   for (const sql of statements) context.database.run(sql);
@@ -26,7 +26,7 @@ describe('Opening a database file', () => {
       /made by another version of ad-library-mcp. Name another/,
     ],
   ])(
-    'opening a file of %s fails and leaves the file unchanged',
+    'opening a database file of %s fails and leaves the file unchanged',
     async ([_, statements, message], { folder, database }) => {
       await createChangedLibrary(database, ...statements);
       const originalBytes = await readFile(database);

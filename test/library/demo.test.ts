@@ -105,12 +105,12 @@ test('the demo ads are identical each time they are generated', async () => {
 });
 
 describe('The demo library', () => {
-  test('an open demo library leaves no temporary files', async () => {
+  test('an open demo library has no files in the temporary folder', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
     expect(await request(openedDemo, '/v1/credits')).toMatchObject({ credits: 10_000 });
-    // Tests in other processes may open a demo at the same time. Wait until their temporary folders are gone.
+    // Other tests may open a demo library at the same time. Wait until their temporary folders have been deleted.
     if (process.platform !== 'win32')
       await waitUntil(() => listDemoFolders().every((name) => foldersBefore.includes(name)));
     openedDemo.library.close();
@@ -162,7 +162,7 @@ describe('The demo pictures', () => {
     const pictureKinds = new Set<string>();
     const stillsAndVideos = ads.filter(({ displayFormat }) => displayFormat === 'IMAGE' || displayFormat === 'VIDEO');
     for (const ad of stillsAndVideos) {
-      // Skip template ads, because a placeholder hides the product name.
+      // Skip ads whose text is a template, because it has a placeholder instead of the product name.
       if (ad.body?.includes('{{')) continue;
       const { products = [], points = [] } = findAdvertiser(ad) ?? {};
       const productNumber = products.findIndex(({ name }) => name.slice(1) === ad.productTitle?.slice(1));

@@ -90,7 +90,7 @@ test('a full-text search for a word of an ad finds the ad', async () => {
       const word = words[start % Math.max(1, words.length)];
       if (!word || !/[\p{L}\p{N}]/u.test(word)) return;
       expect(await searchIds({ query: word, pageId })).toContain(createUuid(firstNumber));
-      // In scripts without spaces, any two adjacent characters must also find the text.
+      // In scripts without spaces between words, a query of any two adjacent characters must find the text.
       const run = /[수분세럼後味コの]{2,}/u.exec(word)?.[0];
       if (run === undefined) return;
       const pair = run.slice(length % (run.length - 1)).slice(0, 2);

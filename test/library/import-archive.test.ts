@@ -5,17 +5,20 @@ import { createUuid, type LibraryServer } from './support/library-server.ts';
 
 const findAds = async (libraryServer: LibraryServer, filters = {}) => (await libraryServer.searchAll(filters)).items;
 
-/** An archive key, its value, and the resulting ad fields. A key that starts with a dot belongs to `snapshot`. */
+/**
+ * A key of a Meta Ad Library record, its value, and the fields of the ad that the import creates from it. A key that
+ * starts with a dot is inside the object `snapshot`.
+ */
 type Mapping = readonly [key: string, value: unknown, adFields?: object];
 
-/** Builds an archive record from the keys and values of the mappings. */
+/** Builds a Meta Ad Library record from the keys and values of the mappings. */
 function buildRecord(mappings: readonly Mapping[]): object {
   const topLevel = mappings.filter(([key]) => !key.startsWith('.')).map(([key, value]) => [key, value]);
   const snapshot = mappings.filter(([key]) => key.startsWith('.')).map(([key, value]) => [key.slice(1), value]);
   return Object.fromEntries(snapshot.length > 0 ? [...topLevel, ['snapshot', Object.fromEntries(snapshot)]] : topLevel);
 }
 
-/** Builds the ad that the import must create from the record, without its id. */
+/** Builds the ad that the import must create from the record of these mappings. The ad has no id. */
 const buildExpectedAd = (mappings: readonly Mapping[]): { pageId?: string; page?: object } =>
   Object.assign(
     { adLibrary: 'meta', media: [], cards: [], website: {} },
@@ -106,7 +109,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     (record) => ({ data: [record], paging: {} }),
   ],
 ])(
-  'library import converts %s into an ad in the API format',
+  'library import converts a Meta Ad Library record (%s) into an ad in the API format',
   async ([_, mappings, filters, wrap], { libraryServer }) => {
     const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
     const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
@@ -138,7 +141,7 @@ test('library import stores whether an ad without an end date is active', async 
   ]);
 });
 
-test('library import stores unknown values under their original field names', async ({ libraryServer }) => {
+test('library import stores values that it cannot parse under their original keys', async ({ libraryServer }) => {
   const { notes, keys } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
@@ -183,7 +186,7 @@ test.for([
   { impressions: '5000-1000' },
   { impressions_lower: '5000', impressions_upper: '1000' },
 ])(
-  'library import reports the range %j because its lower bound exceeds its upper bound',
+  'library import reports the range %j, whose lower bound exceeds its upper bound, as invalid',
   async (range, { libraryServer }) => {
     const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
     expect(notes).toContain(
@@ -243,7 +246,10 @@ const ageShares = [
   { ...male, percentage: 0.75 },
 ];
 
-/** The columns of an archive table, each with an example cell and the resulting ad fields. */
+/**
+ * The columns of a table of Meta Ad Library ads, each with an example cell and the fields of the ad that the import
+ * creates from it.
+ */
 const tableMappings: (readonly [column: string, cell: string, adFields?: object])[] = [
   ['ad_archive_id', '1234567890123456', { adArchiveId: '1234567890123456' }],
   ['page_id', '77', { pageId: '77', sourcePageExternalId: '77' }],
@@ -279,7 +285,7 @@ test.for([
   },
 );
 
-test('the import report shows the line of each unusable row', async ({ libraryServer }) => {
+test('the import report shows the line number of each unusable row', async ({ libraryServer }) => {
   const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
   const report = await libraryServer.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
@@ -359,7 +365,9 @@ test.for<[query: string, storedQuery: string]>([
   },
 );
 
-test("importing a table for one region does not replace a page's total spend", async ({ libraryServer }) => {
+test('importing a table for one region does not replace the total spend of an advertiser page', async ({
+  libraryServer,
+}) => {
   const wholeSpend =
     'Page ID,Page name,Disclaimer,Amount spent (EUR),Number of ads in Library\n7001,Park,Friends,1200,12\n';
   const regionSpend = 'Page ID,Page name,Disclaimer,Amount spent (EUR)\n7001,Park,Friends,300\n';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { formatImportReport } from '../../src/cli/library.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
-/** Files with invented ads in the export formats of common programs. */
+/** The folder with files of invented ads, in the formats that ad libraries, scrapers and spreadsheets write. */
 const folder = new URL('import-files/', import.meta.url);
 
 interface ExpectedImport {
@@ -17,7 +17,7 @@ interface ExpectedImport {
   reportLines?: (string | RegExp)[];
   /** The keys of JSON records that the report lists as not used. */
   unusedKeys?: string;
-  /** Search filters that must each find all ads of the file. */
+  /** Filters of searches, each of which must find all ads of the file. */
   searches?: object[];
 }
 
@@ -30,7 +30,7 @@ const wrappedAd: ExpectedImport = {
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
 const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
 
-/** The expected result of each import, by file name. */
+/** The expected result of importing each file, by its file name. */
 const expectedImports: Record<string, ExpectedImport> = {
   'flattened-scrape.csv': {
     format: 'meta-ad-library',
@@ -260,7 +260,8 @@ const expectedImports: Record<string, ExpectedImport> = {
         ...{ adLibrary: 'google', adArchiveId: 'CR01', pageId: 'google:AR01', sourcePageExternalId: 'AR01' },
         ...{ page: { pageName: 'Tea House' }, displayFormat: 'VIDEO', countries: ['DE', 'TR'], topic: 'Food' },
         ...{ startedAt: toDateTime('2025-01-02'), lastSeenAt: toDateTime('2025-03-04') },
-        // Do not add the region EEA to its countries, because this would count impressions twice.
+        // The region EEA contains the total of its countries. The import must not add both, because each impression
+        // would count twice.
         ...{ impressionsMin: 3010, impressionsMax: 4020, publisherPlatform: ['YOUTUBE'] },
         adSnapshotUrl: 'https://adstransparency.google.com/advertiser/AR01/creative/CR01',
       },
@@ -387,7 +388,7 @@ const expectedImports: Record<string, ExpectedImport> = {
           { type: 'THUMB', url: 'https://m.example/2.jpg', nr: 1 },
         ],
       },
-      // The id in the URL takes precedence over `id`, which is the number of a row.
+      // The id in the URL of the ad takes precedence over the key `id`, which is a row number here.
       { adArchiveId: '8002', headline: 'Fly low', body: 'Kites for calm days' },
     ],
     unusedKeys: 'daysRunning (1)',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-/** The keys of each format's records, and the fixed fields that identify the format. */
+/** For each format, keys that get random values in the test, and fields with fixed values that identify the format. */
 const records: Record<string, { keys: string[]; fixed: object }> = {
   'google-ads-transparency': {
     keys: [
@@ -21,7 +21,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
   },
   'meta-advertiser-report': {
     keys: ['Page name', 'Disclaimer', 'Number of ads'],
-    // Without the number of ads, the record would be a row of one region, which the import ignores.
+    // The import ignores rows without the number of ads, because they contain the spend in only one region.
     fixed: { 'Page ID': '1', 'Amount spent (EUR)': '≤100', disclaimer: 'Tea', 'Number of ads in Library': '3' },
   },
   'meta-ads-manager': {
@@ -31,7 +31,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'library import counts every malformed %s record as either stored or skipped',
+  'library import counts every malformed record in the format %s as either stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -83,7 +83,7 @@ test('library import removes access tokens from the ads of every ad library', as
   expect(JSON.stringify(items)).not.toContain('SECRET');
 });
 
-test('an import field whose value conflicts with the used field is stored under its own name', async ({
+test('if two keys have different values for the same field, library import uses one and stores the other under its own name', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(
@@ -108,7 +108,7 @@ test('an import field whose value conflicts with the used field is stored under 
   expect(findAd('1')).toMatchObject({ headline: 'T', adId: '23', title: 'Top', snapshot: { pageName: 'Old' } });
   expect(findAd('CR1')).toMatchObject({ page: { pageName: 'Tea' }, advertiserLegalName: 'Tea Ltd' });
   expect(findAd('9')).toMatchObject({ startedAt: '2026-01-02T00:00:00.000Z', createTimestamp: 1767400000 });
-  // A second key with the same value is not stored, because it adds no information.
+  // The snapshot contains the same value as a key that was used. It is not stored, because it adds no information.
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
@@ -173,7 +173,7 @@ const objectColumns = [
 ];
 
 test.for(objectColumns)(
-  'library import reports unexpected text in the column %s',
+  'library import reports a text in the column %s, which must contain a list of objects',
   async (column, { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
     expect(ads).toBe(1);
@@ -196,7 +196,7 @@ test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
 ] as const)(
-  'library import accepts a TikTok ad without dates and media in %s',
+  'library import accepts a TikTok ad without dates and media from %s',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
     const { items } = await libraryServer.searchAll({});
@@ -220,7 +220,7 @@ test("Radlibrary's tables of shares are added to the ads of an earlier import", 
     skipped: 0,
     notes: [],
   });
-  // A second import of the same table replaces the shares.
+  // A later import of the same table replaces all shares of the earlier import.
   await libraryServer.importRecords(ages.replace('18-24', '25-34'));
   await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
   const { items } = await libraryServer.searchAll({});
@@ -236,7 +236,9 @@ test("Radlibrary's tables of shares are added to the ads of an earlier import", 
   ]);
 });
 
-test('a table of shares without its ads is refused with the table to import first', async ({ libraryServer }) => {
+test('library import rejects a table of shares if its ads are not stored, and names the table to import first', async ({
+  libraryServer,
+}) => {
   const { ads, problems } = await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
   expect(ads).toBe(0);
   expect(problems).toMatchObject([
@@ -268,14 +270,16 @@ test.for([
       },
     },
   ],
-] as const)('library import reads the ad from %s', async ([_, source], { libraryServer }) => {
+] as const)('library import reads an ad from this source: %s', async ([_, source], { libraryServer }) => {
   expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
   expect(Object.keys(items[0])).not.toContain('');
 });
 
-test('library import names the notation of pandas that it cannot read', async ({ libraryServer }) => {
+test('library import of a pandas table without column names tells the user how to write the table with pandas', async ({
+  libraryServer,
+}) => {
   const { problems } = await libraryServer.importRecords('[["1","Tea"],["2","Coffee"]]');
   expect(problems[0]?.problem).toMatch(/write a table of pandas with to_json\(orient="records"\)$/);
 });

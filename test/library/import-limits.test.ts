@@ -10,7 +10,7 @@ const nestArrays = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 test.for<[name: string, fields: object, query?: string]>([
   ['a text of 200,000 letters without spaces', { body: `${'세럼'.repeat(100_000)}끝` }, '럼끝'],
   ['a domain of 100,000 labels', { displayUrl: 'a.'.repeat(100_000) }],
-  // Normalizing this text in one step would exceed the test's time limit.
+  // Normalizing all marks at once would take quadratic time, and exceed the time limit of the test.
   [
     'a letter with 800,000 combining marks',
     { body: `caf\u0065${'\u0301\u0316'.repeat(400_000)} cr\u00e8me` },
@@ -38,7 +38,7 @@ test('library import rejects records with more than 64 nested levels', async ({ 
   expect(libraryServer.errors).toEqual([]);
 });
 
-/** Collects garbage and returns the memory in use, in bytes. */
+/** Runs the garbage collector, and returns the memory in use in bytes. */
 function measureMemory(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

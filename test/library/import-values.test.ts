@@ -36,7 +36,7 @@ type Day = { year: number; month: number; day: number };
 const toIsoDateTime = ({ year, month, day }: Day) =>
   `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}T00:00:00.000Z`;
 
-/** Common date notations. `isUnambiguous` tells whether a date in the notation has only one meaning. */
+/** Common notations of dates. `isUnambiguous` returns true if a date in the notation has only one meaning. */
 const notations: [name: string, write: (date: Day) => string, isUnambiguous: (date: Day) => boolean][] = [
   ['ISO 8601', ({ year, month, day }) => `${year}-${padTo2Digits(month)}-${padTo2Digits(day)}`, () => true],
   [
@@ -52,7 +52,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   [
     'day, month and short year with dots',
     ({ year, month, day }) => `${day}.${month}.${padTo2Digits(year % 100)}`,
-    // A number from 18 to 28 may also be the year.
+    // A day from 18 to 28 may also be a two-digit year.
     ({ day }) => day < 18,
   ],
   [
@@ -207,7 +207,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
-  'library import reads the column %s with the values %j into %s as %j',
+  'library import reads a column %s with the values %j into the field %s as %j',
   async ([column, values, field, expected], { libraryServer }) => {
     expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
@@ -221,7 +221,7 @@ test.for([
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
-  'library import rejects a row whose column %s contains %s',
+  'library import rejects a row whose column %s contains the invalid value %s',
   async ([column, value, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
@@ -233,7 +233,7 @@ test.for([
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'library import rejects a column %s with the values %j',
+  'library import rejects a table whose column %s has ambiguous or contradictory values such as %j',
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
@@ -241,7 +241,7 @@ test.for([
 );
 
 test.for(['/', '.', '-'])(
-  'library import reads short years that come first in dates with "%s", and rejects a column with two meanings',
+  'library import reads dates that start with a two-digit year, with the separator "%s", unless they are ambiguous',
   async (separator, { libraryServer }) => {
     const write = (dates: string[]) => dates.map((date) => date.replaceAll('-', separator));
     const { fieldValues } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-01-31']), 'startedAt');

@@ -215,7 +215,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'library import stores the valid records and shows the line of each problem for %s',
+  'library import stores the valid records and shows the line of each problem (source: %s)',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -275,11 +275,14 @@ test.for([
   { audienceReach: -5 },
   { duplicates: -1 },
   { adSpendMin: -0.5 },
-])('library import rejects an API ad with %j and names the invalid key', async (fields, { libraryServer }) => {
-  const [key] = Object.keys(fields);
-  const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
-  expect({ ads, problems }).toEqual({
-    ads: 1,
-    problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],
-  });
-});
+])(
+  'library import rejects an ad in the API format with the fields %j, and names the invalid key',
+  async (fields, { libraryServer }) => {
+    const [key] = Object.keys(fields);
+    const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));
+    expect({ ads, problems }).toEqual({
+      ads: 1,
+      problems: [{ line: 1, path: '', problem: expect.stringMatching(`^${key}: `) }],
+    });
+  },
+);

@@ -55,7 +55,7 @@ test('created and revoked API keys survive when the library server is killed', a
   expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('library commands report which process runs an import', async ({ folder, database }) => {
+test('a library command fails while another process imports, and names this process', async ({ folder, database }) => {
   await createKey(createTarget(database), { name: 'Saved' });
   const importProcess = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importProcess.child.kill('SIGKILL'));

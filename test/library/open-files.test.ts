@@ -151,7 +151,10 @@ test('library import reads the first sheet of an Excel workbook and rejects roun
   ]);
 });
 
-test('library import names the Excel workbook that it cannot read', async ({ folder, database }) => {
+test('library import names an Excel workbook that it cannot read, and explains the reason', async ({
+  folder,
+  database,
+}) => {
   const [oldWorkbook, brokenWorkbook] = [join(folder, 'old.xls'), join(folder, 'broken.xlsx')];
   await writeFile(oldWorkbook, Buffer.from('d0cf11e0a1b11ae1', 'hex'));
   await writeFile(brokenWorkbook, zipSync({ '[Content_Types].xml': strToU8('<Types/>') }));
@@ -198,7 +201,10 @@ test('library import reads all files in a folder and merges their ads', async ({
   ]);
 });
 
-test('the newer version of an ad is kept, whatever the order of the imports', async ({ folder, database }) => {
+test('importing an older version of a stored ad adds it to the history and keeps the newer version', async ({
+  folder,
+  database,
+}) => {
   const write = async (name: string, headline: string, lastSeenAt: string) => {
     const id = '00000000-0000-4000-8000-000000000001';
     await writeFile(join(folder, name), JSON.stringify({ id, headline, lastSeenAt }));
@@ -216,7 +222,10 @@ test('the newer version of an ad is kept, whatever the order of the imports', as
   ]);
 });
 
-test('the import progress shows bytes first, then records and the remaining time', async ({ folder, database }) => {
+test('the progress of an import shows the bytes that are read, then the records that are stored, and the remaining time', async ({
+  folder,
+  database,
+}) => {
   const file = join(folder, 'ads.csv');
   await writeFile(file, toCsv(...Array.from({ length: 3000 }, (_, index) => `Ad ${index}`)));
   const steps: object[] = [];

@@ -43,7 +43,7 @@ test('library import reads payer and beneficiary columns in any capitalization',
   expect(await findAds(libraryServer, { query: 'caps' })).toMatchObject([{ payer: 'Cap Ltd' }]);
 });
 
-test('imported rows without an id are the same ad if their texts are equal', async ({ libraryServer }) => {
+test('imported table rows without an id become one ad if their texts are equal', async ({ libraryServer }) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
@@ -139,7 +139,9 @@ test('library import counts each row as stored, repeated or skipped', async ({ l
   );
 });
 
-test('imported rows with the same id but different advertisers are different ads', async ({ libraryServer }) => {
+test('imported table rows with the same id but different advertisers become different ads', async ({
+  libraryServer,
+}) => {
   const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
   expect(await libraryServer.importRecords(buildTable('Shop'))).toMatchObject({ ads: 2, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Bakery'))).toMatchObject({ ads: 2, updated: 0 });
@@ -176,7 +178,7 @@ test.for([
   ['without a breakdown', 'Note', 'a', 'b'],
   ['with a breakdown by age', 'Age', '18-24', '18-24'],
 ] as const)(
-  'library import skips an Ads Manager row %s if only an ad id could tell it from another ad',
+  'library import skips an Ads Manager row without an ad id %s, because it may belong to another ad',
   async ([_, column, firstCell, secondCell], { libraryServer }) => {
     const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [

@@ -127,7 +127,7 @@ test("the library's list page can search, sort and page through ads", async () =
   expect(new Set([...listAdIds(firstPage), ...listAdIds(secondPage)]).size).toBe(70);
 });
 
-test("the library's list page explains an invalid search", async () => {
+test("the library's list page shows why a search is invalid", async () => {
   for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
     expect((await library.get(`/?${query}`)).text).toContain('role="alert"');
   for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])

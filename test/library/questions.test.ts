@@ -35,7 +35,7 @@ test('check_watches finds new, changed and gone ads after two weekly imports', a
   const filters = { question: ['socks'] };
   await server.call('watch_ads', { name: 'socks', filters, maxCredits: 10 });
   await server.call('check_watches', { maxCredits: 10 });
-  // The import command sends the file to the process that serves the library.
+  // A server has the database open, so the import command sends the file to this server.
   expect((await run(['import', secondWeek, ...question, ...databaseFlag])).err).toContain(
     'question socks: 3 ads listed, 1 gone\n',
   );
@@ -57,22 +57,25 @@ test.for([
   ['without --question', [], {}],
   ['of another question', ['--question', 'hats', '--complete'], {}],
   ['that skipped a record', question, { '': 'No id' }],
-] as const)('an import %s does not mark any ad as gone', async ([_, options, extraAds], { folder, database }) => {
-  const databaseFlag = ['--database', database];
-  const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
-  const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
-  await run(['import', complete, ...question, ...databaseFlag]);
-  await run(['import', partial, ...options, ...databaseFlag]);
-  // No ad is marked as gone yet, so the complete import at the end finds both ads gone.
-  const { err } = await run(['import', partial, '--question', 'socks', ...databaseFlag]);
-  expect(err).not.toContain('gone');
-  const last = await writeDownload(folder, 'last.json', { 3: 'Short' });
-  expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain(
-    'question socks: 1 ad listed, 2 gone\n',
-  );
-});
+] as const)(
+  'an import of a saved search %s does not mark any ad as gone',
+  async ([_, options, extraAds], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
+    const partial = await writeDownload(folder, 'partial.json', { 2: 'Thin', ...extraAds });
+    await run(['import', complete, ...question, ...databaseFlag]);
+    await run(['import', partial, ...options, ...databaseFlag]);
+    // An import without --complete marks no ad as gone. The complete import at the end then marks both ads.
+    const { err } = await run(['import', partial, '--question', 'socks', ...databaseFlag]);
+    expect(err).not.toContain('gone');
+    const last = await writeDownload(folder, 'last.json', { 3: 'Short' });
+    expect((await run(['import', last, ...question, ...databaseFlag])).err).toContain(
+      'question socks: 1 ad listed, 2 gone\n',
+    );
+  },
+);
 
-test('an ad does not count as ended while another imported search still lists it', async ({ folder, database }) => {
+test('an ad does not count as ended while another saved search still lists it', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];
   const fileWithBoth = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
   const fileWithOne = await writeDownload(folder, 'one.json', { 2: 'Thin' });
@@ -130,7 +133,7 @@ test.for([
     /the last page is missing/,
   ],
 ] as const)(
-  'an import with a file that %s does not mark any ad as gone',
+  'an incomplete import of a saved search (with a file that %s) does not mark any ad as gone',
   async ([_, text, reason], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
@@ -151,7 +154,7 @@ test.for([
   ['without ads', '{"data":[]}', '1 ad listed, 1 gone'],
   ['of TikTok', JSON.stringify({ data: { ads: [], has_more: false }, error: { code: 'ok' } }), '1 ad listed, 1 gone'],
 ] as const)(
-  'a final result page %s makes an import of several pages complete',
+  'an import of several result pages is complete if its last page (%s) names no next page',
   async ([_, text, line], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });

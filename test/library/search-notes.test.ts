@@ -70,12 +70,18 @@ test.for<[body: object, ...notes: string[]]>([
   },
 );
 
-test('a search note about a range counts only the ads without any such range', async ({ libraryServer, readNotes }) => {
+test('a search note about ads without impressions does not count ads with only one bound of the range', async ({
+  libraryServer,
+  readNotes,
+}) => {
   await libraryServer.importRecords(createAd(4, { impressionsMin: 1_000_001 }), createAd(5, { impressionsMax: 99 }));
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
-test('only the first result page has search notes, at most five short ones', async ({ libraryServer, readNotes }) => {
+test('a search returns at most five short notes, and only on the first result page', async ({
+  libraryServer,
+  readNotes,
+}) => {
   const { body } = await libraryServer.search({ limit: 1, not: { ctaType: Array(50).fill('x'.repeat(100)) } });
   expect(body.notes).toHaveLength(1);
   expect((await libraryServer.search({ cursor: body.cursor })).body.notes).toBeUndefined();

@@ -10,7 +10,7 @@ afterAll(async () => {
   await libraryServer.close();
 });
 
-/** The ad fields that the filter model reads. */
+/** The fields of an ad that the simple model of the search filters reads. */
 type ModelAd = {
   headline?: string;
   countries?: string[];
@@ -28,7 +28,7 @@ type ModelAd = {
 const orUndefined = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
 const isoDay = (offset: number) => new Date(testStartTime + offset * 86_400_000).toISOString();
 const dayTimes = fc.integer({ min: -5, max: 5 }).map(isoDay);
-/** Times in steps of half a day, with or without the suffix Z. Both forms mean UTC. */
+/** Generates times in steps of half a day. With and without the suffix Z, they mean UTC. */
 const times = fc
   .tuple(fc.integer({ min: -10, max: 10 }), fc.boolean())
   .map(([halfDays, hasZone]) => isoDay(halfDays / 2).slice(0, hasZone ? undefined : -1));
@@ -56,7 +56,7 @@ const adLists: fc.Arbitrary<ModelAd[]> = fc.array(
 
 const isStillRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).stillRunning;
 const countDaysRunning = (ad: ModelAd) => computeRunningTime(ad, testStartTime).daysRunning;
-/** For each key of the `missing` filter, a function that returns true if the ad has no value. */
+/** For each key that the filter `missing` accepts, a function that returns true if an ad has no value for the key. */
 const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   active: (ad) => isStillRunning(ad) === undefined,
   headline: (ad) => !ad.headline,
@@ -68,7 +68,10 @@ const hasNoValue: Record<string, (ad: ModelAd) => boolean> = {
   adSpend: (ad) => (ad.adSpendMin ?? ad.adSpendMax) === undefined,
 };
 
-/** Returns the upper end of the spend. A range without an upper end is unlimited; one without a lower end starts at 0. */
+/**
+ * Returns the upper bound of an ad's spend. It is infinite if the ad has only a lower bound, and undefined if the ad
+ * has no bound.
+ */
 const getHighestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
   adSpendMax ?? (adSpendMin === undefined ? undefined : Number.POSITIVE_INFINITY);
 const getLowestSpend = ({ adSpendMin, adSpendMax }: ModelAd) =>
@@ -80,7 +83,7 @@ const hasAny = (filter: string | string[], values: unknown) =>
   [filter].flat().some((value) => [values].flat().includes(value.toUpperCase()));
 const wholeNumber = (min: number, max: number) => fc.integer({ min, max });
 
-/** For each filter, a generator of values and a function that returns true if the filter must find an ad. */
+/** For each filter, a generator of filter values, and a function that returns true if the filter must find an ad. */
 const rules = {
   query: [
     fc.constantFrom('tea', '-tea', 'red tea', 'red -tea'),
@@ -144,7 +147,10 @@ const sortValues: Record<string, (ad: ModelAd) => number | null | undefined> = {
   daysRunning: countDaysRunning,
 };
 
-/** The simple model of sorting: by the sort value, then in storage order. Ads without a value come last. */
+/**
+ * Sorts ads as a search of the library must sort them: by the sort value, then in the order of their import. Ads
+ * without a sort value come last.
+ */
 function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order = 'desc' }): Item[] {
   const sign = order === 'asc' ? 1 : -1;
   return ads
@@ -157,7 +163,7 @@ function sortAds<Item extends ModelAd>(ads: Item[], { sort = 'startedAt', order 
     .map(({ ad }) => ad);
 }
 
-/** The values of an ad for each key that can be counted. */
+/** For each key that a search can count, a function that returns the values of an ad. */
 const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   countries: ({ countries = [] }) => countries,
   publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
@@ -191,7 +197,7 @@ test('a search in the local library returns the same ads as a simple model of it
         await libraryServer.importRecords(...withIds(firstImport));
         await libraryServer.importRecords(...withIds(secondImport));
         vi.stubEnv('TZ', 'America/Los_Angeles');
-        // A newer record replaces the stored one in place. An older record is ignored.
+        // A newer version of an ad replaces the stored version at the same place. An older version is ignored.
         const adById = new Map(withIds(firstImport).map((ad) => [ad.id, ad]));
         for (const ad of withIds(secondImport)) {
           const [seenAt, storedSeenAt] = [ad, adById.get(ad.id)].map((item) => parseTime(item?.lastSeenAt));
@@ -312,7 +318,8 @@ describe('Search filters of the local library', () => {
       body: '따뜻한 차 한 잔으로 하루를 시작하세요. 오늘만 무료배송',
       startedAt: '2026-02-05T00:00:00Z',
       page: { pageName: 'Leaf & Co Korea' },
-      // The running days are unknown, because lastSeenAt is missing and the end is in the future.
+      // The library does not know how many days the ad has run, because lastSeenAt is missing and the end date is in
+      // the future.
       endDate: '2099-01-01T00:00:00Z',
       audienceSizeMin: 1000,
       impressionsMin: 1_000_001,
@@ -338,7 +345,7 @@ describe('Search filters of the local library', () => {
     [{ currency: 'eur' }, [1]],
     [{ impressionsFrom: 500, impressionsTo: 500 }, [1]],
     [{ impressionsTo: 99 }, []],
-    // An ad value without an upper end is unlimited, and one without a lower end starts at zero.
+    // The range of an ad is unlimited if it has no upper bound, and starts at zero if it has no lower bound.
     [{ impressionsFrom: 2_000_000 }, [3]],
     [{ impressionsTo: 1_000_000 }, [1]],
     [{ audienceSizeFrom: 1000, audienceSizeTo: 1000 }, [3]],
@@ -348,7 +355,7 @@ describe('Search filters of the local library', () => {
     [{ adSpendFrom: 101 }, []],
     [{ missing: ['impressions'] }, [2]],
     [{ not: { missing: ['adSpend'] } }, [2]],
-    // The domain belongs to the page behind all redirects.
+    // The domain of an ad is the domain of the page to which all redirects lead.
     [{ domain: 'leaf.example' }, [2]],
     [{ domain: 'shop.leaf.example' }, [2]],
     [{ domain: 'facebook.com' }, []],
@@ -365,7 +372,7 @@ describe('Search filters of the local library', () => {
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('when sorting by a range, an ad with an open range comes first and one without a range last', async () => {
+  test('a search sorted by a range returns an ad without an upper bound first and an ad without any bound last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);

@@ -14,7 +14,7 @@ await libraryServer.importRecords(
   { pageId: 'page-2', pageName: 'Drink Shop' },
 );
 
-/** One API key for each account state. */
+/** API keys of accounts in different states, e.g. without credits or without a subscription. */
 const keys = {
   good: libraryServer.createKey({ name: 'Good key' }),
   revoked: libraryServer.createKey(),
@@ -27,12 +27,15 @@ libraryServer.library.keys.revoke(keys.revoked);
 const readFirstCollection = async (key: string) => (await libraryServer.get('/v1/collections', key)).body.items[0];
 const { id: defaultCollectionId } = await readFirstCollection(keys.good);
 
-/** A request. `{collection}` in its path is replaced with a collection id, by default the first one of `keys.good`. */
+/**
+ * A request to the API. `{collection}` in its path stands for the id of a collection, by default the first collection
+ * of the key `keys.good`.
+ */
 type Call = { method?: string; path: string; body?: unknown };
 const send = ({ method = 'GET', path, body }: Call, key?: string, collectionId = defaultCollectionId) =>
   libraryServer.request(method, path.replace('{collection}', collectionId), { key, body });
 
-/** Expects a documented error response without a charge. Returns the error. */
+/** Sends a request, and checks that the response is a documented error that costs no credits. Returns the error. */
 async function expectError(call: Call, key: string | undefined, status: number, code?: string, collectionId?: string) {
   const answer = await send(call, key, collectionId);
   expect(answer.status).toBe(status);
@@ -60,7 +63,10 @@ const pageFields = { cursor: z.string().nullable(), hasMore: z.boolean(), totalH
 const listSchema = (item: z.ZodType, otherFields: z.ZodRawShape = pageFields) =>
   z.looseObject({ items: z.array(item), ...otherFields });
 
-/** The documented operations: a successful call, its scope, its price (0 if free), its response body and credit headers. */
+/**
+ * The documented operations: for each one, a successful call, the scope and the price in credits, the schema of the
+ * response body, and the credit headers.
+ */
 const documented: [name: string, call: Call, scope: string | undefined, price: 0 | 1, z.ZodType, headers: string[]][] =
   [
     ['whoami', { path: '/v1/whoami' }, undefined, 0, schemas.Identity, []],
@@ -109,13 +115,14 @@ describe.each(documented)("The local library's API operation %s", (name, call, s
     const otherScopes = [...scopes].filter((other) => other !== scope);
     const error = await expectError(call, libraryServer.createKey({ scopes: otherScopes }), 403, 'missing_scope');
     expect(error.message).toContain(scope);
-    // A key with only this scope is accepted. Collection calls return 404, because the collection is another account's.
+    // A key with only this scope is accepted. Calls for a collection return 404, because the collection belongs to
+    // another account.
     expect((await send(call, libraryServer.createKey({ scopes: [scope] }))).status).toBe(
       name.includes('CollectionItem') ? 404 : 200,
     );
   });
 
-  test('an account without credits gets an error only for paid operations', async () => {
+  test('calls for an account without credits fail only for paid operations', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
@@ -379,7 +386,7 @@ test('the filters.json path of the library needs no API key', async () => {
 });
 
 test('the library logs an internal error in full and returns a 500 without details', async () => {
-  // No earlier request in this file has caused an internal error.
+  // No test in this file has caused an internal error so far.
   expect(libraryServer.errors).toEqual([]);
   libraryServer.library.context.database.run('DROP TABLE collection_items');
   const { status, headers, body } = await libraryServer.get('/v1/collections');

@@ -20,7 +20,7 @@ const writeAds = (pictureUrls: readonly string[]) =>
   pictureUrls
     .map((url, number) => {
       const media = [{ type: 'IMAGE', url }];
-      // The picture host ignores leading zeros, so this URL returns the same picture.
+      // The picture host ignores leading zeros in the number, so the card has another URL with the same picture.
       const cards = [{ title: 'Card', image_url: url.replace(/(\d+)$/, '0$1') }];
       return JSON.stringify({ id: deriveUuid(`ad ${number}`), headline: `Ad ${number}`, media, cards });
     })
@@ -34,7 +34,7 @@ const test = databaseTest
       (words: string[], input = '') =>
         runLibraryCommand([...words, '--database', database], { input }),
   )
-  /** Serves the database. `getAd` requests an ad by its number. */
+  /** Serves the database over HTTP. `getAd` requests an ad by its number. */
   .extend('serve', ({ database, run }) => async () => {
     const { origin, readStderr, close } = await serveDatabase(database);
     const [, pagesUrl = ''] = /pages at (\S+)/.exec(readStderr()) ?? [];

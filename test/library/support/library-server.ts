@@ -2,7 +2,7 @@ import { type Library, openLibrary } from '../../../src/library/open.ts';
 import type { KeyOptions } from '../../../src/library/service/accounts.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 
-/** The time at the start of a test, in Unix milliseconds: 2026-03-15, 10:30 UTC. */
+/** The time that the clock of a test library shows at the start, in Unix milliseconds: 2026-03-15, 10:30 UTC. */
 export const testStartTime = Date.UTC(2026, 2, 15, 10, 30);
 
 interface RequestOptions {
@@ -64,7 +64,7 @@ export async function startLibraryServer() {
       } while (cursor !== null);
       return { items, totalHits };
     },
-    /** Imports one line per record. A string is used as is; other values are written as JSON. */
+    /** Imports records as JSON Lines. A string is imported as a line without changes, and any other value as JSON. */
     importRecords: (...records: unknown[]) => library.import(toLines(records)),
     async close() {
       await close();
