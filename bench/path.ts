@@ -30,7 +30,7 @@ const config = readConfig({
   AD_LIBRARY_API_KEY: 'svc_live_path',
   AD_LIBRARY_BASE_URL: `http://127.0.0.1:${upstream.ready.port}`,
 });
-const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: Math.random });
+const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
 const stdin = new PassThrough();
 const stdout = new PassThrough();
 const { catalog, credentials } = app;

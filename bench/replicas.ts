@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
-import { elapsed, openApp } from '../src/app.ts';
+import { monotonicNow, openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { createLog } from '../src/logging/log.ts';
 import type { RemoteStore } from '../src/storage/storage.ts';
@@ -77,7 +77,15 @@ async function countStoreCalls(): Promise<void> {
   const driver = { hostAndPort: 'memory', open: () => store };
   const shared = await openStoreState({ driver, secret: 'a secret', baseUrl, callMs: 60_000, log, now: Date.now });
   const config = { ...readConfig({}), baseUrl, creditBudget: 1000 };
-  const app = await openApp({ config, log, elapsed, random: Math.random, now: shared.now, keys: shared.keys, shared });
+  const app = await openApp({
+    config,
+    log,
+    monotonicNow,
+    random: Math.random,
+    now: shared.now,
+    keys: shared.keys,
+    shared,
+  });
   const search = async (query: string) => {
     calls = [];
     const { signal } = new AbortController();

@@ -163,7 +163,7 @@ const isForResearch = ({ operations, makesSeveralCalls }: Tool) =>
 function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {
-      withOutput: true,
+      includesOutputSchemas: true,
       ...(demo && { filters: libraryFilters }),
     });
   const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));

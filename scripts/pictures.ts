@@ -120,7 +120,7 @@ async function createWeeklyMail() {
   const app = await openApp({
     config: { ...readConfig({}), baseUrl: upstream.baseUrl, apiKey },
     log: createLog('silent', () => {}),
-    ...{ now: () => time, elapsed: () => time, random: () => 0 },
+    ...{ now: () => time, monotonicNow: () => time, random: () => 0 },
   });
   const signal = new AbortController().signal;
   const call = (name: string, args: object) =>

@@ -10,9 +10,9 @@ import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
-import { keyMasker } from './logging/key-masking.ts';
-import { escapeControlCharacters, type Log, logCalls, type OnCall } from './logging/log.ts';
-import type { OpenCalls } from './mcp/caller-context.ts';
+import { createKeyMasker } from './logging/key-masking.ts';
+import { createCallLogger, escapeControlCharacters, type Log, type OnCall } from './logging/log.ts';
+import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { Resolve, ServedPictures } from './pictures/fetch-picture.ts';
@@ -33,7 +33,7 @@ export interface AppOptions {
   onCall?: OnCall;
   now: () => number;
   /** Returns milliseconds from a monotonic clock. */
-  elapsed: () => number;
+  monotonicNow: () => number;
   random: () => number;
   /** Sends requests to the service. Defaults to sending them over the network. */
   fetch?: Fetch | undefined;
@@ -49,13 +49,13 @@ export interface AppOptions {
   /** The state that all replicas share. Undefined if there is only one process. */
   shared?: ReplicaState | undefined;
   /** True if all processes that use the storage folder share one credit budget per day. */
-  countsDays?: boolean | undefined;
+  hasDailyBudget?: boolean | undefined;
   /** The folder for exported files if the settings do not define one. By default, exported files stay in memory. */
   exportTarget?: ExportTarget | undefined;
 }
 
 /** Returns milliseconds from a monotonic clock. */
-export const elapsed = (): number => Math.round(performance.now());
+export const monotonicNow = (): number => Math.round(performance.now());
 
 /** Base URL of demo pictures if no HTTP server runs. It is a placeholder that serves nothing. */
 const placeholderMediaUrl = 'https://media.demo.example/media';
@@ -78,24 +78,24 @@ export type App = Awaited<ReturnType<typeof openApp>>;
 
 /** Starts the server. All transports share the returned object. */
 export async function openApp(options: AppOptions) {
-  const { config, problems = [], log, onCall = logCalls(log), now, elapsed } = options;
-  const upstream = await (config.demo ? openDemo(options) : openService(options));
-  const credentials: Credentials = { apiKey: upstream.apiKey, tenantId: 'own' };
-  const draining = new AbortController();
-  const closing = new AbortController();
+  const { config, problems = [], log, onCall = createCallLogger(log), now, monotonicNow } = options;
+  const service = await (config.demo ? openDemo(options) : openService(options));
+  const credentials: Credentials = { apiKey: service.apiKey, tenantId: 'own' };
+  const drainController = new AbortController();
+  const closeController = new AbortController();
   // Every call in progress listens to this signal, and Node would warn of a memory leak at more than ten listeners.
-  setMaxListeners(0, closing.signal);
-  let calls: Promise<OpenCalls> | undefined;
-  const getCalls = () => {
-    calls ??= openCalls(options, upstream);
+  setMaxListeners(0, closeController.signal);
+  let calls: Promise<CallResources> | undefined;
+  const getCallResources = () => {
+    calls ??= openCallResources(options, service);
     return calls;
   };
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
-  const { notice, searchFilters } = upstream;
+  const { notice, searchFilters } = service;
   const server = {
     tools: selectTools(config),
     now,
-    elapsed,
+    monotonicNow,
     log,
     onCall,
     notice,
@@ -104,10 +104,10 @@ export async function openApp(options: AppOptions) {
     cacheMs: cacheSeconds * 1000,
     confirmCredits,
     output,
-    draining: draining.signal,
-    closing: closing.signal,
+    draining: drainController.signal,
+    closing: closeController.signal,
   };
-  const catalog = createCatalog({ server, version, openCalls: getCalls, searchFilters });
+  const catalog = createCatalog({ server, version, openCallResources: getCallResources, searchFilters });
   return {
     catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
     /** The credentials for calls without an API key: the configured key, or the key of the demo library. */
@@ -117,23 +117,23 @@ export async function openApp(options: AppOptions) {
      * @throws AdLibraryError if the service rejects the key
      */
     checkKey: async (caller: Caller) => {
-      const { value } = await (await getCalls()).whoami(caller);
+      const { value } = await (await getCallResources()).whoami(caller);
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     /** Extends how long the recorded spending of a connection is kept. Called when a connection is renewed. */
-    keepSpending: async (connection: Connection) => (await getCalls()).keepSpending(connection),
-    findLinked: async (link: string, name: string) => (await getCalls()).findLinked(link, name),
-    pictures: upstream.servedPictures?.respond,
+    keepSpending: async (connection: Connection) => (await getCallResources()).keepSpending(connection),
+    findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
+    pictures: service.servedPictures?.respond,
     /** Tells long calls to return the data they have so far, because the process is about to exit. */
-    drain: () => draining.abort(),
+    drain: () => drainController.abort(),
     /**
      * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
      * charges for them anyway.
      */
     close: async (drainMs = 0): Promise<void> => {
-      closing.abort();
+      closeController.abort();
       await (await calls)?.close(drainMs);
-      await upstream.close?.();
+      await service.close?.();
     },
   };
 }
@@ -148,8 +148,8 @@ const maxWhoamiMs = 5000;
  * Connects the API client, the cache, the credit meter and the storage. They are loaded on the first call, so that the
  * server starts fast.
  */
-export async function openCalls(options: AppOptions, upstream: Service): Promise<OpenCalls> {
-  const { config, log, now, elapsed, random, shared } = options;
+export async function openCallResources(options: AppOptions, upstream: Service): Promise<CallResources> {
+  const { config, log, now, monotonicNow, random, shared } = options;
   const { baseUrl } = upstream;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
@@ -162,25 +162,25 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   const { openState } = await import('./storage/open.ts');
   const { getExportsFolder } = await import('./storage/exports.ts');
   const { createMemoryLedger } = await import('./storage/in-memory.ts');
-  const { openCallerContexts } = await import('./mcp/caller-context.ts');
+  const { createCallerContexts } = await import('./mcp/caller-context.ts');
   const state = openState({
     ttlMs: cacheSeconds * 1000,
     baseUrl,
     apiKey: upstream.apiKey,
-    countsDays: options.countsDays,
+    hasDailyBudget: options.hasDailyBudget,
     shared,
     now,
-    monotonicNow: elapsed,
+    monotonicNow,
     // Demo data is not stored, but files that the user explicitly requests are.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
-    userIdOf: async (caller) => {
+    fetchUserId: async (caller) => {
       const { value } = await whoami({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) });
       return value.user?.userId;
     },
     warn: log.warn,
   });
-  const { ledger, usageWindows: windows } = state;
+  const { ledger, usageWindows } = state;
   const { keys: accepted = createSingleUserKeys() } = options;
   const keys: AcceptedKeys = {
     ...accepted,
@@ -192,7 +192,7 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
       await state.exports.links?.end(tenantId, wasAccepted);
     },
   };
-  const openLedger = () => createMemoryLedger({ now: elapsed });
+  const openLedger = () => createMemoryLedger({ now: monotonicNow });
   const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
     // The response is added later, when the store is reachable again. The log already mentions that the store is
@@ -202,26 +202,30 @@ export async function openCalls(options: AppOptions, upstream: Service): Promise
   };
   const network = undiciFetch();
   const { fetch = network.fetch } = upstream;
-  const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
+  const meterOptions = { ledger, windows: usageWindows, budget, openLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
   const cacheOptions = { datasets, responseCache, isEnabled: cacheSeconds > 0, acceptedKeys: keys };
-  const bounds = { maxCallsEach: Math.max(256, 2 * callsPerKey), maxCalls: Math.max(1024, 2 * callsAtOnce), timeoutMs };
+  const callBounds = {
+    maxCallsPerTenant: Math.max(256, 2 * callsPerKey),
+    maxCalls: Math.max(1024, 2 * callsAtOnce),
+    timeoutMs,
+  };
 
   // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. If no base URL is
   // configured, the API client rejects the call before it reaches the cache.
   const http = recordAcceptedKeys(
-    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker: keyMasker }),
+    createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
   );
-  const meter = openMeter(http, spending);
-  const answers = openAnswers(meter, { ...cacheOptions, ...bounds, now, onLost, onError });
+  const meter = openMeter(http, meterOptions);
+  const answers = openAnswers(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
   const createCallerApi = createApi(answers.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
   const pictures = createPictureOpener(options, upstream);
   const { open } = pictures;
-  const contexts = openCallerContexts({
-    apiOf: createCallerApi,
+  const contexts = createCallerContexts({
+    createCallerApi,
     answers,
     keys,
     meter,
@@ -256,16 +260,19 @@ async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall):
 
 const userAgent = `ad-library-mcp/${version}`;
 
-function createPictureOpener({ config, elapsed, random, resolve }: AppOptions, { baseUrl, servedPictures }: Service) {
-  let opening: Promise<OpenPictures> | undefined;
+function createPictureOpener(
+  { config, monotonicNow, random, resolve }: AppOptions,
+  { baseUrl, servedPictures }: Service,
+) {
+  let openedPictures: Promise<OpenPictures> | undefined;
   const open = () => {
     const hosts = allowLibraryHost(config.mediaHosts, baseUrl);
-    opening ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, servedPictures, userAgent, now: elapsed, random, resolve }),
+    openedPictures ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
+      openPictures({ hosts, servedPictures, userAgent, now: monotonicNow, random, resolve }),
     );
-    return opening;
+    return openedPictures;
   };
-  return { open, close: async () => (await opening)?.close() };
+  return { open, close: async () => (await openedPictures)?.close() };
 }
 
 /**
@@ -288,9 +295,9 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
  * itself.
  */
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
-  const isNone = !hosts.public && hosts.listed.length === 0;
+  const allowsNoHosts = !hosts.public && hosts.listed.length === 0;
   const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
-  if (isNone || !isLoopback(hostname)) return hosts;
+  if (allowsNoHosts || !isLoopback(hostname)) return hosts;
   const libraryHost = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
   return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }

@@ -1,4 +1,4 @@
-import { elapsed, openApp, toolNames } from './app.ts';
+import { monotonicNow, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './logging/log.ts';
 
@@ -36,7 +36,7 @@ export async function openServer(
 ): Promise<EmbeddedServer> {
   const config = readConfig({ ...settings }, {}, { tools: toolNames, command: 'stdio' });
   const log = createLog(config.logLevel, write, { format: config.logFormat, now: Date.now });
-  const app = await openApp({ config, log, now: Date.now, elapsed, random: Math.random });
+  const app = await openApp({ config, log, now: Date.now, monotonicNow, random: Math.random });
   const { bindV1 } = await import('./mcp/sdk-v1.ts');
   return {
     connect: (transport) =>

@@ -29,7 +29,7 @@ export interface HolderEndpoint {
 }
 
 /** The content of a lock file, as JSON. Other versions of this program also read it. */
-interface LockNote {
+interface LockFileContent {
   id: string;
   /** The identity of the process that holds the lock, from `identifyThisProcess`. */
   process: string;
@@ -53,11 +53,11 @@ const adviceWithoutEndpoint =
 export class LockHeldError extends AdLibraryError {
   readonly endpoint: HolderEndpoint | undefined;
 
-  constructor(path: string, note: LockNote | undefined) {
+  constructor(path: string, note: LockFileContent | undefined) {
     const [pid] = note?.process.split(' ') ?? [];
     const holder = note ? `process ${pid} of ${note.host}` : 'another program';
-    const serves = note?.address ? `, which serves it at ${note.address.url}` : '';
-    const problem = `${path} is held by ${holder}${serves}. ${note?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
+    const endpointText = note?.address ? `, which serves it at ${note.address.url}` : '';
+    const problem = `${path} is held by ${holder}${endpointText}. ${note?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
     super({ kind: 'busy', problem, storage: 'lock' });
     this.endpoint = note?.address;
   }
@@ -84,7 +84,7 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
  * @throws Error if the lock file cannot be written
  */
 export async function acquireLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
-  const note: LockNote = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
+  const note: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
   for (;;) {
     if (createLockFile(path, note)) return createLock(path, note);
     const holder = removeAbandonedLock(path);
@@ -94,9 +94,9 @@ export async function acquireLock(path: string, signal = AbortSignal.timeout(max
   }
 }
 
-function createLock(path: string, note: LockNote) {
+function createLock(path: string, note: LockFileContent) {
   /** Returns false if the lock file was deleted, or if another process has acquired the lock since. */
-  const isHeld = () => readNote(path)?.id === note.id;
+  const isHeld = () => readLockFile(path)?.id === note.id;
   return {
     isHeld,
     /**
@@ -118,21 +118,21 @@ function createLock(path: string, note: LockNote) {
  * Removes a lock whose process has ended. Returns the lock to wait for: the same lock if its process is still running,
  * or the removal lock of another process. Returns undefined if the caller can try to acquire the lock.
  */
-function removeAbandonedLock(path: string): { path: string; note: LockNote | undefined } | undefined {
-  const note = readNote(path);
+function removeAbandonedLock(path: string): { path: string; note: LockFileContent | undefined } | undefined {
+  const note = readLockFile(path);
   if (!hasProcessEnded(note?.process ?? '')) return existsSync(path) ? { path, note } : undefined;
-  const removal = `${path}.removal`;
-  if (!createLockFile(removal, { id: randomUUID(), process: identifyThisProcess(), host: hostname() }))
-    return { path: removal, note: readNote(removal) };
-  if (readNote(path)?.id === note?.id) rmSync(path, { force: true });
-  rmSync(removal, { force: true });
+  const removalPath = `${path}.removal`;
+  if (!createLockFile(removalPath, { id: randomUUID(), process: identifyThisProcess(), host: hostname() }))
+    return { path: removalPath, note: readLockFile(removalPath) };
+  if (readLockFile(path)?.id === note?.id) rmSync(path, { force: true });
+  rmSync(removalPath, { force: true });
   return undefined;
 }
 
 /** Reads a lock file. Returns undefined if the file is missing or incomplete. */
-function readNote(path: string): LockNote | undefined {
-  const note = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockNote> | undefined;
-  return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as LockNote) : undefined;
+function readLockFile(path: string): LockFileContent | undefined {
+  const note = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockFileContent> | undefined;
+  return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as LockFileContent) : undefined;
 }
 
 /**
@@ -140,7 +140,7 @@ function readNote(path: string): LockNote | undefined {
  * then linked to `path`, so that a lock file is never empty.
  * @throws Error if the file cannot be written
  */
-function createLockFile(path: string, note: LockNote): boolean {
+function createLockFile(path: string, note: LockFileContent): boolean {
   const tempFile = `${path}.${note.id}`;
   try {
     writeFileSync(tempFile, JSON.stringify(note), { flag: 'wx', mode: 0o600 });

@@ -59,7 +59,7 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   const app = await openApp({
     config: { ...readConfig({}), ...(counted ? service : { demo: true }) },
     log: createLog('silent', () => {}),
-    ...{ now, elapsed: now, random: () => 0 },
+    ...{ now, monotonicNow: now, random: () => 0 },
     ...(counted && {
       fetch: async (url, request) => {
         const answer = await library.fetch(new Request(url, request as RequestInit));

@@ -59,9 +59,9 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
     tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
-    prompts: prompts.map(({ name, description, arguments: given, write }) => {
+    prompts: prompts.map(({ name, description, arguments: given, buildText }) => {
       const names = given.map((argument) => argument.name);
-      const text = write(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));
+      const text = buildText(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));
       return { name, description, arguments: names, text };
     }),
   };

@@ -117,9 +117,9 @@ export const responseSchemas = {
  * Returns the name of the id field that every item of a list must have. An item without an id cannot be displayed,
  * opened or stored.
  */
-function getIdField({ operation: { name, isList: list }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
+function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
-  if (!list) return undefined;
+  if (!isList) return undefined;
   return name === 'searchPages' || query.itemType === 'pages' ? 'pageId' : 'id';
 }
 

@@ -137,8 +137,8 @@ export const invalidRequest = (problem: string) =>
  * if no response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected
  * calls cost nothing, and neither does a 503 without a charge.
  */
-export function mayBeCharged({ kind, status, wasSent: sent, charged, chargeUnreadable, storage }: Failure): boolean {
-  if (sent === false || storage || charged !== undefined) return false;
+export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable, storage }: Failure): boolean {
+  if (wasSent === false || storage || charged !== undefined) return false;
   if (chargeUnreadable) return true;
   if (status === undefined) return kind === 'network' || kind === 'timeout' || kind === 'unexpected_response';
   return status < 300 || status === 408 || (status >= 500 && status !== 503);

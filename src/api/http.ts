@@ -95,8 +95,8 @@ function decideRetry(
   const { operation } = request;
   const { isPaid = operation.requiresCredits } = progress;
   if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
-  const { kind, status, wasSent: sent, charged, chargeUnreadable } = error.failure;
-  if (kind === 'network' && sent === false) return 'safe';
+  const { kind, status, wasSent, charged, chargeUnreadable } = error.failure;
+  if (kind === 'network' && wasSent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
   if (isPaid) return status === 503 ? 'safe' : 'no';
   const isRejected = status === 502 || status === 503 || status === 504;
@@ -106,7 +106,7 @@ function decideRetry(
 
 async function sendRequest(
   call: ApiCall,
-  { fetch, baseUrl, userAgent, createKeyMasker: keyMasker }: ServiceOptions,
+  { fetch, baseUrl, userAgent, createKeyMasker }: ServiceOptions,
 ): Promise<ServiceResponse> {
   const { signal, progress, owner } = call;
   const url = buildUrl(call.request, baseUrl);
@@ -123,11 +123,11 @@ async function sendRequest(
   const init = { method: call.request.operation.method, headers, signal, onSent, ...(body !== undefined && { body }) };
   try {
     const response = await fetch(url, init);
-    return await parseResponse(call, url, response, keyMasker(owner.apiKey));
+    return await parseResponse(call, url, response, createKeyMasker(owner.apiKey));
   } catch (error) {
-    const { isSent: sent } = progress;
+    const { isSent } = progress;
     progress.isSent = false;
-    throw describeError(error, { signal, sent });
+    throw describeError(error, { signal, sent: isSent });
   }
 }
 

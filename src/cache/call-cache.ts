@@ -60,7 +60,7 @@ export function openCallCache(
   meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'prices'>,
   options: CallCacheOptions,
 ) {
-  const { datasets, responseCache: cache, isEnabled: isCached, acceptedKeys: keys, now, onError } = options;
+  const { datasets, responseCache, isEnabled, acceptedKeys, now, onError } = options;
   const inFlight = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
@@ -69,7 +69,7 @@ export function openCallCache(
     if (request.operation.changesData) return sendWrite(call);
     if (!request.operation.requiresCredits) return meter.send(call);
     // Run both lookups in parallel, because each one is a network round trip if the store is remote.
-    const [storedResponse, isAccepted] = await Promise.all([findStored(call), keys.has(owner.tenantId)]);
+    const [storedResponse, isAccepted] = await Promise.all([findStored(call), acceptedKeys.has(owner.tenantId)]);
     if (storedResponse && !isAccepted) assertIdentity(await whoami(owner, signal));
     if (storedResponse) return storedResponse;
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
@@ -92,19 +92,19 @@ export function openCallCache(
   async function findStored({
     request,
     owner,
-    cache: { fresh, acceptsListedAd: seen },
+    cache: { fresh, acceptsListedAd },
   }: ApiCall): Promise<ServiceResponse | undefined> {
     if (fresh) return undefined;
     const listedAd =
-      seen && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
-    if (listedAd !== undefined || !isCached) return listedAd;
-    const name = await cache.resolveName(owner.tenantId, getResponseName(request));
-    const cachedResponse = name === undefined ? undefined : await cache.get(owner.tenantId, name);
+      acceptsListedAd && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
+    if (listedAd !== undefined || !isEnabled) return listedAd;
+    const name = await responseCache.resolveName(owner.tenantId, getResponseName(request));
+    const cachedResponse = name === undefined ? undefined : await responseCache.get(owner.tenantId, name);
     return cachedResponse && markAsReplayed(cachedResponse);
   }
 
-  const markAsReplayed = ({ response: answer, arrivedAt: at }: CachedResponse) =>
-    markAsCached(answer, Math.max(0, now() - at));
+  const markAsReplayed = ({ response, arrivedAt }: CachedResponse) =>
+    markAsCached(response, Math.max(0, now() - arrivedAt));
 
   /**
    * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
@@ -112,9 +112,9 @@ export function openCallCache(
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
-    const name = await cache.resolveName(owner.tenantId, getResponseName(request));
+    const name = await responseCache.resolveName(owner.tenantId, getResponseName(request));
     const onLost = (id: string) => meter.settleLost(call, id);
-    const claim = await cache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
+    const claim = await responseCache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
     // Another process died while it was sending this call, and the service may have charged for it. Send the call again
     // only if the caller repeats it.
@@ -138,7 +138,7 @@ export function openCallCache(
     // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
     // newer data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
-    const isCacheable = isCached && !call.cache.skipsCaching;
+    const isCacheable = isEnabled && !call.cache.skipsCaching;
     const response = {
       ...sentResponse,
       ...(sequenceNumber !== undefined && { order: sequenceNumber }),
@@ -181,7 +181,7 @@ export function openCallCache(
    * @throws AdLibraryError if the service rejects the key. Data stored for the key must then not be shown.
    */
   async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
-    if (!(await keys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
+    if (!(await acceptedKeys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
   }
 
   /**
@@ -209,7 +209,8 @@ export function openCallCache(
   async function sendWrite(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
     const send: SendCall = async (sentCall) => {
-      const forget = () => cache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
+      const forget = () =>
+        responseCache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
       const response = await meter.send(sentCall).catch(async (error) => {
         // The service may have applied the change before the call failed. Cached lists of the collection may be
         // outdated, so delete them.
@@ -233,7 +234,7 @@ export function openCallCache(
 
   /** Returns true if the response to a request is cached, so that repeating the request costs nothing. */
   async function hasCachedResponse(tenantId: string, request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean> {
-    return (await cache.get(tenantId, createFingerprint(request))) !== undefined;
+    return (await responseCache.get(tenantId, createFingerprint(request))) !== undefined;
   }
 
   /**
@@ -249,7 +250,7 @@ export function openCallCache(
       const body = { ...filters, ...(limit !== undefined && { limit }) };
       return createFingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
     });
-    const cachedResponses = await Promise.all(names.map((name) => cache.get(tenantId, name)));
+    const cachedResponses = await Promise.all(names.map((name) => responseCache.get(tenantId, name)));
     const totals = cachedResponses.flatMap((cached) => {
       const totalAds = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
       if (cached === undefined || totalAds === undefined) return [];

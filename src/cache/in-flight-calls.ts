@@ -7,7 +7,7 @@ export interface InFlightOptions {
    * Maximum number of calls in progress for one tenant (one API key), including calls whose callers have all
    * disconnected.
    */
-  maxCallsEach: number;
+  maxCallsPerTenant: number;
   /** Maximum number of calls in progress for all API keys together. */
   maxCalls: number;
   /**
@@ -46,7 +46,7 @@ export interface InFlightCall {
  * even if all callers have disconnected. The service performs and charges the call in any case, and the cached response
  * serves the next identical request. A call that was not sent yet is aborted when its last caller disconnects.
  */
-export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }: InFlightOptions) {
+export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onLost }: InFlightOptions) {
   const tracked = new Set<TrackedCall>();
   const countCallsOfTenant = (tenantId: string) =>
     [...tracked].filter(({ call }) => call.owner.tenantId === tenantId).length;
@@ -56,7 +56,7 @@ export function trackInFlightCalls({ maxCallsEach, maxCalls, timeoutMs, onLost }
     tracked.add(entry);
     const timer = setTimeout(() => abort.abort(createTimeoutError()), timeoutMs).unref();
     try {
-      if (tracked.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsEach)
+      if (tracked.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsPerTenant)
         throw createTooManyCallsError();
       return await send(call);
     } finally {

@@ -2,7 +2,7 @@ import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSimilar, sortBySimilarity } from '../api/nearest.ts';
 import { canCostCredits } from '../api/operations.ts';
-import { type App, elapsed, openApp, toolNames } from '../app.ts';
+import { type App, monotonicNow, openApp, toolNames } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { escapeControlCharacters, type Log, type PrintStatus } from '../logging/log.ts';
@@ -60,9 +60,9 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
     config: { ...config, output: 'both' },
     log,
     now: Date.now,
-    elapsed,
+    monotonicNow,
     random: Math.random,
-    countsDays: true,
+    hasDailyBudget: true,
     exportTarget: out === undefined ? { folder: call.exportFolder } : undefined,
   });
   const abortController = new AbortController();

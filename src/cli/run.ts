@@ -1,5 +1,5 @@
 import { homedir, tmpdir } from 'node:os';
-import { elapsed, openApp, toolNames, version } from '../app.ts';
+import { monotonicNow, openApp, toolNames, version } from '../app.ts';
 import {
   findMissingSettings,
   findUnknownVariables,
@@ -9,7 +9,7 @@ import {
 } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { maskPrefixedKeys } from '../logging/key-masking.ts';
-import { createLog, escapeControlCharacters, logCalls, type PrintStatus } from '../logging/log.ts';
+import { createCallLogger, createLog, escapeControlCharacters, type PrintStatus } from '../logging/log.ts';
 import { serveStdio } from '../transports/stdio.ts';
 import type { ParsedCallCommand } from './call.ts';
 import type { ParsedCommand } from './parse.ts';
@@ -117,7 +117,7 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
   const { config, problems } = readSettingsForHost(readSettings);
   const log = createLog(config.logLevel, writeToStderr, { format: config.logFormat, now: Date.now });
   const exportTarget = { home: findHomeFolder(), temporary: tmpdir() };
-  const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random, exportTarget });
+  const app = await openApp({ config, problems, log, now: Date.now, monotonicNow, random: Math.random, exportTarget });
   const { stdin, stdout } = process;
   const missingSettings = problems.length > 0 ? [] : findMissingSettings(config);
   if (missingSettings.length > 0)
@@ -138,8 +138,8 @@ async function serveOverStdio(readSettings: () => Config): Promise<number> {
     catalog,
     credentials,
     log,
-    now: elapsed,
-    onCall: logCalls(log),
+    now: monotonicNow,
+    onCall: createCallLogger(log),
     stdin,
     stdout,
     stopRequested: waitForStopSignal(),

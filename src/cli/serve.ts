@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { elapsed as machineElapsed, openApp, toolNames, version } from '../app.ts';
+import { monotonicNow as machineElapsed, openApp, toolNames, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
   type CallEvent,
+  createCallLogger,
+  createFailureWarnings,
   createLog,
   createRareWarning,
   isLogged,
-  logCalls,
   type OnCall,
-  trackService,
-  warnOfFailures,
+  trackServiceState,
 } from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
@@ -50,13 +50,13 @@ export async function serveHttp(
     log.warn(
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );
-  const serviceTracker = trackService();
+  const serviceTracker = trackServiceState();
   let signIn: SignIn | undefined;
   const listeners = [
     // The log contains a hash of the tenant id, which stands for an API key. Compute it only if calls are logged,
     // because hashing takes time.
-    isLogged('info', config.logLevel) ? logCalls(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
-    warnOfFailures(log, elapsed),
+    isLogged('info', config.logLevel) ? createCallLogger(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
+    createFailureWarnings(log, elapsed),
     serviceTracker.onCall,
     metrics?.onCall,
     keyAttempts.onCall,
@@ -71,7 +71,7 @@ export async function serveHttp(
     onCall,
     keys: acceptedKeys,
     now,
-    elapsed,
+    monotonicNow: elapsed,
     random: Math.random,
     shared: sharedState,
     mediaUrl: getMediaUrl(config),

@@ -122,7 +122,7 @@ export const parseOrigin: Parser<string> = (text) => {
 export interface Network {
   address: string;
   /** Number of leading bits that all addresses in the range share. */
-  prefix: number;
+  prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
 
@@ -132,7 +132,7 @@ const parseNetwork: Parser<Network> = (text) => {
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
   const prefix = Number(prefixText ?? bits);
-  if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
+  if (family !== 0 && prefix <= bits) return { address, prefixLength: prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 

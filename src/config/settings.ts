@@ -20,7 +20,7 @@ import {
 } from './setting-values.ts';
 
 /** The description of a setting. `addNames` adds the names of its variable and flag. */
-interface SettingRecord {
+interface SettingDefinition {
   /**
    * Parses the text of the variable or flag. Returns the default value for undefined.
    * @throws Error whose message continues the name of the setting, e.g. `must be true or false`
@@ -53,7 +53,7 @@ interface SettingRecord {
 }
 
 /** A setting together with the names of its variable and its flag. */
-export interface Setting extends SettingRecord {
+export interface Setting extends SettingDefinition {
   /** The environment variable, e.g. `AD_LIBRARY_BASE_URL`. */
   variable: string;
   /** The flag, e.g. `--base-url`. Undefined for secrets, because flags are visible in process lists. */
@@ -64,7 +64,7 @@ export interface Setting extends SettingRecord {
  * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets
  * `AD_LIBRARY_CREDIT_BUDGET` and `--credit-budget`.
  */
-function addNames<Records extends Record<string, SettingRecord>>(records: Records) {
+function addNames<Records extends Record<string, SettingDefinition>>(records: Records) {
   const entries = Object.entries(records).map(([name, record]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;

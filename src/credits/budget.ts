@@ -4,22 +4,22 @@ import { AdLibraryError } from '../api/errors.ts';
 import { explainRefusal } from './credit-text.ts';
 import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from './ledger.ts';
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
-import { estimateUnstatedCost } from './settlement.ts';
+import { estimateUnreportedCost } from './settlement.ts';
 
 /** A credit limit, together with the ledger account that records how much of the limit is spent. */
-export interface Limit {
+export interface SpendingLimit {
   ledger: CreditLedger;
-  account: string;
+  accountId: string;
   /** Maximum number of credits to spend. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
 /** A limit that has a maximum number of credits. */
-export type Budget = Limit & { budget: number };
+export type Budget = SpendingLimit & { budget: number };
 
 /** Returns true if the limit has a maximum number of credits. Other limits only record spending. */
-export const isBudget = (limit: Limit): limit is Budget => limit.budget !== undefined;
+export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget !== undefined;
 
 /**
  * Returns the id of the ledger account for a sign-in connection. It has a prefix so that it cannot equal the account id
@@ -51,7 +51,7 @@ export async function reserveCredits(
 }
 
 async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPrices): Promise<Lease> {
-  const { ledger, account: accountId, budget, scope } = limit;
+  const { ledger, accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
     // Prices are stored in the account of the API key. If the credits are reserved in that account, `reserve` reads its
@@ -71,7 +71,7 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
         isTransient: isAffordable(computeRequestBounds(prices, request).atLeast, budget - spent - uncertain),
       });
     }
-    await ledger.changed(accountId, admission.version, signal).catch((error) => {
+    await ledger.waitForChange(accountId, admission.version, signal).catch((error) => {
       throw signal.aborted ? createAbortError(signal, false) : error;
     });
   }
@@ -95,7 +95,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
     isPaid: isPaidCall,
     maxPrice: getOverallMaxPrice(prices),
     queue: isExactPrice(bounds) ? undefined : isPaidCall ? paidQueue : request.operation.name,
-    ifLost: isPaidCall ? estimateUnstatedCost(prices, request) : 0,
+    ifLost: isPaidCall ? estimateUnreportedCost(prices, request) : 0,
   };
 }
 

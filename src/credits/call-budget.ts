@@ -1,19 +1,19 @@
 import type { CreditLimit } from '../api/call.ts';
 import { type Operation, type OperationName, operations } from '../api/operations.ts';
 import { formatRounded } from '../views/numbers.ts';
-import { type Budget, createBudgetError, isBudget, type Limit } from './budget.ts';
+import { type Budget, createBudgetError, isBudget, type SpendingLimit } from './budget.ts';
 import { isAffordable, sumUsedCredits } from './ledger.ts';
 import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type Prices } from './prices.ts';
 
-type ListName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
+type ListOperationName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 
 /** The list pages that a tool call plans to read. */
 interface PagesToRead {
-  operation: ListName;
+  operation: ListOperationName;
   /** Total number of items on all pages. */
-  items: number;
+  totalItems: number;
   /** Number of items per page. The last page may have fewer. */
-  size: number;
+  pageSize: number;
   /**
    * True if the total is known before the first page is read. If it is unknown, the first page is requested at full
    * size and may cost more.
@@ -29,11 +29,11 @@ export interface CallBudget extends CreditLimit {
    */
   readUsedCredits(): Promise<number>;
   /**
-   * Returns the largest page size, up to `max`, that is within the remaining credits of every limit even at its highest
+   * Returns the largest page size, up to `maxSize`, that is within the remaining credits of every limit even at its highest
    * expected cost.
    * @throws AdLibraryError `credit_budget` if even a page with one item does not fit
    */
-  choosePageSize(page: { operation: ListName; max: number }): Promise<number>;
+  choosePageSize(page: { operation: ListOperationName; maxSize: number }): Promise<number>;
   /**
    * Estimates the lowest and the highest cost of reading `pages`. Returns undefined if earlier charges do not imply an
    * upper bound.
@@ -43,13 +43,13 @@ export interface CallBudget extends CreditLimit {
    * Returns true if the service has charged 0 credits for every call of this operation so far. Returns false if there
    * were no calls yet.
    */
-  isFree(operation: ListName): Promise<boolean>;
+  isFree(operation: ListOperationName): Promise<boolean>;
 }
 
 interface CallBudgetOptions {
   callLimit: Budget;
   /** The limits of the connection and the server. They apply in addition to `callLimit`. */
-  limits: readonly Limit[];
+  limits: readonly SpendingLimit[];
   prices(): Promise<Prices>;
   /**
    * True if an operation whose charges were all 0 is expected to be free at any page size. Otherwise larger pages may
@@ -62,14 +62,14 @@ interface CallBudgetOptions {
 export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations }: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
-    readUsedCredits: async () => sumUsedCredits(await callLimit.ledger.read(callLimit.account)),
-    async choosePageSize({ operation, max }) {
+    readUsedCredits: async () => sumUsedCredits(await callLimit.ledger.read(callLimit.accountId)),
+    async choosePageSize({ operation, maxSize }) {
       const page = { operation: operations[operation], prices: await prices(), trustsFreeOperations };
-      let size = max;
+      let size = maxSize;
       for (const limit of [callLimit, ...limits].filter(isBudget)) {
-        const account = await limit.ledger.read(limit.account);
+        const account = await limit.ledger.read(limit.accountId);
         const spent = sumUsedCredits(account);
-        size = findLargestPageSize({ ...page, max: size, credits: limit.budget - spent });
+        size = findLargestPageSize({ ...page, maxSize: size, maxCost: limit.budget - spent });
         if (size === 0) {
           const problem = explainSmallRemainder(limit.budget, spent, account.day);
           throw createBudgetError(limit, { problem, isTransient: false });
@@ -77,11 +77,11 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
       }
       return size;
     },
-    async estimateCost({ operation, items, size, isTotalKnown }) {
+    async estimateCost({ operation, totalItems, pageSize, isTotalKnown }) {
       const knownPrices = await prices();
-      const [fullPages, lastPageItems] = [Math.floor(items / size), items % size];
-      const fullPage = computePriceBounds(knownPrices, operations[operation], size);
-      const lastPage = computePriceBounds(knownPrices, operations[operation], lastPageItems || size);
+      const [fullPages, lastPageItems] = [Math.floor(totalItems / pageSize), totalItems % pageSize];
+      const fullPage = computePriceBounds(knownPrices, operations[operation], pageSize);
+      const lastPage = computePriceBounds(knownPrices, operations[operation], lastPageItems || pageSize);
       if (!Number.isFinite(fullPage.atMost + lastPage.atMost)) return undefined;
       const combine = (combinePrices: (full: number, last: number) => number) => ({
         atLeast: combinePrices(fullPage.atLeast, lastPage.atLeast),
@@ -102,28 +102,28 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
 const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
 /**
- * The input of `findLargestPageSize`. `max` is the largest page size to try, and `credits` is the highest acceptable
- * cost.
+ * The input of `findLargestPageSize`. `maxSize` is the largest page size to try, and `maxCost` is the highest
+ * acceptable cost in credits.
  */
 interface PageToFit {
   operation: Operation;
   prices: Prices;
-  max: number;
-  credits: number;
+  maxSize: number;
+  maxCost: number;
   trustsFreeOperations: boolean;
 }
 
 /**
- * Returns the largest page size whose highest cost is within `credits`, or 0 if no size fits. If earlier charges do not
+ * Returns the largest page size whose highest cost is within `maxCost`, or 0 if no size fits. If earlier charges do not
  * imply an upper bound, the estimate is one credit per item.
  */
-function findLargestPageSize({ operation, prices, max, credits, trustsFreeOperations }: PageToFit): number {
+function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOperations }: PageToFit): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
-  for (let size = max; size > 0; size--) {
+  for (let size = maxSize; size > 0; size--) {
     const bounds = computePriceBounds(prices, operation, size);
     const highestCost = Number.isFinite(bounds.atMost) ? bounds.atMost : isFree ? 0 : size;
-    const isCandidate = size === max || isRoundPageSize(size) || isExactPrice(bounds);
-    if (isCandidate && isAffordable(highestCost, credits)) return size;
+    const isCandidate = size === maxSize || isRoundPageSize(size) || isExactPrice(bounds);
+    if (isCandidate && isAffordable(highestCost, maxCost)) return size;
   }
   return 0;
 }

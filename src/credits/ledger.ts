@@ -56,7 +56,7 @@ export interface Lease {
 /** The ledger's decision about a call: start now (`granted`), wait, or refuse. */
 export type Admission =
   | { kind: 'granted'; lease: Lease; account: CreditAccount }
-  /** Another call must finish first. To wait for that, pass `version` to `changed`. */
+  /** Another call must finish first. To wait for that, pass `version` to `waitForChange`. */
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
@@ -80,7 +80,7 @@ export interface Settlement {
  * A usage window in which an API key has no credits left. A usage window is the service's hourly or daily limit on
  * credits.
  */
-export interface FullWindow {
+export interface FullUsageWindow {
   usageLimit: ParsedUsageLimit;
   /** Remaining credits in the hourly or the daily window, whichever is lower. */
   remaining: number;
@@ -96,9 +96,9 @@ export interface FullWindow {
  * Stores which API keys have reached their hourly or daily limit on credits. Losing an entry is harmless: the server
  * sends one more call, and the service refuses it.
  */
-export interface FullWindows {
-  get(tenantId: string): Promise<FullWindow | undefined>;
-  set(tenantId: string, window: FullWindow | undefined): Promise<void>;
+export interface FullUsageWindows {
+  get(tenantId: string): Promise<FullUsageWindow | undefined>;
+  set(tenantId: string, window: FullUsageWindow | undefined): Promise<void>;
 }
 
 /**
@@ -119,7 +119,7 @@ export interface CreditLedger {
   /**
    * Resolves when the account changes and is no longer at `version`. If `signal` aborts first, rejects with its reason.
    */
-  changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
+  waitForChange(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
    * Records the cost of a call and releases its reservation in one transaction. Never rejects: if recording fails, it
    * is retried later.

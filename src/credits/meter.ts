@@ -1,24 +1,24 @@
 import type { ApiCall, CallOwner, CreditLimit, SendCall, ServiceResponse } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { type Budget, getConnectionAccount, isBudget, type Limit, reserveCredits } from './budget.ts';
+import { type Budget, getConnectionAccount, isBudget, reserveCredits, type SpendingLimit } from './budget.ts';
 import { type CallBudget, openCallBudget } from './call-budget.ts';
 import { buildSpending, type Spending } from './credit-text.ts';
-import type { CreditLedger, FullWindow, FullWindows, Lease } from './ledger.ts';
+import type { CreditLedger, FullUsageWindow, FullUsageWindows, Lease } from './ledger.ts';
 import { isPaid } from './prices.ts';
 import {
   buildSettlement,
   computeCharge,
   emptySettlement,
-  estimateUnstatedCost,
+  estimateUnreportedCost,
   type Outcome,
-  readStatedCharge,
+  readReportedCharge,
 } from './settlement.ts';
 import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 
 interface MeterOptions {
   ledger: CreditLedger;
-  windows: FullWindows;
+  windows: FullUsageWindows;
   /** The budget of each API key, in credits. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   /** Creates an empty in-memory ledger, which records the spending of a single tool call. */
@@ -36,7 +36,7 @@ interface Reservation {
 }
 
 /** A call that has started, with the credits reserved for it. Its final cost has not been recorded yet. */
-interface OpenCall {
+interface StartedCall {
   call: ApiCall;
   reservations: readonly Reservation[];
 }
@@ -56,17 +56,17 @@ export function openMeter(service: SendCall, options: MeterOptions) {
    * Returns the limits that apply to every call of a caller. The server's limit comes last; its spending is recorded in
    * the account of the API key.
    */
-  const listBudgets = ({ tenantId, connection }: TenantOrConnection): Limit[] => {
-    const server: Limit = { ledger, account: tenantId, budget, scope: 'server' };
+  const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
+    const server: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
     if (connection?.budget === undefined) return [server];
     return [
-      { ledger, account: getConnectionAccount(connection), budget: connection.budget, scope: 'connection' },
+      { ledger, accountId: getConnectionAccount(connection), budget: connection.budget, scope: 'connection' },
       server,
     ];
   };
-  const listLimits = (call: ApiCall): Limit[] => {
+  const listCallLimits = (call: ApiCall): SpendingLimit[] => {
     const callLimit = call.creditLimit && callLimits.get(call.creditLimit);
-    return callLimit ? [callLimit, ...listBudgets(call.owner)] : listBudgets(call.owner);
+    return callLimit ? [callLimit, ...listCallerLimits(call.owner)] : listCallerLimits(call.owner);
   };
 
   /**
@@ -74,14 +74,14 @@ export function openMeter(service: SendCall, options: MeterOptions) {
    * reservations in the other limits are released.
    * @throws AdLibraryError `credit_budget` if the call exceeds a limit
    */
-  async function openCall(call: ApiCall): Promise<OpenCall> {
+  async function startCall(call: ApiCall): Promise<StartedCall> {
     const { operation } = call.request;
     const reservations: Reservation[] = [];
     try {
-      for (const limit of listLimits(call).filter(isBudget))
+      for (const limit of listCallLimits(call).filter(isBudget))
         reservations.push({ limit, lease: await reserveCredits(call, limit, readPrices) });
     } catch (error) {
-      await Promise.all(reservations.map(release));
+      await Promise.all(reservations.map(releaseReservation));
       throw error;
     }
     const keyLease = reservations.find(({ limit }) => limit.scope === 'server')?.lease;
@@ -90,20 +90,20 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     return { call, reservations };
   }
 
-  const release = async ({ limit, lease }: Reservation) => {
-    if (lease) await limit.ledger.settle(limit.account, emptySettlement, lease);
+  const releaseReservation = async ({ limit, lease }: Reservation) => {
+    if (lease) await limit.ledger.settle(limit.accountId, emptySettlement, lease);
   };
 
   /**
    * Records the final cost of a call in every limit. Uses the charge reported in the response or error, if there is
    * one.
    */
-  async function settleCall({ call, reservations }: OpenCall, outcome: Outcome): Promise<void> {
+  async function settleCall({ call, reservations }: StartedCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
     const endedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
-    const isStated = readStatedCharge(endedCall) !== undefined;
+    const isStated = readReportedCharge(endedCall) !== undefined;
     const prices = isStated ? noPrices : await readPrices(tenantId);
-    const computeChargeIn = async (account: string, limit: Pick<Limit, 'ledger' | 'budget'>) =>
+    const computeChargeIn = async (account: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
       computeCharge(
         { account: isStated ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
         endedCall,
@@ -117,8 +117,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       otherReservations.map(async ({ limit, lease }) => {
         const { isPaidAnswer } = buildSettlement(endedCall, charge);
         await limit.ledger.settle(
-          limit.account,
-          { ...(await computeChargeIn(limit.account, limit)), isPaidAnswer },
+          limit.accountId,
+          { ...(await computeChargeIn(limit.accountId, limit)), isPaidAnswer },
           lease,
         );
       }),
@@ -126,15 +126,15 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   }
 
   const sendMetered: SendCall = async (call) => {
-    const openedCall = await openCall(call);
+    const startedCall = await startCall(call);
     let answer: ServiceResponse;
     try {
       answer = await service(call);
     } catch (error) {
-      await settleCall(openedCall, { error });
+      await settleCall(startedCall, { error });
       throw error;
     }
-    await settleCall(openedCall, { answer });
+    await settleCall(startedCall, { answer });
     return answer;
   };
 
@@ -154,7 +154,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
           await usage.recordUsageLimit(call.owner.tenantId, (answer.value as ParsedCreditStatus).usageLimit);
         return answer;
       }
-      const window: FullWindow | undefined = await usage.admit(call);
+      const window: FullUsageWindow | undefined = await usage.admit(call);
       return sendMetered(call).catch(async (error) => {
         throw await usage.explain(error, call, window);
       });
@@ -165,13 +165,13 @@ export function openMeter(service: SendCall, options: MeterOptions) {
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: ApiCall,
-      answering: Promise<ServiceResponse>,
+      pendingResponse: Promise<ServiceResponse>,
     ): Promise<ServiceResponse> {
       if (!operation.requiresCredits)
-        return answering.catch(async (error) => {
+        return pendingResponse.catch(async (error) => {
           throw isPaid(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
         });
-      const answer = await answering;
+      const answer = await pendingResponse;
       const { receipt } = answer;
       if (!receipt.cached) return answer;
       const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
@@ -204,13 +204,13 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       const { tenantId } = caller;
       const callLimit: Budget = {
         ledger: openLedger(),
-        account: tenantId,
+        accountId: tenantId,
         budget: maxCredits ?? 0,
         scope: 'tool call',
       };
       const openedBudget = openCallBudget({
         callLimit,
-        limits: listBudgets(caller),
+        limits: listCallerLimits(caller),
         prices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
@@ -224,7 +224,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     async settleLost(call: ApiCall, claimId: string) {
       // If there is a budget, the ledger already counts the dead process's reservation as spent.
       if (budget !== undefined) return;
-      const uncertain = estimateUnstatedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
+      const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
       await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });
     },
   };

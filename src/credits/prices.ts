@@ -67,25 +67,26 @@ export function learnPrice(
 ): Prices {
   const { operation } = request;
   const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
-  const count = isListRequest(request) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
-  if (charged === 0 && (count === 0 || added === false)) return prices;
+  const itemCount = isListRequest(request) && Array.isArray(items) ? items.length + (receipt?.unusable ?? 0) : 1;
+  if (charged === 0 && (itemCount === 0 || added === false)) return prices;
   const knownTable = prices.get(operation.name);
   const isContinuationWithoutLimit = hasCursor(request) && !hasLimit(request) && !request.hasDefaultSize;
   const defaultPageSize =
-    hasMore === true && !hasLimit(request) && !isContinuationWithoutLimit ? count : knownTable?.defaultPageSize;
+    hasMore === true && !hasLimit(request) && !isContinuationWithoutLimit ? itemCount : knownTable?.defaultPageSize;
   const table: PriceTable = {
     bySize: new Map(),
     ...knownTable,
     ...(defaultPageSize !== undefined && { defaultPageSize }),
   };
   const { defaultPageSize: assumedPageSize = operation.defaultLimit ?? 0 } = table;
-  const size = isContinuationWithoutLimit && count <= assumedPageSize ? assumedPageSize : getPageSize(request, table);
+  const size =
+    isContinuationWithoutLimit && itemCount <= assumedPageSize ? assumedPageSize : getPageSize(request, table);
   const previousPrice = size === undefined ? table.unsized : table.bySize.get(size);
-  const mergedPrice = mergeCharge(previousPrice, { items: Math.min(count, size ?? count), charged });
+  const mergedPrice = mergeCharge(previousPrice, { items: Math.min(itemCount, size ?? itemCount), charged });
   if (mergedPrice === previousPrice && defaultPageSize === knownTable?.defaultPageSize) return prices;
   if (size === undefined) table.unsized = mergedPrice;
   else table.bySize = new Map([...table.bySize, [size, mergedPrice]]);
-  if (table.bySize.size > maxStoredSizes) removeOneSize(table);
+  if (table.bySize.size > maxStoredSizes) evictPageSize(table);
   return new Map([...prices, [operation.name, table]]);
 }
 
@@ -170,12 +171,12 @@ const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
   const fullPages = listFullPages(table);
   if (fullPages.every((page) => page.charged === 0 && page.size < size)) return [];
-  const rulePrices = findFittingRules(fullPages).map((rule) => applyRule(rule, size));
+  const rulePrices = findFittingRules(fullPages).map((rule) => computeRulePrice(rule, size));
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
 /** The charge for a full page, i.e. a page with as many items as requested. */
-interface SizeCharge {
+interface FullPageCharge {
   size: number;
   charged: number;
 }
@@ -184,7 +185,7 @@ interface SizeCharge {
  * Lists the charges of full pages. Returns an empty list for fewer than two pages, because every rule is consistent
  * with a single charge.
  */
-function listFullPages({ bySize }: PriceTable): SizeCharge[] {
+function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
   return fullPages.length < 2 ? [] : fullPages;
 }
@@ -193,7 +194,7 @@ function listFullPages({ bySize }: PriceTable): SizeCharge[] {
  * Returns the pricing rules that are consistent with all charges. If all charges are whole numbers, rules with
  * fractional credits are skipped.
  */
-function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
+function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [first] = charges;
   if (first === undefined) return [];
   const areWholeNumbers = charges.every(({ charged }) => Number.isInteger(charged));
@@ -203,13 +204,13 @@ function findFittingRules(charges: readonly SizeCharge[]): PriceRule[] {
   }));
   return [{ credits: first.charged }, ...groupRules].filter(
     (rule) =>
-      charges.every(({ size, charged }) => isNearlyEqual(applyRule(rule, size), charged)) &&
-      (!areWholeNumbers || Number.isInteger(applyRule(rule, 1))),
+      charges.every(({ size, charged }) => isNearlyEqual(computeRulePrice(rule, size), charged)) &&
+      (!areWholeNumbers || Number.isInteger(computeRulePrice(rule, 1))),
   );
 }
 
 /** Returns the price of a page under a pricing rule, rounded to six decimals. */
-const applyRule = ({ credits, perItems }: PriceRule, size: number): number =>
+const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
@@ -218,7 +219,7 @@ const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
  * Removes one page size from a full table. The size with the highest charge is kept, because that charge is the upper
  * bound for the cost of other sizes.
  */
-function removeOneSize({ bySize }: PriceTable): void {
+function evictPageSize({ bySize }: PriceTable): void {
   const max = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
   for (const [size, { maxCharged }] of bySize) if (maxCharged < max) return void bySize.delete(size);
   bySize.delete([...bySize.keys()][0] ?? 0);
@@ -277,8 +278,8 @@ export function getMaxPrice(prices: Prices, operation: string): number | undefin
  * Returns true if an operation costs credits. An operation that the API document lists as free counts as paid once it
  * has charged credits.
  */
-export const isPaid = ({ requiresCredits: gated, name }: Operation, prices: Prices): boolean =>
-  gated || (getMaxPrice(prices, name) ?? 0) > 0;
+export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): boolean =>
+  requiresCredits || (getMaxPrice(prices, name) ?? 0) > 0;
 
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));

@@ -8,7 +8,7 @@ import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './pr
 export type Outcome = { answer: ServiceResponse } | { error: unknown };
 
 /** A finished call, successful or not. */
-interface EndedCall {
+interface FinishedCall {
   request: ServiceRequest;
   outcome: Outcome;
   /** True if the operation was known to cost credits when the call was sent. */
@@ -19,7 +19,7 @@ interface EndedCall {
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
 /** Returns the charge that the service reported for a call. Returns undefined if the charge is unknown. */
-export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undefined {
+export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | undefined {
   if ('answer' in outcome) {
     const { charged, chargeUnreadable } = outcome.answer.receipt;
     return charged ?? (isPaid || chargeUnreadable ? undefined : 0);
@@ -34,11 +34,11 @@ export function readStatedCharge({ outcome, isPaid }: EndedCall): number | undef
  * Builds the settlement, i.e. the final cost to record, for the account of the API key. It contains the charge, the
  * balance and the learned price.
  */
-export function buildSettlement(endedCall: EndedCall, charge: Charge): Settlement {
+export function buildSettlement(endedCall: FinishedCall, charge: Charge): Settlement {
   const { request, outcome } = endedCall;
   const answer = 'answer' in outcome ? outcome.answer : undefined;
   const { charged, uncertain } = charge;
-  const isStated = readStatedCharge(endedCall) !== undefined;
+  const isStated = readReportedCharge(endedCall) !== undefined;
   const status =
     request.operation.name === 'getCredits' ? (answer?.value as ParsedCreditStatus | undefined) : undefined;
   return {
@@ -66,18 +66,18 @@ type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },
-  endedCall: EndedCall,
+  endedCall: FinishedCall,
 ): Charge {
-  const charged = readStatedCharge(endedCall);
+  const charged = readReportedCharge(endedCall);
   if (charged !== undefined) return { charged, uncertain: 0 };
-  if (budget === undefined) return { charged: 0, uncertain: estimateUnstatedCost(prices, endedCall.request) ?? 0 };
+  if (budget === undefined) return { charged: 0, uncertain: estimateUnreportedCost(prices, endedCall.request) ?? 0 };
   const { spent = 0, uncertain = 0 } = account ?? {};
   const remainingCredits = Math.max(1, budget - spent - uncertain);
-  return { charged: 0, uncertain: Math.max(1, estimateUnstatedCost(prices, endedCall.request) ?? remainingCredits) };
+  return { charged: 0, uncertain: Math.max(1, estimateUnreportedCost(prices, endedCall.request) ?? remainingCredits) };
 }
 
 /** Estimates the cost of a call whose charge is unknown. Returns undefined if the operation has no observed charge. */
-export function estimateUnstatedCost(prices: Prices, request: ServiceRequest): number | undefined {
+export function estimateUnreportedCost(prices: Prices, request: ServiceRequest): number | undefined {
   const { atMost } = computeRequestBounds(prices, request);
   const cost = Math.max(atMost, getMaxPrice(prices, request.operation.name) ?? 0);
   return Number.isFinite(cost) ? cost : undefined;

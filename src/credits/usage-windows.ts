@@ -7,7 +7,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { ParsedUsageLimit } from '../api/schemas.ts';
 import type { ReadPrices } from './budget.ts';
-import type { FullWindow, FullWindows } from './ledger.ts';
+import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
 /**
@@ -36,12 +36,12 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     ttlResolution: 0,
     perf: { now },
   });
-  const ms = Math.min(maxWaitMs, maxWaitShare * timeoutMs);
+  const waitLimitMs = Math.min(maxWaitMs, maxWaitShare * timeoutMs);
   const request = requestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
     if (pausedTenants.has(tenantId)) return undefined;
-    return withDeadline({ signals: [], ms }, async (signal) => {
+    return withDeadline({ signals: [], ms: waitLimitMs }, async (signal) => {
       try {
         // Omit the connection: the request is free and must not count toward the connection's budget.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
@@ -66,7 +66,7 @@ const recheckAfterMs = 60_000;
  * arrives, the call is sent.
  */
 export function trackUsageWindows(
-  { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullWindows; now: () => number },
+  { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullUsageWindows; now: () => number },
   readCredits: (call: ApiCall) => Promise<ParsedCreditStatus | undefined>,
 ) {
   const requestsInProgress = new Map<string, Promise<ParsedCreditStatus | undefined>>();
@@ -92,7 +92,7 @@ export function trackUsageWindows(
   };
 
   /** Returns true if the window has fewer remaining credits than the call costs at least. */
-  const isTooFull = async (window: FullWindow, call: ApiCall): Promise<boolean> => {
+  const isTooFull = async (window: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
       computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > window.remaining
@@ -106,7 +106,7 @@ export function trackUsageWindows(
      * limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
-    async admit(call: ApiCall): Promise<FullWindow | undefined> {
+    async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
       const { tenantId } = call.owner;
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
@@ -120,7 +120,7 @@ export function trackUsageWindows(
       return recheckedWindow;
     },
     /** Adds the usage limits to a 429 error, or the balance to a 402 error. Returns other errors unchanged. */
-    async explain(error: unknown, call: ApiCall, windowBefore: FullWindow | undefined): Promise<unknown> {
+    async explain(error: unknown, call: ApiCall, windowBefore: FullUsageWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
       // Another call may have updated the usage limits since this call was sent. In that case, no request is needed.

@@ -18,7 +18,7 @@ const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
  *
  * Pass the JSON text of the value as `json` if you have it, so that the function does not have to serialize the value.
  */
-export function keyMasker(key = ''): MaskKey {
+export function createKeyMasker(key = ''): MaskKey {
   if (key.length < minKeyLength) return (value) => value;
   const masker = cachedMaskers.get(key) ?? createMasker(key);
   cachedMaskers.set(key, masker);
@@ -74,20 +74,20 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
 const maxDepth = 1000;
 
 /** Applies `change` to every text and field name in a value. Returns the same value if nothing changes. */
-function mapTexts<Value>(value: Value, change: (text: string) => string, depth = 0): Value {
-  if (typeof value === 'string') return change(value) as Value;
+function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
+  if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
   if (depth > maxDepth) return mask as Value;
   const object = value as Record<string, unknown>;
   const entries = Object.entries(object).map(([name, item]): [string, unknown] => [
-    change(name),
-    mapTexts(item, change, depth + 1),
+    replaceText(name),
+    mapTexts(item, replaceText, depth + 1),
   ]);
   if (entries.every(([name, item]) => Object.hasOwn(object, name) && object[name] === item)) return value;
   return (Array.isArray(value) ? entries.map(([_, item]) => item) : Object.fromEntries(entries)) as Value;
 }
 
-const prefixedKey = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;
+const prefixedKeyPattern = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;
 
 /** Masks API keys in a log line: any word that starts with the service's key prefix (`svc_…_`) or follows `Bearer`. */
-export const maskPrefixedKeys = (line: string): string => line.replace(prefixedKey, '$1***');
+export const maskPrefixedKeys = (line: string): string => line.replace(prefixedKeyPattern, '$1***');

@@ -105,7 +105,7 @@ export type OnCall = (event: CallEvent) => void;
  * Creates a handler that logs each call without the ids of the tenant and the connection.
  * @param hashTenant returns the hash that is logged instead of the tenant id; by default, no hash is logged
  */
-export const logCalls =
+export const createCallLogger =
   (log: Log, hashTenant?: (tenantId: string) => string): OnCall =>
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
@@ -136,7 +136,7 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
 /**
  * Creates a handler that logs a warning when the service or this server's storage fails, each at most once a minute.
  */
-export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
+export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
   const warnOfService = createRareWarning(
     log,
     elapsed,
@@ -159,7 +159,7 @@ export function warnOfFailures(log: Log, elapsed: () => number): OnCall {
  * @returns `getServiceState` returns `up` if the service responded to the latest call, `away` if it did not, and
  * undefined before the first call
  */
-export function trackService(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
+export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let state: 'up' | 'away' | undefined;
   return {
     onCall({ kind, storage, requestId, status }) {

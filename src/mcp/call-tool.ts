@@ -8,13 +8,13 @@ import { boardKey } from '../board/payload.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { PriceBounds } from '../credits/prices.ts';
 import type { ReportProgress } from '../dataset/gather.ts';
-import { keyMasker } from '../logging/key-masking.ts';
+import { createKeyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
 import { clampBytes, clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
-import type { OpenCalls } from './caller-context.ts';
+import type { CallResources } from './caller-context.ts';
 import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
@@ -26,7 +26,7 @@ export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
   /** Returns milliseconds from a monotonic clock, for measuring durations. */
-  elapsed: () => number;
+  monotonicNow: () => number;
   log: Log;
   onCall: OnCall;
   resultTokens: number;
@@ -60,7 +60,7 @@ export interface ToolCall extends Credentials {
   output?: OutputSetting | undefined;
   signal: AbortSignal;
   /** Resolves once the response has been written to the client. */
-  sent?: Promise<void> | undefined;
+  responseSent?: Promise<void> | undefined;
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
@@ -80,51 +80,62 @@ export interface ToolCall extends Credentials {
   person?: PersonAtHost | undefined;
 }
 
-type Outcome = { result: ToolResult; facts: Partial<CallEvent> };
+type Outcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
  * Everything that tool calls need. Most of it is created on the first call, because many sessions only list the tools.
  */
-export interface CallingContext extends ServerContext, OpenCalls {
+export interface CallingContext extends ServerContext, CallResources {
   adFilters(): Promise<readonly SearchFilter[]>;
 }
 
 export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
-  const startedAt = server.elapsed();
+  const startedAt = server.monotonicNow();
   const receipts = new Receipts();
-  const { result, facts } = await runCall(server, call, receipts, form).catch((thrown) => {
+  const { result, logFields } = await executeCall(server, call, receipts, form).catch((thrown) => {
     // The user must confirm first, and no request was sent. The client will repeat the call with the user's answer.
     if (thrown instanceof FormNeeded) throw thrown;
-    return withError(server, call, receipts, thrown);
+    return buildErrorOutcome(server, call, receipts, thrown);
   });
-  const ms = server.elapsed() - startedAt;
-  const withoutKey = keyMasker(call.apiKey);
+  const ms = server.monotonicNow() - startedAt;
+  const withoutKey = createKeyMasker(call.apiKey);
   const { tenantId, connection } = call;
-  server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
+  server.onCall({
+    tool: getLoggedName(server, call),
+    tenantId,
+    connection: connection?.id,
+    ms,
+    ...withoutKey(logFields),
+  });
   // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. Errors can contain
   // text from elsewhere, so mask the key here too.
   return result.isError ? withoutKey(result) : result;
 }
 
 /** Returns the tool name for the log. An unknown name is arbitrary text from the caller and must not be logged. */
-const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
+const getLoggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-async function runCall(server: CallingContext, call: ToolCall, receipts: Receipts, form: ResultForm): Promise<Outcome> {
+async function executeCall(
+  server: CallingContext,
+  call: ToolCall,
+  receipts: Receipts,
+  form: ResultForm,
+): Promise<Outcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
-  if (!tool) throw unknownTool(call.name, toolsForModels(server));
+  if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
-  if (keyMasker(call.apiKey)(input) !== input)
+  if (createKeyMasker(call.apiKey)(input) !== input)
     throw invalidRequest('An argument holds the API key. Leave it out: the server sends it with each call.');
-  const running = { server, call, tool, form };
-  const { isFirstPageOnly } = canCostCredits(tool) ? await confirmCall(running, input) : { isFirstPageOnly: false };
-  return withCallDeadline(running, async (signal) => {
-    const { context, notes } = await createToolContext(running, { signal, receipts, isFirstPageOnly });
+  const runningCall = { server, call, tool, form };
+  const { isFirstPageOnly } = canCostCredits(tool) ? await confirmCall(runningCall, input) : { isFirstPageOnly: false };
+  return withCallDeadline(runningCall, async (signal) => {
+    const { context, notes } = await createToolContext(runningCall, { signal, receipts, isFirstPageOnly });
     const work = () => runTool(tool, input, context);
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
-    const finished = form.links ? completed : withoutLinks(completed);
+    const finished = form.allowsLinks ? completed : removeLinks(completed);
     const cost = receipts.buildCost(tool);
-    const about = { notice: server.notice, note: notes.unconfirmed, output: form.output };
-    return { result: toolResult(about, { tool, finished }, cost), facts: cost.receipt };
+    const about = { notice: server.notice, note: notes.unconfirmedNote, output: form.output };
+    return { result: buildToolResult(about, { tool, finished }, cost), logFields: cost.receipt };
   });
 }
 
@@ -142,7 +153,7 @@ function withCallDeadline<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const signals = [call.signal, server.closing];
-  return withDeadline({ signals, ms: remainingMs(server, call) }, (signal) =>
+  return withDeadline({ signals, ms: getRemainingMs(server, call) }, (signal) =>
     work(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
       throw createAbortError(signal, tool.operations.length > 0);
@@ -150,7 +161,7 @@ function withCallDeadline<Result>(
   );
 }
 
-const remainingMs = (server: ServerContext, call: ToolCall): number => server.timeoutMs - (call.waitedMs ?? 0);
+const getRemainingMs = (server: ServerContext, call: ToolCall): number => server.timeoutMs - (call.waitedMs ?? 0);
 
 interface ContextOptions {
   signal: AbortSignal;
@@ -162,7 +173,7 @@ interface ContextOptions {
 }
 
 /**
- * Creates the context of a tool call. Sets `notes.unconfirmed` if the call uses stored data before the service has
+ * Creates the context of a tool call. Sets `notes.unconfirmedNote` if the call uses stored data before the service has
  * confirmed the caller's API key.
  */
 async function createToolContext(
@@ -170,8 +181,8 @@ async function createToolContext(
   { signal, receipts, storedOnly = false, isFirstPageOnly = false }: ContextOptions,
 ) {
   const { apiKey, tenantId, connection, onProgress } = call;
-  const notes: { unconfirmed?: string } = {};
-  const callerContext = server.contextOf({
+  const notes: { unconfirmedNote?: string } = {};
+  const callerContext = server.createContext({
     apiKey,
     tenantId,
     connection,
@@ -180,14 +191,14 @@ async function createToolContext(
     onReceipt: receipts.add,
     onFailure: receipts.addFailure,
     onUnconfirmed: () => {
-      notes.unconfirmed = unconfirmed;
+      notes.unconfirmedNote = unconfirmedNote;
     },
   });
-  const [now, began] = [server.now(), server.elapsed()];
+  const [now, startedAt] = [server.now(), server.monotonicNow()];
   const context: ToolContext = {
     now,
-    clock: () => now + server.elapsed() - began,
-    deadline: now + remainingMs(server, call),
+    clock: () => now + server.monotonicNow() - startedAt,
+    deadline: now + getRemainingMs(server, call),
     signal,
     isEstimate: storedOnly,
     isFirstPageOnly,
@@ -202,7 +213,7 @@ async function createToolContext(
     linkOrigin: call.linkOrigin,
     isOffered: (name) => server.tools.has(name),
     explainError: (thrown) => {
-      const { text, error } = explainError(thrown, toolsForModels(server), { wasSent: receipts.wasSent() });
+      const { text, error } = explainError(thrown, listToolsForModels(server), { wasSent: receipts.wasSent() });
       return { kind: error.kind, text };
     },
     ...(onProgress && { onProgress }),
@@ -271,10 +282,10 @@ const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
     () => undefined,
   );
 
-const unconfirmed =
+const unconfirmedNote =
   'The service could not be reached to confirm whose key this is. This is the stored data of the account it belonged to.';
 
-const withoutLinks = ({ attachments = [], ...result }: FinishedResult): FinishedResult => ({
+const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedResult => ({
   ...result,
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
@@ -298,7 +309,7 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  * the board, our view in MCP hosts, is the same in every output mode. It contains only ids and numbers, because some
  * clients also show it to their model. Results of tools that only the board calls are the exception.
  */
-function toolResult(
+function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
   { tool, finished }: { tool: Tool; finished: FinishedResult },
   { receipt, line }: Cost,
@@ -324,41 +335,41 @@ function toolResult(
   };
 }
 
-function withError(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): Outcome {
+function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): Outcome {
   const isExpected = thrown instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {
-      tool: loggedName(server, call),
-      error: keyMasker(call.apiKey)(stackOf(thrown)),
+      tool: getLoggedName(server, call),
+      error: createKeyMasker(call.apiKey)(getStack(thrown)),
     });
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
-  const { result, error } = errorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
+  const { result, error } = buildErrorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
   // An aborted request fails with a network error. Report the cancellation instead, because it is the real cause.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   const storage = isExpected ? thrown.failure.storage : undefined;
-  return { result, facts: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
+  return { result, logFields: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
 }
 
-export function errorResult(
+export function buildErrorResult(
   { notice, tools }: Pick<ServerContext, 'notice' | 'tools'>,
   thrown: unknown,
   { cost = '', wasSent = false } = {},
 ) {
-  const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }), { wasSent });
+  const { text: explanation, error } = explainError(thrown, listToolsForModels({ tools }), { wasSent });
   const text = joinLines([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };
   return { result, error };
 }
 
-const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescription[] =>
+const listToolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescription[] =>
   [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
 
-function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibraryError {
+function createUnknownToolError(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const names = tools.map((tool) => tool.name);
   const problem = `There is no tool ${quoteUntrusted(name, 30)}. Tools: ${names.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 }
 
-const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+const getStack = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -16,7 +16,7 @@ import type { CallerContext } from '../tools/tool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
 interface CallerContextOptions {
-  apiOf(caller: Caller): Api;
+  createCallerApi(caller: Caller): Api;
   answers: CallCache;
   keys: AcceptedKeys;
   meter: Meter;
@@ -32,7 +32,7 @@ interface CallerContextOptions {
 const maxConfirmMs = 5000;
 
 /** The resources that all tool calls in this process share. They are created on the first call. */
-export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
+export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
   /** Requests the account to which the caller's API key belongs. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /** Waits up to `drainMs` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
@@ -40,8 +40,8 @@ export type OpenCalls = Omit<ReturnType<typeof openCallerContexts>, 'close'> & {
 };
 
 /** Opens the resources that all callers share. Returns functions that create the context of a single caller. */
-export function openCallerContexts(options: CallerContextOptions) {
-  const { apiOf, answers, keys, meter, state, baseUrl, version, now } = options;
+export function createCallerContexts(options: CallerContextOptions) {
+  const { createCallerApi, answers, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
@@ -49,11 +49,11 @@ export function openCallerContexts(options: CallerContextOptions) {
     /**
      * Returns the part of the tool context that depends on the caller, such as the API client with the caller's key.
      */
-    contextOf(caller: Caller): CallerContext {
+    createContext(caller: Caller): CallerContext {
       const { tenantId, connection, signal } = caller;
       const startedAt = now();
       return {
-        api: apiOf(caller),
+        api: createCallerApi(caller),
         openDataset: async () => {
           const dataset = await answers.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
@@ -87,7 +87,7 @@ export function openCallerContexts(options: CallerContextOptions) {
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
     /** Returns the files of a caller. Files can be read only while the service accepts the caller's API key. */
-    exportsOf(caller: Credentials): Exports {
+    getExports(caller: Credentials): Exports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
       const isAccepted = async () => {

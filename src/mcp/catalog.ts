@@ -5,14 +5,14 @@ import { boardResource, boardUri, readBoardResource } from '../board/board-resou
 import { boardKey } from '../board/payload.ts';
 import { joinNonEmpty } from '../views/safe-text.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
-import type { OpenCalls } from './caller-context.ts';
+import type { CallResources } from './caller-context.ts';
 import { describedTools } from './described-tools.ts';
 import { convertFilterTexts } from './filter-texts.ts';
 import { chooseResultForm, type OutputSetting, type ResultForm } from './hosts.ts';
 import { buildInstructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import { type CreateError, getPrompt, listPrompts, type PromptRequest, selectPrompts } from './prompts.ts';
-import type { FoundResource, ResourceRead } from './resources.ts';
+import type { Resource, ResourceRequest } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 export interface Session extends Credentials {
@@ -34,7 +34,7 @@ export type Catalog = ReturnType<typeof createCatalog>;
 interface CatalogOptions {
   server: ServerContext;
   version: string;
-  openCalls(): Promise<OpenCalls>;
+  openCallResources(): Promise<CallResources>;
   /**
    * Returns the known search filters. Returns the same object until more filters become known, so callers can compare
    * by identity.
@@ -42,7 +42,7 @@ interface CatalogOptions {
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, version, openCalls, searchFilters }: CatalogOptions) {
+export function createCatalog({ server, version, openCallResources, searchFilters }: CatalogOptions) {
   const names = describedTools.map(({ name }) => name);
   const prompts = selectPrompts((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
@@ -51,11 +51,11 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
    * Finds a resource by its URI.
    * @throws the error created by `errors.notFound` if the resource does not exist
    */
-  const findResource = async (read: ResourceRead): Promise<FoundResource> => {
+  const findResource = async (read: ResourceRequest): Promise<Resource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
     const file = skills.length > 0 ? findSkillFile(read.uri) : undefined;
     if (file) return file;
-    if (!showsBoard || read.uri !== boardUri) return findExport((await getOpenCalls()).exportsOf(read), read);
+    if (!showsBoard || read.uri !== boardUri) return findExport((await getOpenCalls()).getExports(read), read);
     const board = await readBoardResource();
     return { readContents: async () => board };
   };
@@ -64,7 +64,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
   // Load the modules for tool calls on the first call, because many sessions only list the tools.
   let opening: ReturnType<typeof openContext> | undefined;
   const openContext = async () => {
-    const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
+    const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
     const context = { ...server, ...calls, adFilters };
     return {
       ...calls,
@@ -83,7 +83,7 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     return opening;
   };
   const adFilters = async () => (await searchFilters?.())?.ads ?? [];
-  let lists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
+  let cachedLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     /**
@@ -103,12 +103,12 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     /** Returns the tool list for a client. The list is cached until more filters of the service become known. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
-      if (lists.filters !== filters) lists = { filters, tools: new Map() };
-      const { output, board } = chooseForm(client);
-      const form = `${output === 'text'} ${board}`;
-      const options = { withOutput: output !== 'text', withBoard: board, filters };
-      const tools = lists.tools.get(form) ?? listTools(server.tools.values(), options);
-      lists.tools.set(form, tools);
+      if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
+      const { output, showsBoard } = chooseForm(client);
+      const form = `${output === 'text'} ${showsBoard}`;
+      const options = { includesOutputSchemas: output !== 'text', withBoard: showsBoard, filters };
+      const tools = cachedLists.tools.get(form) ?? listTools(server.tools.values(), options);
+      cachedLists.tools.set(form, tools);
       return tools;
     },
     prompts: listPrompts(prompts),
@@ -124,31 +124,31 @@ export function createCatalog({ server, version, openCalls, searchFilters }: Cat
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** Builds the result of a call that is rejected before its tool runs. */
-    refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).errorResult(server, error).result,
+    refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).buildErrorResult(server, error).result,
     getPrompt: (request: PromptRequest, invalid: CreateError) => getPrompt(prompts, request, invalid),
     listResources: async (caller: Credentials) => {
-      const { viewListedFile } = await import('./resources.ts');
-      const files = await (await getOpenCalls()).exportsOf(caller).list();
-      return [...(showsBoard ? [boardResource] : []), ...files.map(viewListedFile)];
+      const { describeFile } = await import('./resources.ts');
+      const files = await (await getOpenCalls()).getExports(caller).list();
+      return [...(showsBoard ? [boardResource] : []), ...files.map(describeFile)];
     },
     findResource,
-    readResource: async (read: ResourceRead) => (await findResource(read)).readContents(),
+    readResource: async (read: ResourceRequest) => (await findResource(read)).readContents(),
   };
 }
 
 /** Removes the parts of a result that the client's host cannot handle, such as pictures. */
-function adaptToHost(result: ToolResult, { pictures, board }: ResultForm): ToolResult {
-  const { content, _meta, ...rest } = result;
+function adaptToHost(result: ToolResult, { allowsPictures, showsBoard }: ResultForm): ToolResult {
+  const { content, _meta, ...otherFields } = result;
   const { [boardKey]: _, ...otherMeta } = _meta ?? {};
-  const meta = board ? _meta : Object.keys(otherMeta).length > 0 ? otherMeta : undefined;
+  const meta = showsBoard ? _meta : Object.keys(otherMeta).length > 0 ? otherMeta : undefined;
   const withoutPictures = content.filter(({ type }) => type !== 'image');
-  const hasLostPicture = !pictures && withoutPictures.length < content.length;
+  const hasLostPicture = !allowsPictures && withoutPictures.length < content.length;
   return {
-    content: hasLostPicture ? [...withoutPictures, { type: 'text', text: pictureLeftOut }] : content,
-    ...rest,
+    content: hasLostPicture ? [...withoutPictures, { type: 'text', text: pictureRemovedText }] : content,
+    ...otherFields,
     ...(meta && { _meta: meta }),
   };
 }
 
-const pictureLeftOut =
+const pictureRemovedText =
   'The picture is left out, because this host does not show pictures to its model. Rely on the text above.';

@@ -11,7 +11,7 @@ import type { Tool } from '../tools/tool.ts';
 import { formatRounded } from '../views/numbers.ts';
 
 /** A form that the host shows to the user. The format is that of `elicitation/create` in MCP. */
-export interface PersonForm {
+export interface ConfirmationForm {
   message: string;
   requestedSchema: {
     type: 'object';
@@ -31,7 +31,7 @@ export interface FormAnswer {
  * running. Since that revision, the call ends with a request for input, and the client repeats it with the answer.
  */
 export type PersonAtHost =
-  | { asks: 'duringCall'; show(form: PersonForm, signal: AbortSignal): Promise<FormAnswer> }
+  | { asks: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
   | { asks: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
 /**
@@ -40,11 +40,11 @@ export type PersonAtHost =
  */
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
-  readonly form: PersonForm;
+  readonly form: ConfirmationForm;
   /** State that the client returns with the answer. It is signed, because the client could change it. */
   readonly state: string;
 
-  constructor(form: PersonForm, state: string) {
+  constructor(form: ConfirmationForm, state: string) {
     super('The person must confirm the spending.');
     this.form = form;
     this.state = state;
@@ -109,7 +109,7 @@ export async function confirmSpend(question: SpendQuestion, options: ConfirmOpti
   return readConfirmation(question, answered.answer);
 }
 
-function createForm(question: SpendQuestion): PersonForm {
+function createForm(question: SpendQuestion): ConfirmationForm {
   const { balance, canReadSeveralPages } = question;
   const balanceText = balance === undefined ? '' : ` You have ${formatRounded(balance)} credits.`;
   const offered = canReadSeveralPages ? Object.values(choices) : [choices.all, choices.none];
@@ -162,7 +162,7 @@ function writeState(question: SpendQuestion, { now, createId }: ConfirmOptions):
     callHash: hashCall(question),
   };
   const text = Buffer.from(JSON.stringify(state)).toString('base64url');
-  return `${text}.${sign(text, question.owner.apiKey).toString('base64url')}`;
+  return `${text}.${signState(text, question.owner.apiKey).toString('base64url')}`;
 }
 
 const hashCall = ({ tool, input }: SpendQuestion): string =>
@@ -174,7 +174,7 @@ const hashCall = ({ tool, input }: SpendQuestion): string =>
  * Signs a state with the caller's API key. Every replica can verify the signature, and a state signed with another key
  * is rejected.
  */
-const sign = (text: string, apiKey: string): Buffer =>
+const signState = (text: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
 
 /** A longer state, in characters, is rejected without being parsed. */
@@ -188,7 +188,7 @@ async function isAnswerToQuestion(
 ): Promise<boolean> {
   const { tenantId, apiKey } = question.owner;
   const [text = '', signature = ''] = state.length > maxStateLength ? [] : state.split('.');
-  const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), sign(text, apiKey)];
+  const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(text, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
   const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
@@ -200,7 +200,7 @@ async function isAnswerToQuestion(
   return useOnce(tenantId, id, maxStateAgeMs);
 }
 
-interface EstimatedRun {
+interface EstimateOptions {
   tool: Tool;
   input: Record<string, unknown>;
   /** Runs the tool with stored and cached data only, so that the estimate costs nothing. */
@@ -213,7 +213,7 @@ interface EstimatedRun {
  * estimate when called with `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one
  * paid request, so its price is the price of that request.
  */
-export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimatedRun): Promise<PriceBounds> {
+export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
   const isLimited = 'maxCredits' in tool.input.shape;
   const limit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;

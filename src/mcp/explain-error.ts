@@ -45,16 +45,16 @@ export function explainError(thrown: unknown, offered: readonly ToolDescription[
   return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure) };
 }
 
-type Retry = 'now' | 'later' | 'never' | 'atACost';
+type RetryAdvice = 'now' | 'later' | 'never' | 'atACost';
 
-const retryTexts: Record<Retry, string> = {
+const retryTexts: Record<RetryAdvice, string> = {
   now: 'Retrying may help.',
   later: 'Retrying may help later, but not now.',
   never: 'Retrying the same call will not help.',
   atACost: 'Retrying may help, but may be charged again: ask the user first.',
 };
 
-const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: string }> = {
+const explanations: Record<ErrorKind, { retry: RetryAdvice; happened: string; next: string }> = {
   no_api_key: {
     retry: 'never',
     happened: 'The API key or the service address is not set.',
@@ -134,24 +134,27 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
     case 'credit_budget':
       return { ...generalExplanation, ...explainLimit(failure) };
     case 'payment_required': {
-      const { remainingCredits: creditsLeft } = failure;
-      if (creditsLeft === undefined) return markCostlyRetry(failure, generalExplanation);
-      return { ...generalExplanation, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
+      const { remainingCredits } = failure;
+      if (remainingCredits === undefined) return markCostlyRetry(failure, generalExplanation);
+      return {
+        ...generalExplanation,
+        happened: remainingCredits > 0 ? `${subscriptionNeeded} ${remainingCredits}.` : noCredits,
+      };
     }
     case 'timeout':
       return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
-      const { isTooLarge: tooLarge, baseUrlProblem: wrongAddress } = failure;
+      const { isTooLarge, baseUrlProblem } = failure;
       // A wrong base URL always fails, so do not suggest a retry even if the call was charged.
-      if (wrongAddress) return { ...generalExplanation, ...explainAddress(wrongAddress) };
-      return markCostlyRetry(failure, { ...generalExplanation, ...(tooLarge && tooLargeAnswer) });
+      if (baseUrlProblem) return { ...generalExplanation, ...explainAddress(baseUrlProblem) };
+      return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeAnswer) });
     }
     default:
       return markCostlyRetry(failure, generalExplanation);
   }
 }
 
-const markCostlyRetry = <Text extends { retry: Retry }>(failure: Failure, explanation: Text): Text =>
+const markCostlyRetry = <Text extends { retry: RetryAdvice }>(failure: Failure, explanation: Text): Text =>
   failure.charged || (failure.isPaid && mayBeCharged(failure)) ? { ...explanation, retry: 'atACost' } : explanation;
 
 function explainLimit(exceeded: ExceededLimit) {
@@ -280,11 +283,11 @@ function buildErrorMeta(failure: Failure): ErrorMeta {
 }
 
 function formatHappened(failure: Failure): string {
-  const { kind, status, code, wasSent: sent } = failure;
+  const { kind, status, code, wasSent } = failure;
   const { happened } = findExplanation(failure);
   const happenedText =
-    kind === 'network' && sent !== false ? 'The connection failed before the answer arrived.' : happened;
-  const origin = [status && sent !== false && `HTTP ${status}`, code && quoteId(code)].filter(Boolean).join(', ');
+    kind === 'network' && wasSent !== false ? 'The connection failed before the answer arrived.' : happened;
+  const origin = [status && wasSent !== false && `HTTP ${status}`, code && quoteId(code)].filter(Boolean).join(', ');
   return origin ? `${happenedText} (${origin})` : happenedText;
 }
 
@@ -313,17 +316,17 @@ function formatWindowEnd(limitType: string | undefined): string {
 
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
-function formatCharge(failure: Failure, wasSent: boolean): string {
-  const { charged, isPaid: paid, changesData: writes, wasSent: sent, storage } = failure;
+function formatCharge(failure: Failure, hasSentRequests: boolean): string {
+  const { charged, isPaid, changesData, wasSent, storage } = failure;
   if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
   // The receipt (what the call cost) already covers requests that this tool call sent earlier.
-  if (sent === false || storage) return wasSent ? '' : 'Nothing was sent, nothing was charged.';
-  if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
-  if (writes && paid)
+  if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';
+  if (!mayBeCharged(failure)) return isPaid ? 'The service stated no charge.' : '';
+  if (changesData && isPaid)
     return 'It is unknown whether the item was saved and charged. A collection holds an item only once, but saving it again may be charged again; get_credits shows the balance.';
-  if (writes)
+  if (changesData)
     return 'It is unknown whether the item was saved. Saving it again is safe: a collection holds an item only once.';
-  return paid
+  return isPaid
     ? 'It is unknown whether the service charged for this call, so it was not sent again. A credit budget counts what it may have cost; get_credits shows the balance.'
     : '';
 }

@@ -16,16 +16,16 @@ export async function convertFilterTexts(
 ): Promise<unknown> {
   const properties = (tool?.inputSchema.properties ?? {}) as object;
   if (!isPlainObject(args) || !('filters' in properties)) return args;
-  const [filters, split] = [parseIfText(args.filters), parseIfText(args.split)];
+  const [filters, split] = [parseJsonText(args.filters), parseJsonText(args.split)];
   const parts = Array.isArray(split) ? split : [];
-  if (![filters, ...parts].some(hasText)) return args;
+  if (![filters, ...parts].some(hasTextValue)) return args;
   const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
   const describedFilters = tool?.operations.includes('searchPages') ? pages : ads;
   return {
     ...args,
-    ...('filters' in args && { filters: convertTexts(filters, describedFilters) }),
+    ...('filters' in args && { filters: convertFilters(filters, describedFilters) }),
     ...('split' in properties &&
-      Array.isArray(split) && { split: parts.map((part) => convertTexts(part, describedFilters)) }),
+      Array.isArray(split) && { split: parts.map((part) => convertFilters(part, describedFilters)) }),
   };
 }
 
@@ -33,22 +33,22 @@ export async function convertFilterTexts(
  * Parses filters that arrive as a JSON string. Any other string is returned unchanged, so that the validation rejects
  * it later.
  */
-function parseIfText(value: unknown): unknown {
+function parseJsonText(value: unknown): unknown {
   const parsed = typeof value === 'string' ? parseJson(value) : undefined;
   return parsed === undefined ? value : parsed;
 }
 
-const hasText = (filters: unknown): boolean =>
+const hasTextValue = (filters: unknown): boolean =>
   isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
 
 /** Maximum nesting depth at which filter values are still converted. */
 const maxDepth = 4;
 
-function convertTexts(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
+function convertFilters(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
   if (!isPlainObject(filters) || depth > maxDepth) return filters;
   const entries = Object.entries(filters).map(([key, value]) => {
     const type = describedFilters.find((filter) => filter.key === key)?.type;
-    if (type === 'filters') return [key, convertTexts(value, describedFilters, depth + 1)];
+    if (type === 'filters') return [key, convertFilters(value, describedFilters, depth + 1)];
     return [key, typeof value === 'string' ? convertText(value, type) : value];
   });
   return Object.fromEntries(entries);

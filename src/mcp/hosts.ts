@@ -19,13 +19,13 @@ export interface ClientIdentity {
 /** Describes what results for a client may contain, and how long they may be. */
 export interface ResultForm {
   output: OutputForm;
-  links: boolean;
-  pictures: boolean;
+  allowsLinks: boolean;
+  allowsPictures: boolean;
   /**
    * True if the client can show the board, our interactive view. It then receives the board's tools, and the board's
    * data in results.
    */
-  board: boolean;
+  showsBoard: boolean;
   /** Maximum number of tokens in the text of a result. The data may have twice as many. */
   resultTokens: number;
   /**
@@ -121,9 +121,9 @@ export function chooseResultForm(
   const isUnknown = name === undefined && announcesBoard === undefined;
   return {
     output: form,
-    links: host?.links === true,
-    pictures: host?.pictures !== false,
-    board: announcesBoard === true || host?.board === true || isUnknown,
+    allowsLinks: host?.links === true,
+    allowsPictures: host?.pictures !== false,
+    showsBoard: announcesBoard === true || host?.board === true || isUnknown,
     resultTokens: Math.min(resultTokens, limitText(host?.maxResultTokens)),
     resultBytes: limitText(host?.maxResultBytes),
   };

@@ -17,7 +17,7 @@ export interface ListedTool {
 
 export interface ListOptions {
   /** False if results contain no structured data. The tool list then omits the output schemas. */
-  withOutput: boolean;
+  includesOutputSchemas: boolean;
   /** False if the client cannot show the board, our interactive view. Defaults to true. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
@@ -25,7 +25,7 @@ export interface ListOptions {
 
 export function listTools(
   tools: Iterable<DescribedTool>,
-  { withOutput, withBoard = true, filters }: ListOptions,
+  { includesOutputSchemas, withBoard = true, filters }: ListOptions,
 ): ListedTool[] {
   const listedTools = [...tools].filter((tool) => withBoard || !tool.onlyForBoard);
   const { ads = [], pages = [], ...rules } = filters ?? {};
@@ -52,7 +52,7 @@ export function listTools(
     description: tool.description,
     inputSchema: addHints(tool.inputSchema, getHints(tool), countableKeys),
     // Tools that only the board calls return their data in `_meta`, so they need no output schema.
-    ...(withOutput && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
+    ...(includesOutputSchemas && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...(withBoard && buildBoardMeta(tool)),
   }));

@@ -6,7 +6,7 @@ interface Prompt {
   description: string;
   arguments: { name: string; description: string; required: boolean }[];
   /** Returns the text of the user message. The arguments must already be validated, sanitized and quoted. */
-  write(quoted: Readonly<Record<string, string | undefined>>): string;
+  buildText(quotedArguments: Readonly<Record<string, string | undefined>>): string;
 }
 
 /**
@@ -20,7 +20,7 @@ export const prompts: readonly Prompt[] = [
     title: 'Profile an advertiser',
     description: 'Shows what an advertiser runs now, what it stopped running, and what it seems to be testing',
     arguments: [{ name: 'advertiser', description: 'Name or page id of the advertiser', required: true }],
-    write: ({ advertiser }) =>
+    buildText: ({ advertiser }) =>
       `Use the ad library to profile the advertiser ${advertiser}.
 1. Find its page with search_pages, or with get_page if that is a page id. If several match, ask me which one.
 2. Call gather_ads for its ads with maxCredits: 0. Tell me how many ads there are and what reading them costs, and ask me before you go on if that is more than 30 credits.
@@ -37,7 +37,7 @@ Give the ad ids, so that I can look them up. ${adTexts}`,
       { name: 'advertisers', description: 'Names or page ids, separated by commas', required: true },
       { name: 'question', description: 'What you want to know most', required: false },
     ],
-    write: ({ advertisers, question }) =>
+    buildText: ({ advertisers, question }) =>
       `Use the ad library to compare the advertisers ${advertisers}.${question ? ` What I want to know most: ${question}.` : ''}
 1. Find the page of each with search_pages. If a name matches several, ask me which one.
 2. Call count_ads once, with one split for each advertiser, and tell me how many ads each has.
@@ -52,7 +52,7 @@ ${adTexts}`,
     title: 'What is new',
     description: 'Checks what is watched, and tells what is new, changed or no longer there since the last time',
     arguments: [{ name: 'topic', description: 'An advertiser, a product or a phrase', required: true }],
-    write: ({ topic }) =>
+    buildText: ({ topic }) =>
       `Use the ad library to find out what is new about ${topic}.
 1. List the watches with list_watches, which costs nothing.
 2. If none fits, call gather_ads with suitable filters and maxCredits: 0, tell me what reading them costs, and store a watch with these filters and a little more than that as maxCredits.
@@ -70,7 +70,7 @@ ${adTexts}`,
       { name: 'topic', description: 'A product, a market or a phrase', required: true },
       { name: 'country', description: 'Two-letter country code', required: false },
     ],
-    write: ({ topic, country }) =>
+    buildText: ({ topic, country }) =>
       `Find long-running ads about ${topic}${country ? ` in ${country}` : ''} in the ad library.
 1. Call get_credits first, and tell me if fewer than 20 credits are left.
 2. Search once with search_ads, using as many suitable filters as you can. Read the list before you ask for more.
@@ -84,7 +84,7 @@ ${adTexts}`,
     title: 'Label formats and angles',
     description: 'Labels a sample of gathered ads by how they show something and why one should want it, and counts',
     arguments: [{ name: 'ads', description: 'Which gathered ads: an advertiser, a country, all', required: true }],
-    write: ({ ads }) =>
+    buildText: ({ ads }) =>
       `Label a sample of these gathered ads by format and angle: ${ads}.
 1. With query_ads, which costs nothing, see how many ads there are and what coverage says. If there are none, say that gather_ads brings them.
 2. Take one ad of each message (GROUP BY coalesce(variant, id)), those in most ads first, 50 at most: id, ads, text, with cell: 300.
@@ -98,10 +98,10 @@ angle: problem first, saves time, saves money, discount, scarcity, deadline, fre
 ];
 
 /** Selects the prompts that mention only tools available on this server. */
-export const selectPrompts = (offers: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>
-  prompts.filter(({ write }) => {
-    const words = new Set(write({}).split(/\W+/));
-    return tools.every((tool) => !words.has(tool) || offers(tool));
+export const selectPrompts = (isToolOffered: (tool: string) => boolean, tools: readonly string[]): Prompt[] =>
+  prompts.filter(({ buildText }) => {
+    const words = new Set(buildText({}).split(/\W+/));
+    return tools.every((tool) => !words.has(tool) || isToolOffered(tool));
   });
 
 export interface PromptRequest {
@@ -114,20 +114,20 @@ const maxArgumentLength = 500;
 /** Creates an error with the class that the SDK in use expects. The two SDK versions have different error classes. */
 export type CreateError = (problem: string) => Error;
 
-export const listPrompts = (prompts: readonly Prompt[]) => prompts.map(({ write: _, ...prompt }) => prompt);
+export const listPrompts = (prompts: readonly Prompt[]) => prompts.map(({ buildText: _, ...prompt }) => prompt);
 
 export function getPrompt(
   prompts: readonly Prompt[],
   { name, arguments: args = {} }: PromptRequest,
-  invalid: CreateError,
+  createError: CreateError,
 ) {
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt)
-    throw invalid(
+    throw createError(
       `There is no such prompt. Prompts: ${prompts.map((availablePrompt) => availablePrompt.name).join(', ')}.`,
     );
   const tooLongArgument = prompt.arguments.find((argument) => (args[argument.name]?.length ?? 0) > maxArgumentLength);
-  if (tooLongArgument) throw invalid(`${tooLongArgument.name} may have at most ${maxArgumentLength} characters.`);
+  if (tooLongArgument) throw createError(`${tooLongArgument.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(
     prompt.arguments.flatMap(({ name }) => {
       const text = sanitizeLine(args[name] ?? '');
@@ -136,9 +136,9 @@ export function getPrompt(
   );
   const missingArguments = prompt.arguments.filter((argument) => argument.required && !quoted[argument.name]);
   if (missingArguments.length > 0)
-    throw invalid(`Missing: ${missingArguments.map((argument) => argument.name).join(', ')}.`);
+    throw createError(`Missing: ${missingArguments.map((argument) => argument.name).join(', ')}.`);
   return {
     description: prompt.description,
-    messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.write(quoted) } }],
+    messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.buildText(quoted) } }],
   };
 }

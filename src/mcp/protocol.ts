@@ -11,9 +11,9 @@ export const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
 /** Returns true for a valid request id. JSON-RPC 2.0 also allows null, but MCP does not. */
-export const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
+export const isRequestId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
-export const isCancelNotice = ({ method, id }: Message): boolean =>
+export const isCancelNotification = ({ method, id }: Message): boolean =>
   method === 'notifications/cancelled' && id === undefined;
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
@@ -67,7 +67,7 @@ const fractionTokenKey = 'ad-library/progressToken';
 export function readProgressToken(meta: object | undefined): string | number | undefined {
   const { progressToken, [fractionTokenKey]: fraction } = (meta ?? {}) as Record<string, unknown>;
   if (typeof fraction === 'number') return fraction;
-  return isId(progressToken) ? progressToken : undefined;
+  return isRequestId(progressToken) ? progressToken : undefined;
 }
 
 /**
@@ -143,13 +143,13 @@ export function createProgressReporter(meta: object | undefined, notify: (params
   let isSending = false;
   let waitingReport: Progress | undefined;
   let lastProgress = -1;
-  const sendNext = () => {
+  const sendNextReport = () => {
     isSending = waitingReport !== undefined;
     if (waitingReport === undefined) return;
     const sending = notify({ progressToken, ...waitingReport });
     waitingReport = undefined;
     // Ignore failed notifications. If the client has disconnected, the call is aborted through its own signal.
-    void sending.then(sendNext, sendNext);
+    void sending.then(sendNextReport, sendNextReport);
   };
   return {
     report: (progress: Progress) => {
@@ -157,7 +157,7 @@ export function createProgressReporter(meta: object | undefined, notify: (params
       if (progress.progress <= lastProgress) return;
       lastProgress = progress.progress;
       waitingReport = progress;
-      if (!isSending) sendNext();
+      if (!isSending) sendNextReport();
     },
     /**
      * Stops the notifications. Must be called before the response is sent, because the protocol forbids progress

@@ -19,62 +19,62 @@ export interface Cost {
 }
 
 export class Receipts {
-  readonly #all: Receipt[] = [];
+  readonly #receipts: Receipt[] = [];
 
-  readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
+  readonly add = (receipt: Receipt): void => void this.#receipts.push(receipt);
 
   /**
    * Records the cost of a failed API call. If the response contains no charge, the cost is recorded as unknown if the
    * call may have been charged, and as zero otherwise.
    */
   readonly addFailure = (failure: Failure): void => {
-    const { charged, requestId = null, isPaid: paid, wasSent: sent, storage } = failure;
-    const unknown = paid && mayBeCharged(failure) ? null : 0;
-    if (sent !== false && !storage)
+    const { charged, requestId = null, isPaid, wasSent, storage } = failure;
+    const unknown = isPaid && mayBeCharged(failure) ? null : 0;
+    if (wasSent !== false && !storage)
       this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
   };
 
   buildCost({ operations, makesSeveralCalls }: Tool): Cost {
-    if (makesSeveralCalls || this.#sent().length > 1) return this.#costOfSeveral();
-    const last = this.#all.at(-1);
+    if (makesSeveralCalls || this.#listSentReceipts().length > 1) return this.#buildTotalCost();
+    const last = this.#receipts.at(-1);
     const isFree = operations.length === 0 && (last?.charged ?? null) === null;
-    return buildCostOfOne(isFree ? unsentReceipt : last);
+    return buildSingleCost(isFree ? unsentReceipt : last);
   }
 
   /** Returns the sum of all known charges. Unknown charges count as zero. */
   sumKnownCharges(): number {
-    const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
+    const charged = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
 
   /** Returns true if at least one request was sent, even if it failed. */
   wasSent(): boolean {
-    return this.#sent().length > 0;
+    return this.#listSentReceipts().length > 0;
   }
 
   /**
    * Describes the charges of a failed tool call. Returns an empty string if the error message already includes them.
    */
   formatEarlierCharges(failure: Failure | undefined): string {
-    const sentReceipts = this.#sent();
+    const sentReceipts = this.#listSentReceipts();
     const statesOwnCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
     if ((statesOwnCharge && sentReceipts.length === 1) || sentReceipts.every(({ charged }) => charged === 0)) return '';
-    return this.#costOfSeveral().line;
+    return this.#buildTotalCost().line;
   }
 
-  #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);
+  #listSentReceipts = (): Receipt[] => this.#receipts.filter(({ cached }) => !cached);
 
-  #costOfSeveral(): Cost {
-    const sentReceipts = this.#sent();
+  #buildTotalCost(): Cost {
+    const sentReceipts = this.#listSentReceipts();
     const knownCharges = this.sumKnownCharges();
     const charged = sentReceipts.some((receipt) => receipt.charged === null) ? null : knownCharges;
-    const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
+    const remaining = this.#receipts.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
     const requestId = sanitizeRequestId(sentReceipts.at(-1));
     const calls = sentReceipts.length;
     const spent = `${charged === null ? 'at least ' : ''}${formatRounded(knownCharges)} charged`;
     const charges =
       calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
-    const unusable = this.#all.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
+    const unusable = this.#receipts.reduce((sum, receipt) => sum + (receipt.unusable ?? 0), 0);
     const receipt = { charged, remaining, cached: calls === 0, requestId, calls, ...(unusable > 0 && { unusable }) };
     return { receipt, line: formatCreditsLine(charges, receipt, 'Last request') };
   }
@@ -82,7 +82,7 @@ export class Receipts {
 
 const unsentReceipt: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
-function buildCostOfOne(received: Receipt | undefined): Cost {
+function buildSingleCost(received: Receipt | undefined): Cost {
   const { charged = null, remaining = null, cached = false, age, unusable } = received ?? {};
   const requestId = sanitizeRequestId(received);
   const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };

@@ -4,16 +4,16 @@ import type { ExportedFile, Exports } from '../storage/exports.ts';
 import { quoteId } from '../views/tokens.ts';
 import { skill } from './skill.ts';
 
-export interface ResourceRead extends Credentials {
+export interface ResourceRequest extends Credentials {
   uri: string;
   signal: AbortSignal;
   /** Resolves once the response has been written to the client. */
-  sent?: Promise<void> | undefined;
+  responseSent?: Promise<void> | undefined;
   /** Creates errors with the classes that the SDK in use expects. The two SDK versions have different error classes. */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
-export interface FoundResource {
+export interface Resource {
   /** True if the content is large. The server keeps only a few large contents in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
@@ -26,9 +26,9 @@ export type ResourceContents = {
   ))[];
 };
 
-export const viewListedFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
+export const describeFile = ({ uri, name, mimeType, bytes }: ExportedFile) => ({ uri, name, mimeType, size: bytes });
 
-export function findSkillFile(uri: string): FoundResource | undefined {
+export function findSkillFile(uri: string): Resource | undefined {
   const text = Object.hasOwn(skill.texts, uri) ? skill.texts[uri] : undefined;
   if (text !== undefined)
     return { readContents: async () => ({ contents: [{ uri, mimeType: 'text/markdown', text }] }) };
@@ -41,7 +41,7 @@ export function findSkillFile(uri: string): FoundResource | undefined {
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
-export async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRead) {
+export async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRequest) {
   const file = await exports.find(uri);
   if (file === undefined) {
     const problem = `There is no resource ${quoteId(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;
@@ -59,10 +59,10 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
   return {
     isLarge: bytes > largeFileBytes,
     async readContents() {
-      const read = await file.content().catch((error) => {
+      const fileBytes = await file.readContent().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;
       });
-      const content = Buffer.from(read);
+      const content = Buffer.from(fileBytes);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
       // Check the size before building the JSON, because the JSON needs several times as much memory.
       const size = countBytesInJson(content);

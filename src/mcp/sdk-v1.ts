@@ -50,7 +50,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       client: identifyCaller(),
       output,
       signal,
-      sent: responseSent,
+      responseSent,
       linkOrigin,
       person,
     };
@@ -75,7 +75,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       notFound: (problem: string) => new McpError(resourceNotFound, problem),
       refused: (problem: string) => new McpError(refusedReadCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: waitUntilSent?.(requestId), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(requestId), errors });
   });
   return server;
 }

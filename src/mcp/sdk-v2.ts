@@ -50,7 +50,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       client: identifyCaller(mcpReq.envelope),
       output,
       signal,
-      sent: responseSent,
+      responseSent,
       linkOrigin,
       person: findPerson(mcpReq),
     };
@@ -77,7 +77,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
       refused: (problem: string) => new ProtocolError(refusedReadCode, problem),
     };
-    return catalog.readResource({ apiKey, tenantId, uri, signal, sent: waitUntilSent?.(id), errors });
+    return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(id), errors });
   });
   return server;
 }

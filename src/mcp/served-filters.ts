@@ -3,7 +3,7 @@ import type { Fetch } from '../api/http.ts';
 import { parseJson } from '../api/json.ts';
 import { parseSearchFilters, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
 
-interface ServedBy {
+interface FilterSource {
   baseUrl: string;
   userAgent: string;
   fetch: Fetch | undefined;
@@ -11,7 +11,7 @@ interface ServedBy {
 }
 
 /** Time limit for the request, in milliseconds. It is short because the user waits for the tool list. */
-const maxMs = 1000;
+const requestTimeoutMs = 1000;
 /**
  * Maximum size of a filter description, in characters. This is four times the size of the description in this version.
  */
@@ -27,12 +27,12 @@ export async function fetchServedFilters({
   userAgent,
   fetch,
   ownFilters,
-}: ServedBy): Promise<SearchFilters | undefined> {
+}: FilterSource): Promise<SearchFilters | undefined> {
   const send: Fetch = fetch ?? fetchByNode;
   const response = await send(`${baseUrl}/filters.json`, {
     method: 'GET',
     headers: { accept: 'application/json', 'user-agent': userAgent },
-    signal: AbortSignal.timeout(maxMs),
+    signal: AbortSignal.timeout(requestTimeoutMs),
     onSent: () => {},
   });
   const text = await response.text();
@@ -72,17 +72,18 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
  * Returns true for a name or value that consists of a single word. These names are shown to a model, and a single word
  * cannot be an instruction.
  */
-const isName = (word: string): boolean => word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
+const isSingleWord = (word: string): boolean =>
+  word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
 
 const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: SearchFilter) =>
-  [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isName);
+  [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isSingleWord);
 
 /**
  * Replaces the notes and examples of received filters with those of this version, because prose from another server
  * must not reach the model.
  */
-const pickOwnNotes = (served: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
-  served.map(({ description: _, note: __, example: ___, ...filter }) => {
+const pickOwnNotes = (servedFilters: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
+  servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {
     const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
     return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
   });

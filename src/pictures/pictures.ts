@@ -151,7 +151,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
-        const drawing = await worker.sendRequest(request, { ms });
+        const drawing = await worker.sendRequest(request, { timeoutMs: ms });
         // Stop the worker, because a picture that cannot be decoded may have corrupted its memory.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };

@@ -1,5 +1,5 @@
 import type { ApiCall, ResponseName, ServiceResponse } from '../api/call.ts';
-import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
+import type { CreditLedger, FullUsageWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { UseOnce } from './single-use.ts';
 export interface CallState {
   ledger: CreditLedger;
   responseCache: ResponseCache;
-  usageWindows: FullWindows;
+  usageWindows: FullUsageWindows;
   openCursors(tenantId: string): CursorMemory;
   /** Marks a token as used, so that nobody can use it a second time. */
   useOnce: UseOnce;

@@ -12,7 +12,7 @@ const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {
-    const items = openEncryptedItems(access, access.keyOf(tenantId, 'cursors'));
+    const items = openEncryptedItems(access, access.buildKey(tenantId, 'cursors'));
     const hashCursor = (cursor: string) => access.encryption.hashName('cursor', cursor);
     return {
       remember: async (cursor, state) => {

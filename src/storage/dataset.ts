@@ -307,9 +307,9 @@ export function createRecords({ items, text: _, ...source }: OrderedBatch): Data
   return items().flatMap((item) => createRecord(item, source) ?? []);
 }
 
-type Source = Omit<OrderedBatch, 'items' | 'text'>;
+type RecordSource = Omit<OrderedBatch, 'items' | 'text'>;
 
-function createRecord(item: unknown, { type, first, ...source }: Source): DatasetRecord | undefined {
+function createRecord(item: unknown, { type, first, ...source }: RecordSource): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const itemId = type === 'ads' ? id : pageId;
@@ -330,7 +330,7 @@ const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
 /** A map of entries that tracks their total size in bytes. `removeOldest` evicts the first entry. */
-class Table<Entry> {
+class SizedTable<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
   evicted = 0;
@@ -368,7 +368,7 @@ class Table<Entry> {
 }
 
 /** The ads or advertiser pages of a dataset, roughly ordered by the latest API response that contained each item. */
-class ItemTable extends Table<StoredItem> {
+class ItemTable extends SizedTable<StoredItem> {
   constructor(getKey: (id: string) => string) {
     super(getKey, estimateBytes);
   }
@@ -406,7 +406,7 @@ const estimateBytes = ({ id, json, versions }: StoredItem): number =>
     itemOverheadBytes + 4 * id.length + json.length,
   );
 
-interface Entry {
+interface GatheringEntry {
   state: GatheringState;
   adIds: ReadonlySet<string>;
   bytes: number;
@@ -425,7 +425,7 @@ const idOverheadBytes = 128;
  * The gatherings of a dataset, i.e. its stored ad lists. If there are too many, the one that was updated least recently
  * is evicted first.
  */
-class GatheringTable extends Table<Entry> {
+class GatheringTable extends SizedTable<GatheringEntry> {
   constructor() {
     super(
       (id) => id,
@@ -433,7 +433,7 @@ class GatheringTable extends Table<Entry> {
     );
   }
 
-  all(ads: Table<StoredItem>): Gathering[] {
+  all(ads: SizedTable<StoredItem>): Gathering[] {
     const gatherings = [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
       .map(({ state, adIds }): Gathering => {
@@ -461,7 +461,7 @@ class GatheringTable extends Table<Entry> {
     if (newestState === storedEntry?.state && ids.size === storedEntry.adIds.size) return false;
     const bytes = gatheringOverheadBytes + 2 * JSON.stringify(newestState).length + idOverheadBytes * ids.size;
     this.set(state.id, { state: newestState, adIds: ids, bytes });
-    this.#evictLast(newestState);
+    this.#moveToEnd(newestState);
     while (this.entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;
   }
@@ -470,14 +470,14 @@ class GatheringTable extends Table<Entry> {
    * Moves a gathering to the end of the table, so that it is evicted last. If its search has several parts, moves the
    * gathering of the whole search and the gatherings of all its parts.
    */
-  #evictLast({ id, parts }: GatheringState): void {
+  #moveToEnd({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const idsToMove = [...wholeGatherings.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
-    for (const name of new Set(idsToMove)) {
-      const entry = this.entries.get(name);
+    for (const gatheringId of new Set(idsToMove)) {
+      const entry = this.entries.get(gatheringId);
       if (entry === undefined) continue;
-      this.entries.delete(name);
-      this.entries.set(name, entry);
+      this.entries.delete(gatheringId);
+      this.entries.set(gatheringId, entry);
     }
   }
 }

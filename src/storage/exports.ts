@@ -34,7 +34,7 @@ export interface ExportedFile {
    * Reads the file.
    * @throws AdLibraryError `not_found` if the file no longer exists or was changed
    */
-  content(): Promise<Uint8Array>;
+  readContent(): Promise<Uint8Array>;
   /** Deletes the file. Called if its companion file (the note on the methods) could not be written. */
   discard?(): Promise<void>;
 }
@@ -108,7 +108,7 @@ export const reportTtlMs = 24 * exportTtlMs;
  */
 const linkTtlMs = 2 * reportTtlMs;
 /** The maximum number of files with the same base name: `ads.csv`, `ads-2.csv` and so on. */
-const maxSameName = 10_000;
+const maxNumberedNames = 10_000;
 
 /** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
 export const getExportsFolder = (files: string): string => join(files, 'exports');
@@ -217,7 +217,7 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
       };
       const uri = formatUri(`${at.toString(36)}-${++count}`, name);
       const description = { uri, name, mimeType, at, ttlMs };
-      const file = { ...writtenFile, ...description, content: () => readUnchangedFile(path, bytes), discard };
+      const file = { ...writtenFile, ...description, readContent: () => readUnchangedFile(path, bytes), discard };
       files = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
@@ -288,11 +288,11 @@ async function reserveFileName(folder: string, { name, companionEnding }: FileNa
     const numbered = join(folder, number === 1 ? stem : `${stem}-${number}`);
     const path = `${numbered}${extension}`;
     try {
-      if (companionEnding && existsSync(`${numbered}${companionEnding}`) && number < maxSameName) continue;
+      if (companionEnding && existsSync(`${numbered}${companionEnding}`) && number < maxNumberedNames) continue;
       await (await open(path, 'wx', 0o600)).close();
       return path;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxSameName) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxNumberedNames) throw error;
     }
   }
 }
@@ -322,7 +322,7 @@ const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
 /** When the service last rejected an API key, in milliseconds since 1970. */
-interface Rejection {
+interface KeyRejection {
   at: number;
 }
 
@@ -353,7 +353,7 @@ const randomId = () => randomBytes(9).toString('base64url');
  * Opens an export store that keeps encrypted files in a `Store`, e.g. in Redis, so that all replicas can serve them.
  */
 export function openStoredExports(
-  source: StoreAccess,
+  access: StoreAccess,
   clock: () => number,
   {
     maxBytes = maxTenantBytes,
@@ -361,8 +361,8 @@ export function openStoredExports(
     lifetimeText,
   }: { maxBytes?: number; newId?(): string; lifetimeText?: string } = {},
 ): ExportStore {
-  const { store, documents, queue, keyOf } = source;
-  const linkKey = (link: string) => keyOf(`link ${link}`, 'link');
+  const { store, documents, queue, buildKey } = access;
+  const linkKey = (link: string) => buildKey(`link ${link}`, 'link');
   const createGoneError = () =>
     new AdLibraryError({
       kind: 'not_found',
@@ -370,9 +370,9 @@ export function openStoredExports(
       wasSent: false,
     });
   const forTenant = (tenantId: string, since = clock()) => {
-    const rejectionKey = keyOf(tenantId, 'rejected');
-    const listKey = keyOf(tenantId, 'exports');
-    const items = openEncryptedItems(source, keyOf(tenantId, 'exported'));
+    const rejectionKey = buildKey(tenantId, 'rejected');
+    const listKey = buildKey(tenantId, 'exports');
+    const items = openEncryptedItems(access, buildKey(tenantId, 'exported'));
     const getChunkId = (id: string, part: number) => `${id}:${part}`;
     const createExportedFile = ({
       id,
@@ -385,7 +385,7 @@ export function openStoredExports(
       ...description,
       ...(!isLinkEnded && { linkPath: `/files/${link}/${encodeURIComponent(description.name)}` }),
       ...(lifetimeText && { lifetimeText }),
-      content: async () => {
+      readContent: async () => {
         const content: Buffer[] = [];
         for (let part = 0; part < parts; part++) {
           const chunk = await items.get(getChunkId(id, part));
@@ -437,7 +437,7 @@ export function openStoredExports(
           };
         });
         for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
-        const { doc: lastRejection } = await documents.read<Rejection>(rejectionKey);
+        const { doc: lastRejection } = await documents.read<KeyRejection>(rejectionKey);
         if (lastRejection === undefined || lastRejection.at < since) return update.file;
         await disableLinks((file) => file.id === id);
         const { linkPath: _, ...withoutLink } = update.file;
@@ -452,7 +452,7 @@ export function openStoredExports(
        * stored rejection after it has stored its link, so this link is disabled as well.
        */
       reject: async (at: number | undefined) => {
-        if (at !== undefined) await documents.write<Rejection>(rejectionKey, () => ({ at }), linkTtlMs);
+        if (at !== undefined) await documents.write<KeyRejection>(rejectionKey, () => ({ at }), linkTtlMs);
         await disableLinks();
       },
     };

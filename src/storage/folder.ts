@@ -17,7 +17,7 @@ import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
 import { Leases } from './store/leases.ts';
 import { openLedger, openWindows } from './store/ledger.ts';
-import { openStoredAnswers } from './store/response-cache.ts';
+import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
 /** Options for state that is stored in a folder. */
@@ -29,7 +29,7 @@ export interface FolderOptions extends StateOptions {
    * Asks the service for the user id of the account that an API key belongs to. Resolves to undefined if the response
    * has no user id.
    */
-  userIdOf(caller: DatasetCaller): Promise<string | undefined>;
+  fetchUserId(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
@@ -41,7 +41,7 @@ const maxQueueBytes = 96 * MB;
  * How long to wait after a failed request before asking the service again which account an API key belongs to, in
  * milliseconds.
  */
-const askIntervalMs = 30_000;
+const confirmIntervalMs = 30_000;
 /**
  * The maximum lifetime of a lease, i.e. of the mark that a call is in progress, in milliseconds. No call takes this
  * long. An older lease counts as abandoned even if a process with its pid is running, because the operating system
@@ -63,12 +63,12 @@ export function openFolderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttlMs, now, warn } = options;
   const path = join(getKeysFolder(folder), createFileName(baseUrl, apiKey));
   const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
-  const keyAccess = createAccess(async () => store, options);
+  const keyAccess = createFileAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
     // If a process was killed during a call and the user repeats the call, send it again, even though the service may
     // charge twice. The user wants a result and has seen the failure.
-    responseCache: runQueueBefore(queue, openStoredAnswers(keyAccess, { ttlMs, now, sendsAgain: true })),
+    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, sendsAgain: true })),
     usageWindows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
@@ -90,7 +90,7 @@ export function openFolderState(options: FolderOptions) {
  * @param findStore returns the store of the file; called for each operation, because the account and thus the file may
  * still be unknown
  */
-function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
+function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
   const lazyStore: Store = {
     readDocument: async (...args) => (await findStore()).readDocument(...args),
@@ -110,7 +110,7 @@ function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<Folde
     }),
     queue,
     // Write only hashes of tenant ids, because a tenant id may be an API key.
-    keyOf: (tenantId, kind, ...parts) =>
+    buildKey: (tenantId, kind, ...parts) =>
       [noEncryption.hashName(tenantId), kind, ...(parts.length > 0 ? [noEncryption.hashName(...parts)] : [])].join(' '),
     warn,
   } satisfies StoreAccess;
@@ -125,8 +125,8 @@ function createAccess(findStore: () => Promise<Store>, { now, warn }: Pick<Folde
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
-  readonly #keyAccess: ReturnType<typeof createAccess>;
-  readonly #access: ReturnType<typeof createAccess>;
+  readonly #keyAccess: ReturnType<typeof createFileAccess>;
+  readonly #access: ReturnType<typeof createFileAccess>;
   readonly #datasets: StoreDatasets;
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
@@ -137,10 +137,10 @@ class FolderDatasets implements Datasets {
   #nextConfirmationAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
-  constructor(options: FolderOptions, keyAccess: ReturnType<typeof createAccess>) {
+  constructor(options: FolderOptions, keyAccess: ReturnType<typeof createFileAccess>) {
     this.#options = options;
     this.#keyAccess = keyAccess;
-    this.#access = createAccess(async () => {
+    this.#access = createFileAccess(async () => {
       if (this.#store) return this.#store;
       throw this.#failure ?? createUnknownAccountError();
     }, options);
@@ -149,7 +149,7 @@ class FolderDatasets implements Datasets {
 
   /**
    * Opens the dataset. While the account of the key is unknown, each read asks the service for it again. With `toAdd`,
-   * it asks only every `askIntervalMs`, because the request would delay a paid response.
+   * it asks only every `confirmIntervalMs`, because the request would delay a paid response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
@@ -171,11 +171,11 @@ class FolderDatasets implements Datasets {
   }
 
   async #confirmAccount(caller: DatasetCaller): Promise<void> {
-    const { monotonicNow, userIdOf, warn } = this.#options;
-    const { documents, keyOf } = this.#keyAccess;
-    const key = keyOf(caller.tenantId, 'user');
+    const { monotonicNow, fetchUserId, warn } = this.#options;
+    const { documents, buildKey } = this.#keyAccess;
+    const key = buildKey(caller.tenantId, 'user');
     try {
-      const userId = await userIdOf(caller);
+      const userId = await fetchUserId(caller);
       if (userId === undefined) throw createUnknownAccountError();
       this.#openAccount(userId);
       this.#isConfirmed = true;
@@ -193,7 +193,7 @@ class FolderDatasets implements Datasets {
         this.#store = undefined;
         this.#failure = kind === 'unauthorized' ? (error as AdLibraryError) : createUnknownAccountError(error);
       }
-      this.#nextConfirmationAt = monotonicNow() + askIntervalMs;
+      this.#nextConfirmationAt = monotonicNow() + confirmIntervalMs;
     }
   }
 
@@ -249,7 +249,9 @@ async function countContents({ path, baseUrl }: StoredFile): Promise<StoredFile[
   if (baseUrl === undefined) return undefined;
   const environment = { now: () => 0, warn: () => {} };
   const store = new FileStore({ path, baseUrl, ...environment });
-  const dataset = await new StoreDatasets(createAccess(async () => store, environment)).open({ tenantId: 'account' });
+  const dataset = await new StoreDatasets(createFileAccess(async () => store, environment)).open({
+    tenantId: 'account',
+  });
   const { ads, pages, gatherings, labels } = await dataset.readContents();
   const [watches, reports] = [await dataset.userRecords.read('watch'), await dataset.userRecords.read('report')];
   return {

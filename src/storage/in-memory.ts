@@ -57,7 +57,7 @@ export function openMemoryStore(now: () => number, options: MemoryStoreOptions =
     leases: new Leases(),
     queue: noQueue,
     documents: new Documents({ store, encryption: noEncryption, processNow: now, maxCachedBytes: maxParsedBytes }),
-    keyOf: (...parts) => parts.join(' '),
+    buildKey: (...parts) => parts.join(' '),
     warn: () => {},
   };
 }

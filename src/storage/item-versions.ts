@@ -54,13 +54,13 @@ const encoder = new TextEncoder();
 
 /** Parses the JSON of an item. */
 export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
-  JSON.parse(asBuffer(json).toString()) as JsonObject;
+  JSON.parse(toBuffer(json).toString()) as JsonObject;
 
 /**
  * Returns a `Buffer` that shares the memory of `bytes`. `Buffer` decodes non-ASCII text one third faster than
  * `TextDecoder`.
  */
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
@@ -84,40 +84,41 @@ export function createItem(record: ItemRecord): StoredItem {
  * Versions can arrive out of order if two processes write at the same time. A late version is inserted among the
  * earlier versions. The newest version takes over fields of the late version that no newer version has.
  */
-export function addVersion(stored: StoredItem, record: ItemRecord): StoredItem {
+export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredItem {
   const newItem = createItem(record);
-  const { firstAt, firstOrder } = newItem.firstOrder < stored.firstOrder ? newItem : stored;
-  const isLate = record.order < stored.order || (record.order === stored.order && record.at <= stored.at);
-  if (!isLate && Buffer.compare(record.json, stored.json) === 0) {
+  const { firstAt, firstOrder } = newItem.firstOrder < storedItem.firstOrder ? newItem : storedItem;
+  const isLate = record.order < storedItem.order || (record.order === storedItem.order && record.at <= storedItem.at);
+  if (!isLate && Buffer.compare(record.json, storedItem.json) === 0) {
     const { at, order, listedBy, requestId } = record;
-    return { ...stored, at, order, listedBy, requestId, firstAt, firstOrder };
+    return { ...storedItem, at, order, listedBy, requestId, firstAt, firstOrder };
   }
-  const [storedObject, newObject] = [parseItem(stored), parseItem(record)];
+  const [storedObject, newObject] = [parseItem(storedItem), parseItem(record)];
   if (isLate) {
     const merged = mergeItems(storedObject, newObject);
-    const isKnown = [stored, ...stored.versions].some(
+    const isKnown = [storedItem, ...storedItem.versions].some(
       (version) =>
         addsNothing(newObject, parseItem(version)) ||
         (isDuringVersion(version, record) && hasSameContent(version, record)),
     );
     const versionsWithRecord = isKnown
-      ? stored.versions
-      : [...stored.versions, pickVersion(record)].sort(compareVersions);
+      ? storedItem.versions
+      : [...storedItem.versions, pickVersion(record)].sort(compareVersions);
     const { versions, ...newest } = removeSurplusVersions({
-      ...stored,
+      ...storedItem,
       firstAt,
       firstOrder,
       versions: versionsWithRecord,
     });
-    const isSame = firstOrder === stored.firstOrder && versions.every((version) => stored.versions.includes(version));
-    if (isSame && isDeepStrictEqual(merged, storedObject)) return stored;
+    const isSame =
+      firstOrder === storedItem.firstOrder && versions.every((version) => storedItem.versions.includes(version));
+    if (isSame && isDeepStrictEqual(merged, storedObject)) return storedItem;
     return { ...newest, versions, json: encodeJson(merged) };
   }
   const merged = mergeItems(newObject, storedObject);
   const item = { ...createItem(record), firstAt, firstOrder, json: encodeJson(merged) };
-  const { since, sinceOrder, versions } = stored;
+  const { since, sinceOrder, versions } = storedItem;
   if (addsNothing(newObject, storedObject)) return { ...item, since, sinceOrder, versions };
-  return removeSurplusVersions({ ...item, versions: [...versions, pickVersion(stored)] });
+  return removeSurplusVersions({ ...item, versions: [...versions, pickVersion(storedItem)] });
 }
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
@@ -134,15 +135,15 @@ const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
   while (versions.length > maxEarlierVersions) {
-    const at = versions.findIndex((version, index) => hasSameContent(version, versions[index + 1] ?? item));
-    const [removed, next] = [versions[at], versions[at + 1]];
+    const mergeIndex = versions.findIndex((version, index) => hasSameContent(version, versions[index + 1] ?? item));
+    const [removed, next] = [versions[mergeIndex], versions[mergeIndex + 1]];
     if (removed === undefined) versions = versions.slice(1);
     else if (next === undefined) {
       ({ since, sinceOrder } = removed);
       versions = versions.slice(0, -1);
     } else {
       const mergedVersion = { ...next, since: removed.since, sinceOrder: removed.sinceOrder };
-      versions = versions.toSpliced(at, 2, mergedVersion);
+      versions = versions.toSpliced(mergeIndex, 2, mergedVersion);
     }
   }
   return { ...item, since, sinceOrder, versions };

@@ -11,16 +11,16 @@ const maxAccepted = 10_000;
 
 /** Remembers accepted API keys in this process. When there are too many, the least recently used key is forgotten. */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
-  const accepted = new LRUCache<string, true>({
+  const acceptedIds = new LRUCache<string, true>({
     max: maxAccepted,
     ttl: acceptedTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },
   });
   return {
-    has: async (tenantId) => accepted.has(tenantId),
-    add: async (tenantId) => void accepted.set(tenantId, true),
-    remove: async (tenantId) => void accepted.delete(tenantId),
+    has: async (tenantId) => acceptedIds.has(tenantId),
+    add: async (tenantId) => void acceptedIds.set(tenantId, true),
+    remove: async (tenantId) => void acceptedIds.delete(tenantId),
   };
 }
 
@@ -29,11 +29,11 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
  * because the user's own stored data needs no further protection.
  */
 export function createSingleUserKeys(): AcceptedKeys {
-  const rejected = new Set<string>();
+  const rejectedIds = new Set<string>();
   return {
-    has: async (tenantId) => !rejected.has(tenantId),
-    add: async (tenantId) => void rejected.delete(tenantId),
-    remove: async (tenantId) => void rejected.add(tenantId),
+    has: async (tenantId) => !rejectedIds.has(tenantId),
+    add: async (tenantId) => void rejectedIds.delete(tenantId),
+    remove: async (tenantId) => void rejectedIds.add(tenantId),
   };
 }
 
@@ -43,9 +43,9 @@ interface AcceptedKeyDocument {
 }
 
 /** Opens the list of accepted API keys and of sign-in connections that all replicas share. */
-export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAccess) {
+export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
-  const getDocumentKey = (tenantId: string) => keyOf(tenantId, 'accepted');
+  const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /** The accepted keys. While the store is unreachable, each replica uses the state that it last read. */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
@@ -78,9 +78,12 @@ export function openSharedKeys({ documents, queue, keyOf, encryption }: StoreAcc
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
     /** The sign-in connections of an API key. The sign-in code defines the format of the document. */
     connections: {
-      read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
+      read: async <Doc>(tenantId: string) => (await documents.read<Doc>(buildKey(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
-        documents.update<Doc, Result>(keyOf(tenantId, 'connections'), (doc) => ({ ...change(doc), ttlMs: markTtlMs })),
+        documents.update<Doc, Result>(buildKey(tenantId, 'connections'), (doc) => ({
+          ...change(doc),
+          ttlMs: markTtlMs,
+        })),
     },
   };
 }

@@ -12,7 +12,7 @@ const answerBytes = 3 * 1024;
 const maxForgottenGroups = 10_000;
 
 /** Creates a response cache in the memory of this process. */
-export function createMemoryAnswers(options: TenantCacheOptions) {
+export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
   let forgetCount = 0;
@@ -25,9 +25,9 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
     get: async (tenantId, name) => cache.get(tenantId, name),
     claim: async ({ owner: { tenantId } }, name, { after = Number.NEGATIVE_INFINITY }) => {
       if (name === undefined) return uncachedClaim;
-      const cachedAnswer = cache.get(tenantId, name);
-      if (cachedAnswer && isNewerThan(cachedAnswer, after, options.now()))
-        return { kind: 'cached', cachedResponse: cachedAnswer };
+      const cachedResponse = cache.get(tenantId, name);
+      if (cachedResponse && isNewerThan(cachedResponse, after, options.now()))
+        return { kind: 'cached', cachedResponse };
       return {
         ...uncachedClaim,
         put: async (answer) => put(tenantId, name, answer),
@@ -46,8 +46,8 @@ export function createMemoryAnswers(options: TenantCacheOptions) {
  * Returns true if a response arrived after `time`. A response dated in the future counts as older, because it arrived
  * before the clock was set back.
  */
-export const isNewerThan = ({ arrivedAt: at }: CachedResponse, time: number, now: number): boolean =>
-  at > time && (at <= now || time === Number.NEGATIVE_INFINITY);
+export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: number): boolean =>
+  arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
 
 /** The right to send a call that does not use the cache. Ending it has no effect. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {

@@ -5,7 +5,7 @@ import { type ExportStore, type ExportTarget, openFolderExports, openMemoryExpor
 import { type FolderOptions, openFolderState } from './folder.ts';
 import { createMemoryLedger, openMemorySlots, openMemoryStore } from './in-memory.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
-import { createMemoryAnswers } from './memory-response-cache.ts';
+import { createMemoryResponseCache } from './memory-response-cache.ts';
 import { openSingleUse } from './single-use.ts';
 import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
@@ -28,20 +28,20 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
   /** The API key whose responses are stored in the folder. Required if `folder` is set. */
   apiKey: string | undefined;
   /** True if the credit budget is per day. The folder then adds up the spending of all processes that use it. */
-  countsDays: boolean | undefined;
+  hasDailyBudget: boolean | undefined;
   /** The state that this process shares with other replicas. Undefined for a single process. */
   shared: ReplicaState | undefined;
 }
 
 /** Opens the state in a store shared by replicas, in the user's folder, or in the memory of this process. */
 export function openState(options: OpenStateOptions): State {
-  const { baseUrl, apiKey, shared, now, folder, exportTarget, countsDays } = options;
+  const { baseUrl, apiKey, shared, now, folder, exportTarget, hasDailyBudget } = options;
   if (shared) return shared.state(options);
   const state = openMemoryState(options);
   if (exportTarget) state.exports = openFolderExports(exportTarget, now);
   if (folder === undefined || baseUrl === undefined || apiKey === undefined) return state;
-  const { dailyLedger, ...folderParts } = openFolderState({ ...options, folder, baseUrl, apiKey });
-  return { ...state, ...folderParts, ...(countsDays && { ledger: dailyLedger() }) };
+  const { dailyLedger, ...folderState } = openFolderState({ ...options, folder, baseUrl, apiKey });
+  return { ...state, ...folderState, ...(hasDailyBudget && { ledger: dailyLedger() }) };
 }
 
 const MB = 1024 * 1024;
@@ -57,7 +57,7 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Sta
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
     ledger: createMemoryLedger({ now: monotonicNow }),
-    responseCache: createMemoryAnswers({ maxBytes: maxAnswerBytes, ttlMs, now }),
+    responseCache: createMemoryResponseCache({ maxBytes: maxAnswerBytes, ttlMs, now }),
     usageWindows: openWindows(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),
     useOnce: openSingleUse(smallStore),

@@ -8,8 +8,8 @@ export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<b
 
 /** Opens the record of used ids, which all processes with the same store share. */
 export const openSingleUse =
-  ({ documents, keyOf }: StoreAccess): UseOnce =>
+  ({ documents, buildKey }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>
-    documents.update<Record<string, never>, boolean>(keyOf(tenantId, 'used', id), (used) =>
+    documents.update<Record<string, never>, boolean>(buildKey(tenantId, 'used', id), (used) =>
       used === undefined ? { next: {}, ttlMs, result: true } : { result: false },
     );

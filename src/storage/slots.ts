@@ -23,10 +23,10 @@ interface StoredSlot extends LeaseHolder {
 const slotTtlMs = 3_600_000;
 
 /** Opens the slots that all processes with the same store share. If a process dies, its slots become free. */
-export function openSlots({ documents, leases, queue, keyOf }: StoreAccess): Slots {
+export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): Slots {
   return {
     acquire: async (name, signal) => {
-      const [id, key] = [randomUUID(), keyOf(name, 'slot')];
+      const [id, key] = [randomUUID(), buildKey(name, 'slot')];
       leases.open(id);
       const isTaken = (slot: StoredSlot, now: number) =>
         slot.id !== id && !leases.isClosed(slot.id, slot) && !leases.isAbandoned(slot, now);

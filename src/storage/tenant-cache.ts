@@ -10,7 +10,7 @@ export interface TenantCacheOptions {
   now: () => number;
 }
 
-interface Entry<Value> {
+interface CacheEntry<Value> {
   value: Value;
   bytes: number;
   storedAt: number;
@@ -26,7 +26,7 @@ const tenantOverheadBytes = 4096;
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;
-  readonly #tenants: LRUCache<string, LRUCache<string, Entry<Value>>>;
+  readonly #tenants: LRUCache<string, LRUCache<string, CacheEntry<Value>>>;
 
   constructor(options: TenantCacheOptions) {
     this.#options = options;
@@ -44,7 +44,7 @@ export class TenantCache<Value> {
   /** Returns a cached value, or undefined if there is none or it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
-    if (entry === undefined || this.#isAlive(entry)) return entry?.value;
+    if (entry === undefined || this.#isUnexpired(entry)) return entry?.value;
     this.remove(tenantId, name);
     return undefined;
   }
@@ -55,15 +55,15 @@ export class TenantCache<Value> {
    */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, now } = this.#options;
-    const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
+    const sizeCalculation = (entry: CacheEntry<Value>) => entry.bytes;
     const entries = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytes / 2), sizeCalculation });
     entries.set(name, { value, bytes: bytes + 2 * name.length + entryOverheadBytes, storedAt: now() });
-    this.#countBytes(tenantId, entries);
+    this.#updateSize(tenantId, entries);
   }
 
   remove(tenantId: string, name: string): void {
     const entries = this.#tenants.get(tenantId);
-    if (entries?.delete(name)) this.#countBytes(tenantId, entries);
+    if (entries?.delete(name)) this.#updateSize(tenantId, entries);
   }
 
   /** Removes all entries of a tenant whose names begin with `prefix`. */
@@ -71,18 +71,18 @@ export class TenantCache<Value> {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
     for (const name of [...entries.keys()]) if (name.startsWith(prefix)) entries.delete(name);
-    this.#countBytes(tenantId, entries);
+    this.#updateSize(tenantId, entries);
   }
 
   /**
    * Returns true if an entry has not expired. An entry from the future was stored before the clock was set back; its
    * distance from the current time counts as its age.
    */
-  #isAlive({ storedAt }: Entry<Value>): boolean {
+  #isUnexpired({ storedAt }: CacheEntry<Value>): boolean {
     return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
   }
 
-  #countBytes(tenantId: string, entries: LRUCache<string, Entry<Value>>): void {
+  #updateSize(tenantId: string, entries: LRUCache<string, CacheEntry<Value>>): void {
     this.#tenants.delete(tenantId);
     if (entries.size > 0) this.#tenants.set(tenantId, entries);
   }
@@ -111,13 +111,13 @@ export function estimateJsonMemory(json: unknown): number {
     else if (typeof value === 'object' && value !== null) containers.push(value);
   };
   addValue(json);
-  for (let next = containers.pop(); next !== undefined; next = containers.pop()) {
+  for (let container = containers.pop(); container !== undefined; container = containers.pop()) {
     bytes += bytesPerContainer;
-    if (Array.isArray(next)) next.forEach(addValue);
+    if (Array.isArray(container)) container.forEach(addValue);
     else {
-      for (const key in next) {
+      for (const key in container) {
         bytes += bytesPerKey + bytesPerCharacter * key.length;
-        addValue(next[key as keyof typeof next]);
+        addValue(container[key as keyof typeof container]);
       }
     }
   }

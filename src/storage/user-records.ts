@@ -57,8 +57,8 @@ interface StoredRecords {
  * Reads the records of a kind. If their last recorded use is longer ago than `touchIntervalMs`, extends their lifetime
  * in the background.
  */
-async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, kind: RecordKind) {
-  const key = keyOf(tenantId, 'own', kind);
+async function readRecords({ documents, buildKey }: StoreAccess, tenantId: string, kind: RecordKind) {
+  const key = buildKey(tenantId, 'own', kind);
   const { doc, now, version } = await documents.read<StoredRecords>(key);
   if (doc && now - doc.usedAt > touchIntervalMs)
     documents
@@ -71,10 +71,10 @@ async function readRecords({ documents, keyOf }: StoreAccess, tenantId: string, 
 }
 
 /** Reads the labels and the picture hashes of a tenant, which are part of each dataset snapshot. */
-export async function readContentRecords(source: StoreAccess, tenantId: string): Promise<ContentRecords> {
+export async function readContentRecords(access: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
-    readRecords(source, tenantId, 'label'),
-    readRecords(source, tenantId, 'picture'),
+    readRecords(access, tenantId, 'label'),
+    readRecords(access, tenantId, 'picture'),
   ]);
   return {
     labels: labels.records,
@@ -104,16 +104,16 @@ export const emptyContentRecords: ContentRecords = {
 };
 
 /** Opens the labels, watches, reports and picture hashes of a tenant in a store. */
-export const openUserRecords = (source: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
+export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasting = true } = {}): UserRecords => ({
   isLasting,
-  read: async (kind) => (await readRecords(source, tenantId, kind)).records,
+  read: async (kind) => (await readRecords(access, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
-    source.documents.update<StoredRecords, Result>(source.keyOf(tenantId, 'own', kind), (doc, now) => {
+    access.documents.update<StoredRecords, Result>(access.buildKey(tenantId, 'own', kind), (doc, now) => {
       const records = new Map(doc?.records);
       const { result, put = [], remove: removed = [] } = change(records);
       const [entries, ids] = [[...new Map(put)], [...removed].filter((id) => records.has(id))];
       if (entries.length + ids.length === 0) return { result };
-      if (entries.length > 0 && source.store.isNearlyFull()) throw createFullError();
+      if (entries.length > 0 && access.store.isNearlyFull()) throw createFullError();
       const countBefore = records.size;
       for (const id of ids) records.delete(id);
       for (const [id, value] of entries) records.set(id, value);

@@ -280,7 +280,7 @@ async function estimateCount(
     }),
   );
   const calls = isFree.filter((isFreeSearch) => !isFreeSearch).length;
-  const page = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
+  const page = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = calls === 0 ? { atLeast: 0, atMost: 0 } : await callBudget.estimateCost(page);
   const credits = buildCreditRange(calls * (price?.atLeast ?? 0), price && calls * price.atMost);
   return { total: null, counts: [], stopped: 'estimate', estimate: { calls, ...credits } };

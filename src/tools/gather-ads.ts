@@ -223,7 +223,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
   );
   const operation = getListOperation(question);
   const budget = await context.createCallBudget(0);
-  const atMost = (await budget.estimateCost({ operation, items: itemCount, size: itemCount, isTotalKnown: true }))
+  const atMost = (await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true }))
     ?.atMost;
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
@@ -233,7 +233,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
 /** Suggests `count_ads`, which is cheaper if the user needs only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
-  const search = { operation: 'searchAds', items: 1, size: 1, isTotalKnown: true } as const;
+  const search = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
   const price = await (await createCallBudget(0)).estimateCost(search);
   const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
@@ -291,7 +291,7 @@ async function estimateParts(
       const itemCount = remainingCounts[index] ?? 0;
       return itemCount === 0
         ? freePrice
-        : callBudget.estimateCost({ operation, items: itemCount, size: pageSize, isTotalKnown });
+        : callBudget.estimateCost({ operation, totalItems: itemCount, pageSize, isTotalKnown });
     }),
   );
   const knownPrices = prices.filter((price) => price !== undefined);

@@ -4,7 +4,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { OnCall } from '../logging/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
-import type { ResourceContents, ResourceRead } from '../mcp/resources.ts';
+import type { ResourceContents, ResourceRequest } from '../mcp/resources.ts';
 import { Semaphore } from '../workers/semaphore.ts';
 
 /** Limits for concurrent and waiting tool calls and resource reads. */
@@ -53,7 +53,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
    */
   async function runInSlot<Result>(
     slots: Semaphore,
-    { tenantId, signal, sent: responseSent = Promise.resolve() }: ToolCall | ResourceRead,
+    { tenantId, signal, responseSent = Promise.resolve() }: ToolCall | ResourceRequest,
     run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
     const arrivedAt = now();
@@ -85,7 +85,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     });
   };
 
-  const readResource = async (read: ResourceRead): Promise<ResourceContents> => {
+  const readResource = async (read: ResourceRequest): Promise<ResourceContents> => {
     const run = async () => {
       const { isLarge, readContents } = await catalog.findResource(read);
       if (!isLarge) return readContents();
@@ -105,10 +105,10 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),
-      readResource: (read: ResourceRead) => trackWork(readResource(read)),
+      readResource: (read: ResourceRequest) => trackWork(readResource(read)),
     },
     /** Returns how many tool calls and resource reads are running and waiting. */
-    countCalls: () => ({ running: callSlots.running, waiting: callSlots.waiting }),
+    countCalls: () => ({ running: callSlots.runningCount, waiting: callSlots.waitingCount }),
     /** Resolves when no tool call or resource read is running or waiting. */
     waitUntilIdle: async (): Promise<void> => {
       while (pendingWork.size > 0) await Promise.allSettled(pendingWork);

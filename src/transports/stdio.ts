@@ -9,10 +9,10 @@ import type { Log, OnCall } from '../logging/log.ts';
 import type { Catalog, Session } from '../mcp/catalog.ts';
 import {
   checkRequest,
-  isCancelNotice,
-  isId,
+  isCancelNotification,
   isLatestRevision,
   isMessage,
+  isRequestId,
   normalizeMessage,
   type RequestSchemas,
 } from '../mcp/protocol.ts';
@@ -63,12 +63,12 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
   });
   // Write bytes instead of text, because buffered bytes take less memory.
-  const send: Send = (message) =>
+  const send: SendMessage = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   const inputEnd = new AbortController();
   const session = { ...credentials, inputEnded: inputEnd.signal };
   const transports = openTransports(limitedWork.catalog, session, send);
-  const readAll = async () => {
+  const readInput = async () => {
     for await (const line of readLines(stdin)) {
       const parsedLine = parseMessage(line);
       if ('message' in parsedLine) await transports.receive(parsedLine.message);
@@ -80,7 +80,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
-  const inputEnded = readAll()
+  const inputEnded = readInput()
     .catch((error) => log.debug('stdio', { problem: String(error) }))
     .finally(() => inputEnd.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
@@ -98,7 +98,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 /**
  * Writes a message to the output, which the transports of all revisions share. Resolves when the line has been sent.
  */
-type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
+type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
  * Creates the transports of a session: one for each SDK, opened on first use.
@@ -108,7 +108,7 @@ type Send = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
  * needs it, and the older one at the start, because most hosts need it. After `server/discover`, the client may still
  * switch to an earlier revision (MCP specification, *Lifecycle*).
  */
-function openTransports(catalog: Catalog, session: Session, send: Send) {
+function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
   let chosenTransport: RevisionTransport | undefined;
   let latestTransport: RevisionTransport | undefined;
   const listOpenTransports = () =>
@@ -171,7 +171,7 @@ interface OpenRequest {
  * Creates the transport of one SDK. The transport only writes messages. The session reads the input, passes messages to
  * the transport, and closes the streams.
  */
-function openTransport(write: Send, schemas: RequestSchemas) {
+function openTransport(write: SendMessage, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
   const openRequest = (id: unknown) => {
     let end = () => {};
@@ -206,7 +206,7 @@ function openTransport(write: Send, schemas: RequestSchemas) {
       }
       transport.onmessage?.(message);
       // The SDK sends no response to a cancelled request, so mark the request as ended here.
-      if (isMessage(message) && isCancelNotice(message)) endRequest(message.params?.requestId);
+      if (isMessage(message) && isCancelNotification(message)) endRequest(message.params?.requestId);
     },
   });
 }
@@ -265,7 +265,7 @@ function parseMessage(line: string | undefined): { message: JSONRPCMessage } | O
     return createError(-32_700, `A message may have at most ${maxMessageBytes / 1024 / 1024} MB.`);
   if (value === undefined) return createError(-32_700, 'Parse error: each line must be one JSON value.');
   const { jsonrpc, id, method, ...otherFields }: Record<string, unknown> = Object(value);
-  const validId = isId(id) ? id : null;
+  const validId = isRequestId(id) ? id : null;
   const isMessageBody = typeof method === 'string' || 'result' in otherFields || 'error' in otherFields;
   if (jsonrpc !== '2.0' || !isMessageBody)
     return createError(-32_600, 'Invalid request: each line must be one JSON-RPC 2.0 message.', validId);

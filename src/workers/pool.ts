@@ -12,7 +12,7 @@ interface PoolOptions {
   workerData?: object;
   /**
    * The largest number of workers that compute at the same time. One tenant uses at most one of them. Workers that
-   * `checkOut` has reserved do not count.
+   * `reserveWorker` has reserved do not count.
    */
   maxWorkers: number;
   /** How long an idle worker stays alive, in milliseconds. */
@@ -37,7 +37,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Workers that are reserved across several slots; see `checkOut`. */
+  /** Workers that are reserved across several slots; see `reserveWorker`. */
   readonly #checkedOut = new Set<PooledWorker<Request, Reply, Data>>();
   /** Idle workers, each with the timer that terminates it. The worker that has been idle longest comes first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
@@ -87,7 +87,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
    * Reserves a worker for work that continues after the current slot, e.g. a long export. Meanwhile, the pool may start
    * another worker for the slot.
    */
-  checkOut(worker: PooledWorker<Request, Reply, Data>): void {
+  reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
     this.#checkedOut.add(worker);
   }
@@ -95,7 +95,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   /**
    * Returns a reserved worker to the pool. Terminates the worker if the pool already has `maxWorkers` other workers.
    */
-  checkIn(worker: PooledWorker<Request, Reply, Data>): void {
+  returnReservedWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#checkedOut.delete(worker);
     if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.terminate();
@@ -116,7 +116,7 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
 interface RequestOptions {
   /** The time limit in milliseconds. A worker that exceeds the limit is terminated. */
-  ms: number;
+  timeoutMs: number;
   /** When this signal aborts, the worker is asked to stop by setting its `stop` flag. */
   signal?: AbortSignal | undefined;
   /**
@@ -172,7 +172,7 @@ export class PooledWorker<Request, Reply, Data> {
    * @throws WorkerDiedError if the worker fails or is terminated
    * @throws the reason of the signal, if the signal aborts
    */
-  async sendRequest(request: Request, { ms, signal, graceMs = 0 }: RequestOptions): Promise<Reply> {
+  async sendRequest(request: Request, { timeoutMs, signal, graceMs = 0 }: RequestOptions): Promise<Reply> {
     signal?.throwIfAborted();
     await this.#ready;
     if (this.#endReason) throw this.#endReason;
@@ -185,7 +185,7 @@ export class PooledWorker<Request, Reply, Data> {
     signal?.addEventListener('abort', abort, { once: true });
     try {
       this.#thread.postMessage(request);
-      return await this.#waitForReply(ms + graceMs);
+      return await this.#waitForReply(timeoutMs + graceMs);
     } finally {
       clearTimeout(graceTimer);
       signal?.removeEventListener('abort', abort);

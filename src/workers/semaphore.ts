@@ -48,12 +48,12 @@ export class Semaphore {
   }
 
   /** The number of slots in use by all keys together. */
-  get running(): number {
+  get runningCount(): number {
     return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
   }
 
   /** The number of calls that wait for a slot, of all keys together. */
-  get waiting(): number {
+  get waitingCount(): number {
     return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
@@ -64,7 +64,7 @@ export class Semaphore {
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.#canRun(key)) this.#begin(key);
+    if (this.#canRun(key)) this.#occupySlot(key);
     else await this.#wait(key, signal);
     const { now } = this.#options;
     const acquiredAt = now();
@@ -94,16 +94,16 @@ export class Semaphore {
   #countWaiting = (key: string): number => this.#waiting.get(key)?.length ?? 0;
 
   #canRun(key: string): boolean {
-    return this.running < this.#options.maxRunning && this.#countRunning(key) < this.#options.maxRunningPerKey;
+    return this.runningCount < this.#options.maxRunning && this.#countRunning(key) < this.#options.maxRunningPerKey;
   }
 
-  #begin(key: string): void {
+  #occupySlot(key: string): void {
     this.#running.set(key, this.#countRunning(key) + 1);
     this.#lastSlotNumbers.set(key, ++this.#slotCount);
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
-    if (this.waiting >= this.#options.maxWaiting) {
+    if (this.waitingCount >= this.#options.maxWaiting) {
       const longestKey = [...this.#waiting.keys()].reduce(
         (left, right) => (this.#countWaiting(right) > this.#countWaiting(left) ? right : left),
         key,
@@ -138,14 +138,14 @@ export class Semaphore {
             (this.#lastSlotNumbers.peek(left) ?? 0) - (this.#lastSlotNumbers.peek(right) ?? 0),
         );
       if (nextKey === undefined) return;
-      this.#begin(nextKey);
+      this.#occupySlot(nextKey);
       this.#waiting.get(nextKey)?.[0]?.start();
     }
   }
 
   #createBusyError(key: string): AdLibraryError {
     const { maxRunning, maxRunningPerKey, workName } = this.#options;
-    const roundsAhead = Math.max(this.#countWaiting(key) / maxRunningPerKey, this.waiting / maxRunning, 1);
+    const roundsAhead = Math.max(this.#countWaiting(key) / maxRunningPerKey, this.waitingCount / maxRunning, 1);
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.#typicalSlotMs / 1000) * roundsAhead)));
     const problem = `Too many ${workName} are waiting. A place should be free in about ${seconds} s.`;
     const details = { retryAfterSeconds: seconds };

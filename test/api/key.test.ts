@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { keyMasker } from '../../src/logging/key-masking.ts';
+import { createKeyMasker } from '../../src/logging/key-masking.ts';
 import { createAd, serveAds } from '../support/ad-service.ts';
 import { connectHttp } from '../support/clients.ts';
 import { waitUntil } from '../support/deadline.ts';
@@ -226,10 +226,10 @@ test('the key masker finds the API key in every encoding and leaves other text a
       (form, isEscaped, around) => {
         const value = { text: `${around} ${form} ${around}`, otherTexts };
         const body = JSON.stringify(value);
-        const masked = keyMasker(canaryKey)(value, isEscaped ? escaped(body, /[^\d]/g) : body);
+        const masked = createKeyMasker(canaryKey)(value, isEscaped ? escaped(body, /[^\d]/g) : body);
         expect(decodeAllForms(masked.text)).not.toContain('canary');
         expect(masked.otherTexts).toEqual(otherTexts);
-        expect(keyMasker(canaryKey)(otherTexts, JSON.stringify(otherTexts))).toBe(otherTexts);
+        expect(createKeyMasker(canaryKey)(otherTexts, JSON.stringify(otherTexts))).toBe(otherTexts);
       },
     ),
     { numRuns: 300 },

@@ -14,7 +14,7 @@ const newFolder = createFolderSequence();
 const openState = (folder: string) =>
   openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com/v2', apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
-    userIdOf: async () => 'u',
+    fetchUserId: async () => 'u',
     warn: () => {},
   });
 const openDataset = (folder: string) => openState(folder).datasets.open({ tenantId: 't', apiKey: 'k' });

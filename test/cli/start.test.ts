@@ -36,7 +36,7 @@ describe('Starting the stdio server', () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
     // The build computes the list of tools in advance. It must equal the list that the source code computes.
-    expect(tools).toEqual(listTools(describedTools, { withOutput: true }));
+    expect(tools).toEqual(listTools(describedTools, { includesOutputSchemas: true }));
     for (const message of [stderr, text]) {
       expect(message).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
       expect(message).toContain('AD_LIBRARY_BASE_URL (in the host\'s form: "API address")');

@@ -74,9 +74,9 @@ const acceptedTexts: Partial<Record<SettingName, [text: string, value: unknown][
     ['http://[::1]:3001', 'http://[::1]:3001'],
   ],
   trustedProxy: [
-    ['10.0.0.2', { address: '10.0.0.2', prefix: 32, family: 'ipv4' }],
-    ['10.0.0.0/8', { address: '10.0.0.0', prefix: 8, family: 'ipv4' }],
-    ['[fd00::]/8', { address: 'fd00::', prefix: 8, family: 'ipv6' }],
+    ['10.0.0.2', { address: '10.0.0.2', prefixLength: 32, family: 'ipv4' }],
+    ['10.0.0.0/8', { address: '10.0.0.0', prefixLength: 8, family: 'ipv4' }],
+    ['[fd00::]/8', { address: 'fd00::', prefixLength: 8, family: 'ipv6' }],
   ],
   mediaHosts: [
     ['public', createMediaHosts(true)],

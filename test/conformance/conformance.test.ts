@@ -25,7 +25,7 @@ beforeAll(async () => {
     config: { ...readConfig({}), demo: true },
     log,
     now: Date.now,
-    elapsed: Date.now,
+    monotonicNow: Date.now,
     random: Math.random,
   });
   const http = createHttpApp({

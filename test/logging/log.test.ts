@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createLog, warnOfFailures } from '../../src/logging/log.ts';
+import { createFailureWarnings, createLog } from '../../src/logging/log.ts';
 import { canaryKey } from '../support/key-encodings.ts';
 
 describe.each([
@@ -35,7 +35,7 @@ describe.each([
 
 test('a call that fails because of the storage logs a warning about the storage, not about the API', () => {
   const lines: string[] = [];
-  const onCall = warnOfFailures(
+  const onCall = createFailureWarnings(
     createLog('warn', (line) => lines.push(line)),
     () => 0,
   );

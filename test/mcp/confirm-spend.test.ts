@@ -7,18 +7,18 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
-import type { FormAnswer, PersonForm } from '../../src/mcp/confirm-spend.ts';
+import type { ConfirmationForm, FormAnswer } from '../../src/mcp/confirm-spend.ts';
 import { serveStdio } from '../../src/transports/stdio.ts';
 import { freshServiceTest } from '../support/fixtures.ts';
 import { startHttp } from '../support/http.ts';
 import { readResult, type TestServer } from '../support/server.ts';
 
 /** Simulates a user who fills in each form with `answerOf`. `forms` lists the forms that were shown. */
-function createPerson(answerOf: (form: PersonForm) => FormAnswer | Promise<FormAnswer>) {
-  const forms: PersonForm[] = [];
+function createPerson(answerOf: (form: ConfirmationForm) => FormAnswer | Promise<FormAnswer>) {
+  const forms: ConfirmationForm[] = [];
   return {
     forms,
-    answer: async (form: PersonForm) => {
+    answer: async (form: ConfirmationForm) => {
       forms.push(form);
       return answerOf(form);
     },
@@ -32,7 +32,7 @@ const choose = (choice: string) => createPerson(() => ({ action: 'accept', conte
 async function connectWithForms(server: TestServer, key: string, person: Person) {
   const connected = await server.connectAs(key, 'test', { elicitation: {} });
   connected.client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
-    ...(await person.answer(params as unknown as PersonForm)),
+    ...(await person.answer(params as unknown as ConfirmationForm)),
   }));
   return connected;
 }
@@ -226,7 +226,7 @@ describe('Spending confirmation over stdio', () => {
       confirmCredits: 0,
     };
     const log = createLog('warn', () => {});
-    const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: () => 0 });
+    const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: () => 0 });
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     const sessionEnd = serveStdio({
       catalog: app.catalog,
@@ -321,7 +321,7 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
       { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
     );
     client.setRequestHandler('elicitation/create', async ({ params }) => {
-      const { action, content } = await person.answer(params as unknown as PersonForm);
+      const { action, content } = await person.answer(params as unknown as ConfirmationForm);
       return { action, content: { choice: String(content?.choice) } };
     });
     const requestInit = { headers: { authorization: `Bearer ${service.createKey()}` } };

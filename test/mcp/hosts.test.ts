@@ -179,9 +179,9 @@ describe('The list of MCP hosts in hosts.json', () => {
     (name) => {
       expect(readForm(name)).toEqual({
         output: 'both',
-        links: false,
-        pictures: true,
-        board: false,
+        allowsLinks: false,
+        allowsPictures: true,
+        showsBoard: false,
         resultTokens: 8000,
         resultBytes: Number.POSITIVE_INFINITY,
       });

@@ -11,7 +11,7 @@ const printJson = (message: object) => process.stdout.write(`${JSON.stringify(me
 const warnings: string[] = [];
 const { datasets, slots } = openFolderState({
   ...{ folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
-  userIdOf: async () => 'u',
+  fetchUserId: async () => 'u',
   warn: (message) => warnings.push(message),
 });
 await slots.acquire(name, new AbortController().signal);

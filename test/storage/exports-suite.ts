@@ -14,7 +14,7 @@ export const exportFile = (exports: Exports, name: string, ...chunks: readonly (
 
 const readText = async (exports: Exports, uri: string) => {
   const file = await exports.find(uri);
-  return file && Buffer.from(await file.content()).toString();
+  return file && Buffer.from(await file.readContent()).toString();
 };
 
 /** Defines the tests of a store for exported files. */
@@ -57,7 +57,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       const [newest = '', oldest = ''] = [linkPaths[0], linkPaths.at(-1)];
       const foundFile = await links?.find(newest, 'x.csv');
       if (foundFile === undefined || foundFile === 'ended') throw new Error('The link leads nowhere.');
-      expect([foundFile.tenantId, String(await foundFile.file.content())]).toEqual(['a', '50']);
+      expect([foundFile.tenantId, String(await foundFile.file.readContent())]).toEqual(['a', '50']);
       expect(await links?.find(oldest, 'x.csv')).toBe('ended');
       for (const [link, name] of [
         [newest, 'y.csv'],
@@ -88,7 +88,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       for (const make of [() => rejectAndWrite(call), () => exportFile(call, 'x.csv', 'x')]) {
         const file = await make();
         expect(file.linkPath).toBeUndefined();
-        expect((await file.content()).length).toBeGreaterThan(0);
+        expect((await file.readContent()).length).toBeGreaterThan(0);
       }
       // Wait, because a clock may count only whole milliseconds.
       await wait(5);

@@ -38,7 +38,7 @@ const cachedAnswer = {
 function openIn(folder: string, options: Partial<FolderOptions> = {}) {
   const state = openFolderState({
     ...{ folder, baseUrl: 'https://api.example.com', apiKey: 'a', ttlMs: 0, now: Date.now, monotonicNow: Date.now },
-    userIdOf: async ({ apiKey }) => apiKey.slice(0, 1),
+    fetchUserId: async ({ apiKey }) => apiKey.slice(0, 1),
     warn: () => {},
     ...options,
   });
@@ -59,7 +59,7 @@ function openForEach(folder: string): Datasets {
   const processes = new Map<string, Datasets>();
   return {
     open: (caller) => {
-      const { datasets } = openIn(folder, { userIdOf: async ({ tenantId }) => tenantId });
+      const { datasets } = openIn(folder, { fetchUserId: async ({ tenantId }) => tenantId });
       processes.set(caller.tenantId, processes.get(caller.tenantId) ?? datasets);
       return (processes.get(caller.tenantId) ?? datasets).open(caller);
     },

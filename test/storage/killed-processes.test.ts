@@ -42,7 +42,7 @@ function openInThisProcess() {
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const common = { folder, baseUrl, apiKey: 'k', ttlMs: 0, now: Date.now, monotonicNow: Date.now };
-  const { datasets, slots } = openFolderState({ ...common, userIdOf: async () => 'u', warn });
+  const { datasets, slots } = openFolderState({ ...common, fetchUserId: async () => 'u', warn });
   return { warnings, slots, open: () => datasets.open({ tenantId: 't', apiKey: 'k' }) };
 }
 

@@ -144,7 +144,7 @@ describe('The credit ledger in memory', () => {
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     if (admission.kind !== 'wait') throw new Error(admission.kind);
     const caller = new AbortController();
-    const changed = ledger.changed('t', admission.version, caller.signal);
+    const changed = ledger.waitForChange('t', admission.version, caller.signal);
     caller.abort(new Error('left'));
     await expect(changed).rejects.toThrow('left');
   });

@@ -16,7 +16,15 @@ const newFolder = createFolderSequence();
 async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
   const clocks = { now: Date.now, monotonicNow: Date.now };
-  const { datasets } = openFolderState({ folder, baseUrl, apiKey: 'k', ttlMs: 0, ...clocks, userIdOf, warn: () => {} });
+  const { datasets } = openFolderState({
+    folder,
+    baseUrl,
+    apiKey: 'k',
+    ttlMs: 0,
+    ...clocks,
+    fetchUserId: userIdOf,
+    warn: () => {},
+  });
   return (await datasets.open({ tenantId: 't', apiKey: 'other' })).readContents();
 }
 

@@ -16,7 +16,7 @@ import { Documents } from '../../src/storage/store/documents.ts';
 import { noEncryption } from '../../src/storage/store/encryption.ts';
 import { createUnavailableError } from '../../src/storage/store/guarded-store.ts';
 import { Leases } from '../../src/storage/store/leases.ts';
-import { type Account, openLedger, summarizeAccount } from '../../src/storage/store/ledger.ts';
+import { openLedger, type StoredAccount, summarizeAccount } from '../../src/storage/store/ledger.ts';
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
 /**
@@ -96,7 +96,7 @@ interface Timer {
 interface AcceptedChange {
   expected: string;
   version: string;
-  account: Account | undefined;
+  account: StoredAccount | undefined;
   at: number;
 }
 
@@ -210,7 +210,7 @@ class Replica {
       this.lastId = `id ${simulation.ids++}`;
       return this.lastId;
     };
-    this.ledger = openLedger({ ...this, keyOf: () => simulation.accountKey }, { newId, isShared: true });
+    this.ledger = openLedger({ ...this, buildKey: () => simulation.accountKey }, { newId, isShared: true });
   }
 
   get isRunning(): boolean {
@@ -389,7 +389,7 @@ class Simulation {
     void this.#recordQuery({ replica, id: replica.lastId, request }, answer).then(async ({ admission }) => {
       if (admission?.kind === 'granted') replica.openLeases.push(admission.lease);
       if (admission?.kind !== 'wait') return;
-      await replica.ledger.changed('t', admission.version, new AbortController().signal).catch(() => {});
+      await replica.ledger.waitForChange('t', admission.version, new AbortController().signal).catch(() => {});
       this.#reserve(replica, request, tries - 1);
     });
   }
@@ -421,7 +421,7 @@ class Simulation {
   #readWithoutLock(replica: Replica): void {
     if (!replica.isRunning) return;
     const answer = replica.documents
-      .read<Account>(this.accountKey)
+      .read<StoredAccount>(this.accountKey)
       .then(({ doc }) => ({ account: summarizeAccount(doc) }));
     void this.#recordQuery({ replica, id: 'look' }, answer);
   }
@@ -432,7 +432,7 @@ class Simulation {
     const requests = new Map(this.#queries.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
     const zeroSettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
     const states = [{ figures: expectedLedger.readTotals(), answers: this.#listExpectedAdmissions(expectedLedger) }];
-    let previousAccount: Account | undefined;
+    let previousAccount: StoredAccount | undefined;
     let version = '';
     for (const { expected, version: next, account, at } of this.#sortChanges()) {
       assert.equal(expected, version, 'a change does not follow the change before it');

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AdLibraryError } from '../../src/api/errors.ts';
 import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
-import { openCalls } from '../../src/app.ts';
+import { openCallResources } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/logging/log.ts';
 
@@ -204,7 +204,10 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
   const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
-  const { contextOf } = await openCalls({ config, log, now: () => 0, elapsed: () => 0, random: () => 0 }, upstream);
+  const { createContext: contextOf } = await openCallResources(
+    { config, log, now: () => 0, monotonicNow: () => 0, random: () => 0 },
+    upstream,
+  );
   const callers: AbortController[] = [];
   const calls: Promise<void>[] = [];
   const refused: RefusedCall[] = [];

@@ -178,7 +178,9 @@ export class GatheringServers {
     const folder = { folder: this.#files, baseUrl, apiKey, ttlMs: 0, now, monotonicNow: now };
     const userIdOf = async () => service.userId;
     const datasets =
-      storedIn === 'files' ? openFolderState({ ...folder, userIdOf, warn: () => {} }).datasets : new MemoryDatasets();
+      storedIn === 'files'
+        ? openFolderState({ ...folder, fetchUserId: userIdOf, warn: () => {} }).datasets
+        : new MemoryDatasets();
     this.#scene = { apiKey, service, clockAdvances: [0, 0], datasets };
     return this.#scene;
   }
@@ -197,7 +199,7 @@ export class GatheringServers {
       config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
       log: createLog('silent', () => {}),
       now: () => time() + (scene().clockAdvances[processIndex] ?? 0),
-      elapsed: time,
+      monotonicNow: time,
       random: () => 0,
       fetch: (url, request) => scene().service.fetch(url, request),
       ...(storedIn === 'memory' && { shared: shared as ReplicaState }),

@@ -74,7 +74,7 @@ export async function startServer({
     config: { ...readConfig({}), ...config },
     log,
     now,
-    elapsed,
+    monotonicNow: elapsed,
     random,
     ...(resolve && { resolve }),
     ...(datasets && { shared: shareDatasets(datasets) as ReplicaState }),

@@ -10,7 +10,7 @@ test('an internal error is logged and returned as a 500 without details', async 
   const logged: string[] = [];
   const log = createLog('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };
-  const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: Math.random });
+  const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
   let pictures = app.pictures;
   const headers = { authorization: `Bearer ${app.credentials.apiKey}` };
   const libraryRequest = new Request('http://demo.invalid/v1/whoami', { headers });

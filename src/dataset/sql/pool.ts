@@ -128,7 +128,7 @@ export class SqlPool {
     try {
       const firstBatch = await this.#withTables(snapshot, signal, async (worker) => {
         const batch = await this.#callWorker(worker, ['export', sql], signal);
-        this.#workerPool.checkOut(worker);
+        this.#workerPool.reserveWorker(worker);
         exportWorker = worker;
         return batch;
       });
@@ -141,7 +141,7 @@ export class SqlPool {
       });
     } finally {
       if (exportWorker?.isAlive) await this.#callWorker(exportWorker, ['close']).catch(() => exportWorker?.terminate());
-      if (exportWorker) this.#workerPool.checkIn(exportWorker);
+      if (exportWorker) this.#workerPool.returnReservedWorker(exportWorker);
       releaseExportSlot();
     }
   }
@@ -240,7 +240,7 @@ export class SqlPool {
     signal?: AbortSignal,
     timeoutMs = this.#limits.statementMs,
   ): Promise<ResultOf<Name>> {
-    const { result, problem } = await worker.sendRequest(call, { ms: timeoutMs, signal, graceMs: this.#graceMs });
+    const { result, problem } = await worker.sendRequest(call, { timeoutMs, signal, graceMs: this.#graceMs });
     if (problem) throw new SqlFailure(problem);
     return result as ResultOf<Name>;
   }

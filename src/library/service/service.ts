@@ -250,14 +250,14 @@ async function handleOperation(
     throw new ApiError(403, 'missing_scope', message, { requiredScope });
   }
   const { origin, searchParams } = new URL(request.url);
-  const { method, requiresCredits: gated } = operations[name];
+  const { method, requiresCredits } = operations[name];
   const requestBody = method === 'POST' ? await readJsonBody(request) : {};
   const presenter = createPresenterFor(origin, options);
   const operationCall = { params, query: searchParams, body: requestBody, caller, presenter };
   const { database, meter } = context;
   return database.transaction(() => {
     const { body, itemCount } = operationHandlers[name](operationCall, context);
-    const isMetered = gated && !caller.unmetered;
+    const isMetered = requiresCredits && !caller.unmetered;
     const price = isMetered ? credits * (perItems ? Math.ceil(itemCount / perItems) : 1) : 0;
     const remainingCredits = isMetered ? meter.charge(caller, price) : undefined;
     const getHeaderValue = {

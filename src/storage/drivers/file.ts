@@ -23,7 +23,7 @@ interface FileStoreOptions {
  * The first line of a file, as JSON. The id is different for each file, so a process can tell when the file at its path
  * was replaced by another one.
  */
-interface Header {
+interface FileHeader {
   format: number;
   id: string;
   baseUrl: string;
@@ -45,7 +45,7 @@ const maxTtlMs = 86_400_000;
 // has neither flag.
 const safeOpenFlags = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-interface Job {
+interface StoreJob {
   isWrite: boolean;
   work(memory: MemoryStore): Promise<unknown>;
   resolve(reply: never): void;
@@ -73,7 +73,7 @@ export class FileStore implements Store {
    */
   #fileStamp = '';
   #compactAboveBytes = 0;
-  #jobs: Job[] = [];
+  #jobs: StoreJob[] = [];
   #isRunning = false;
 
   constructor(options: FileStoreOptions) {
@@ -133,7 +133,7 @@ export class FileStore implements Store {
     this.#isRunning = false;
   }
 
-  async #runAgainstMemory(jobs: readonly Job[]): Promise<unknown[]> {
+  async #runAgainstMemory(jobs: readonly StoreJob[]): Promise<unknown[]> {
     const replies = [];
     for (const { work } of jobs) replies.push(await work(this.#memory));
     return replies;
@@ -150,7 +150,7 @@ export class FileStore implements Store {
     this.#fileStamp = stamp;
   }
 
-  async #write(jobs: readonly Job[]): Promise<unknown[]> {
+  async #write(jobs: readonly StoreJob[]): Promise<unknown[]> {
     const { path, baseUrl } = this.#options;
     if (this.#endPosition === 0) {
       await createPrivateFolder(dirname(path));
@@ -289,9 +289,9 @@ async function readFileId(file: FileHandle): Promise<string> {
   throw new Error(`another version of this program wrote it (format ${header.format} instead of ${format})`);
 }
 
-function parseHeader(line: string): Header | undefined {
-  const head = parseJson(line) as Partial<Header> | undefined;
-  return typeof head?.id === 'string' && typeof head.baseUrl === 'string' ? (head as Header) : undefined;
+function parseHeader(line: string): FileHeader | undefined {
+  const header = parseJson(line) as Partial<FileHeader> | undefined;
+  return typeof header?.id === 'string' && typeof header.baseUrl === 'string' ? (header as FileHeader) : undefined;
 }
 
 /** Returns the base URL of the service whose data a file contains. Returns undefined if the first line is damaged. */
@@ -338,13 +338,13 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
  */
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
-  const head = 'key' in record ? getDocumentMetadata(record) : getCollectionMetadata(record);
-  const text = `${JSON.stringify(head)}\t${Buffer.concat(bodies).toString('base64')}`;
+  const metadata = 'key' in record ? getDocumentMetadata(record) : getCollectionMetadata(record);
+  const text = `${JSON.stringify(metadata)}\t${Buffer.concat(bodies).toString('base64')}`;
   return `${computeChecksum(text)} ${text}\n`;
 }
 
 /** Returns the metadata of a document. The field names are part of the file format, so they must not change. */
-const getDocumentMetadata = ({ body: _, ...head }: DocumentRecord) => head;
+const getDocumentMetadata = ({ body: _, ...metadata }: DocumentRecord) => metadata;
 
 /** Returns the metadata of a collection. The field names are part of the file format, so they must not change. */
 const getCollectionMetadata = (record: CollectionRecord) => ({
@@ -360,16 +360,16 @@ const computeChecksum = (text: string | Buffer): string => crc32(text).toString(
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
   const tab = line.indexOf(9);
-  const head = JSON.parse(line.toString('utf8', 9, tab));
+  const metadata = JSON.parse(line.toString('utf8', 9, tab));
   const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
-  const expiresAt = head.expiresAt ?? Number.POSITIVE_INFINITY;
-  if ('key' in head) return { key: head.key, version: head.version, expiresAt, body };
+  const expiresAt = metadata.expiresAt ?? Number.POSITIVE_INFINITY;
+  if ('key' in metadata) return { key: metadata.key, version: metadata.version, expiresAt, body };
   let start = 0;
-  const items = head.items.map(([id, sequenceNumber, length]: [string, number, number]) => {
+  const items = metadata.items.map(([id, sequenceNumber, length]: [string, number, number]) => {
     start += length;
     return { id, sequenceNumber, body: body.subarray(start - length, start) };
   });
-  const { name, generation, lastSequenceNumber, evictedThrough, evictedCounts } = head;
+  const { name, generation, lastSequenceNumber, evictedThrough, evictedCounts } = metadata;
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 

@@ -56,7 +56,7 @@ const entryOverheadBytes = 1000;
  */
 const maxTemporaryTtlMs = 86_400_000;
 
-interface Entry {
+interface StoreEntry {
   record: DocumentRecord | Collection;
   bytes: number;
   isLasting: boolean;
@@ -68,7 +68,7 @@ export class MemoryStore implements Store {
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
   /** Documents and collections, ordered by their last write. The first entry is evicted first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, StoreEntry>();
   /**
    * The bytes used by entries that expire within a day, and by entries with a longer lifetime. Each has its own limit.
    */
@@ -100,7 +100,7 @@ export class MemoryStore implements Store {
       return { now, document: document && { version: document.version, body: document.body }, isDone: false };
     if (!body && !document) return { now, isDone: true };
     if (body && ttlMs > maxTemporaryTtlMs && !this.#entries.get(`document ${key}`)?.isLasting) this.#assertNotFull();
-    this.#change({ key, version: body ? version : '', expiresAt: now + ttlMs, body: body ?? Buffer.alloc(0) });
+    this.#applyAndReport({ key, version: body ? version : '', expiresAt: now + ttlMs, body: body ?? Buffer.alloc(0) });
     return { now, isDone: true };
   }
 
@@ -113,22 +113,22 @@ export class MemoryStore implements Store {
     const now = this.now();
     const { items, ...metadata } =
       this.#findCollection(name) ?? createCollection(name, Math.max(Math.ceil(now * 1000), this.#lastSequenceNumber));
-    const [refused, put] = [new Set<string>(), new Map<string, Item>()];
+    const [refusedIds, newItems] = [new Set<string>(), new Map<string, Item>()];
     let { lastSequenceNumber: sequenceNumber, bytes, evictedThrough } = metadata;
     for (const change of changes) {
-      const currentItem = put.get(change.id) ?? items.get(change.id);
-      if ((currentItem?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refused.add(change.id);
+      const currentItem = newItems.get(change.id) ?? items.get(change.id);
+      if ((currentItem?.sequenceNumber ?? 0) !== change.expectedSequenceNumber) refusedIds.add(change.id);
       else {
-        put.delete(change.id);
+        newItems.delete(change.id);
         sequenceNumber = Math.max(sequenceNumber + 1, Math.ceil(now * 1000));
-        put.set(change.id, { sequenceNumber, body: change.body });
+        newItems.set(change.id, { sequenceNumber, body: change.body });
         bytes += change.body.length - (currentItem?.body.length ?? 0);
       }
     }
     const evictedCounts = { ...metadata.evictedCounts };
     const listItemsInOrder = function* () {
-      for (const [id, item] of items) if (!put.has(id)) yield [id, item] as const;
-      yield* put;
+      for (const [id, item] of items) if (!newItems.has(id)) yield [id, item] as const;
+      yield* newItems;
     };
     for (const [id, item] of listItemsInOrder()) {
       if (bytes <= maxBytes) break;
@@ -136,8 +136,8 @@ export class MemoryStore implements Store {
       evictedThrough = item.sequenceNumber;
       evictedCounts[id.slice(0, 1)] = (evictedCounts[id.slice(0, 1)] ?? 0) + 1;
     }
-    const writtenItems = [...put].map(([id, item]) => ({ id, ...item }));
-    this.#change({
+    const writtenItems = [...newItems].map(([id, item]) => ({ id, ...item }));
+    this.#applyAndReport({
       name,
       generation: metadata.generation,
       lastSequenceNumber: sequenceNumber,
@@ -146,7 +146,7 @@ export class MemoryStore implements Store {
       expiresAt: now + ttlMs,
       items: writtenItems,
     });
-    return refused;
+    return refusedIds;
   }
 
   async readItemsSince(name: string, after: number): Promise<ItemsChunk | undefined> {
@@ -169,15 +169,15 @@ export class MemoryStore implements Store {
 
   /** Applies a change that was recorded by this store or by another one. */
   apply(record: StoreRecord): void {
-    if ('key' in record) this.#put(`document ${record.key}`, record.version === '' ? undefined : record);
+    if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
       const name = `collection ${record.name}`;
-      this.#put(name, applyToCollection(record, this.#entries.get(name)?.record as Collection | undefined));
+      this.#setEntry(name, applyToCollection(record, this.#entries.get(name)?.record as Collection | undefined));
       this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, record.lastSequenceNumber);
     }
     for (const [name, { isLasting }] of this.#entries) {
       if (this.#temporaryBytes <= this.#options.maxBytes) return;
-      if (!isLasting) this.#put(name, undefined);
+      if (!isLasting) this.#setEntry(name, undefined);
     }
   }
 
@@ -193,7 +193,7 @@ export class MemoryStore implements Store {
   /** Removes all expired entries, e.g. before a file is rewritten. */
   removeExpired(): void {
     const now = this.now();
-    for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#put(name, undefined);
+    for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#setEntry(name, undefined);
   }
 
   #assertNotFull(): void {
@@ -203,23 +203,23 @@ export class MemoryStore implements Store {
     throw new AdLibraryError({ kind: 'busy', problem, storage: 'full' });
   }
 
-  #change(record: StoreRecord): void {
+  #applyAndReport(record: StoreRecord): void {
     this.apply(record);
     this.#options.onChange(record);
   }
 
-  #put(name: string, record: DocumentRecord | Collection | undefined): void {
+  #setEntry(name: string, record: DocumentRecord | Collection | undefined): void {
     const previousEntry = this.#entries.get(name);
-    if (previousEntry) this.#count(previousEntry, -1);
+    if (previousEntry) this.#countBytes(previousEntry, -1);
     this.#entries.delete(name);
     if (record === undefined) return;
     const bytes = entryOverheadBytes + ('key' in record ? record.body.length : record.bytes);
     const entry = { record, bytes, isLasting: record.expiresAt - this.now() > maxTemporaryTtlMs };
-    this.#count(entry, 1);
+    this.#countBytes(entry, 1);
     this.#entries.set(name, entry);
   }
 
-  #count({ bytes, isLasting }: Entry, sign: 1 | -1): void {
+  #countBytes({ bytes, isLasting }: StoreEntry, sign: 1 | -1): void {
     if (isLasting) this.#lastingBytes += sign * bytes;
     else this.#temporaryBytes += sign * bytes;
   }
@@ -230,7 +230,7 @@ export class MemoryStore implements Store {
   #findUnexpired(name: string): DocumentRecord | Collection | undefined {
     const { record } = this.#entries.get(name) ?? {};
     if (record === undefined || record.expiresAt > this.now()) return record;
-    this.#put(name, undefined);
+    this.#setEntry(name, undefined);
     return undefined;
   }
 }

@@ -26,7 +26,7 @@ const maxCollectionsBytes = 4 * 1024 ** 3;
  * compression off, which is useless for encrypted values.
  */
 const format = 1;
-const tables = `
+const createTablesSql = `
   CREATE TABLE ad_library.documents (
     key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, expires_at timestamptz NOT NULL);
   ALTER TABLE ad_library.documents ALTER body SET STORAGE EXTERNAL;
@@ -87,8 +87,8 @@ const tables = `
   CREATE TABLE ad_library.format (number int PRIMARY KEY);
   INSERT INTO ad_library.format VALUES (${format})`;
 
-const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
-const expiryAfter = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+const nowColumn = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
+const buildExpirySql = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
 /**
  * Host and credentials of a PostgreSQL server. All options are set explicitly, so that `PG…` environment variables have
@@ -100,9 +100,9 @@ export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 
 };
 
 /** Creates the store driver for PostgreSQL. */
-export const createPostgresDriver = (address: PostgresConnection): StoreDriver => ({
-  hostAndPort: `${address.host}:${address.port}`,
-  open: (onError) => openPostgresStore(address, onError),
+export const createPostgresDriver = (connection: PostgresConnection): StoreDriver => ({
+  hostAndPort: `${connection.host}:${connection.port}`,
+  open: (onError) => openPostgresStore(connection, onError),
 });
 
 /**
@@ -119,11 +119,11 @@ interface ReadBatch {
  * per transaction.
  */
 export function openPostgresStore(
-  address: PostgresConnection,
+  connection: PostgresConnection,
   onError: (error: Error) => void,
   { sweepEveryMs = sweepIntervalMs, maxBytes = maxCollectionsBytes } = {},
 ): RemoteStore {
-  const { host, port, user, password = '', database, ssl } = address;
+  const { host, port, user, password = '', database, ssl } = connection;
   const pool = new pg.Pool({
     host,
     port,
@@ -169,7 +169,7 @@ export function openPostgresStore(
       await setImmediate();
       if (batch?.requests === requests) batch = undefined;
       const rows = await query(
-        `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
+        `SELECT ${nowColumn}, version, CASE WHEN version <> known THEN body END AS body
           FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
           LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND expires_at > clock_timestamp() ORDER BY place`,
         [requests.map(({ key }) => key), requests.map(({ version }) => version)],
@@ -194,20 +194,20 @@ export function openPostgresStore(
       const values = [key, expected, version, body, ttlMs];
       const [writtenRow] =
         body === undefined
-          ? await query(`DELETE FROM ad_library.documents WHERE key = $1 AND version = $2 RETURNING ${now}`, [
+          ? await query(`DELETE FROM ad_library.documents WHERE key = $1 AND version = $2 RETURNING ${nowColumn}`, [
               key,
               expected,
             ])
           : expected === ''
             ? await query(
-                `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${expiryAfter('$4')}) ON CONFLICT (key) DO UPDATE
+                `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${buildExpirySql('$4')}) ON CONFLICT (key) DO UPDATE
                   SET version = excluded.version, body = excluded.body, expires_at = excluded.expires_at
-                  WHERE old.expires_at <= clock_timestamp() RETURNING ${now}`,
+                  WHERE old.expires_at <= clock_timestamp() RETURNING ${nowColumn}`,
                 [key, version, body, ttlMs],
               )
             : await query(
-                `UPDATE ad_library.documents SET version = $3, body = $4, expires_at = ${expiryAfter('$5')}
-                  WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp() RETURNING ${now}`,
+                `UPDATE ad_library.documents SET version = $3, body = $4, expires_at = ${buildExpirySql('$5')}
+                  WHERE key = $1 AND version = $2 AND expires_at > clock_timestamp() RETURNING ${nowColumn}`,
                 values,
               );
       if (writtenRow) return { now: writtenRow.now, isDone: true };
@@ -285,7 +285,7 @@ async function createTables(pool: pg.Pool): Promise<void> {
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
       CREATE SCHEMA IF NOT EXISTS ad_library;
-      IF NOT (${tablesExist}) THEN ${tables}; END IF;
+      IF NOT (${tablesExist}) THEN ${createTablesSql}; END IF;
     END $do$`);
   const { rows } = await pool.query<{ number: number }>('SELECT number FROM ad_library.format');
   if (rows[0]?.number !== format)

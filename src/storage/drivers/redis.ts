@@ -21,10 +21,10 @@ export interface RedisConnection {
 }
 
 /** Creates the store driver for Redis and Valkey. */
-export const createRedisDriver = (address: RedisConnection, log: StorageLog): StoreDriver => ({
-  hostAndPort: `${address.host}:${address.port}`,
-  open: (onError) => openRedisStore(address, onError, log),
-  explainFailure: () => explainTlsMismatch(address),
+export const createRedisDriver = (connection: RedisConnection, log: StorageLog): StoreDriver => ({
+  hostAndPort: `${connection.host}:${connection.port}`,
+  open: (onError) => openRedisStore(connection, onError, log),
+  explainFailure: () => explainTlsMismatch(connection),
 });
 
 /**
@@ -32,11 +32,11 @@ export const createRedisDriver = (address: RedisConnection, log: StorageLog): St
  * node and one script can access them.
  */
 export function openRedisStore(
-  address: RedisConnection,
+  connection: RedisConnection,
   onError: (error: Error) => void,
   log: StorageLog,
 ): RemoteStore {
-  const client = createRedisClient(address).on('error', onError);
+  const client = createRedisClient(connection).on('error', onError);
   const memory = watchMemory(() => client.sendCommand(['INFO']), log);
   const runScript = async (
     { text, sha }: Script,
@@ -64,16 +64,17 @@ export function openRedisStore(
       await connected;
       await memory.check();
     },
-    readDocument: async (key, cachedVersion = '') => parseReply(await runScript(readScript, [key], [cachedVersion])),
+    readDocument: async (key, cachedVersion = '') =>
+      parseReply(await runScript(readDocumentScript, [key], [cachedVersion])),
     swapDocument: async (key, expected, { version, body, ttlMs }) => {
       const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
-      const reply = (await runScript(swapScript, [key], args)) as [number, ...unknown[]];
+      const reply = (await runScript(swapDocumentScript, [key], args)) as [number, ...unknown[]];
       return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...parseReply(reply), isDone: false };
     },
     readItems: async (name, ids) => {
       if (ids.length === 0) return new Map();
       const [, bodiesKey, orderKey] = getCollectionKeys(name);
-      const reply = await runScript(itemsScript, [bodiesKey, orderKey], [...ids]);
+      const reply = await runScript(readItemsScript, [bodiesKey, orderKey], [...ids]);
       const [bodies, sequenceNumbers] = reply as [(Buffer | null)[], (Buffer | null)[]];
       return new Map(
         ids.flatMap((id, at) =>
@@ -84,11 +85,11 @@ export function openRedisStore(
     putItems: async (name, changes, { ttlMs, maxBytes }) => {
       const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
       for (const { id, expectedSequenceNumber, body } of changes) args.push(id, String(expectedSequenceNumber), body);
-      return new Set(((await runScript(putScript, getCollectionKeys(name), args)) as Buffer[]).map(String));
+      return new Set(((await runScript(putItemsScript, getCollectionKeys(name), args)) as Buffer[]).map(String));
     },
     readItemsSince: async (name, after) => {
       const limits = [after, chunkLimits.items, chunkLimits.bytes].map(String);
-      const [metadataJson, ...fields] = (await runScript(itemsSinceScript, getCollectionKeys(name), limits)) as [
+      const [metadataJson, ...fields] = (await runScript(readItemsSinceScript, getCollectionKeys(name), limits)) as [
         Buffer,
         ...Buffer[],
       ];
@@ -136,10 +137,10 @@ const createScript = (text: string): Script => ({ text, sha: createHash('sha1').
  * The first lines of scripts that need the time. They use the clock of Redis, because the clocks of replicas may
  * differ.
  */
-const readTime = `local time = redis.call('TIME')
+const readTimeLua = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-const readScript = createScript(`${readTime}
+const readDocumentScript = createScript(`${readTimeLua}
 local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
@@ -147,7 +148,7 @@ return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEY
  * Replaces a document if it still has the expected version. ARGV: the expected version; the next version; the next
  * body, empty to remove the document; the lifetime in ms.
  */
-const swapScript = createScript(`${readTime}
+const swapDocumentScript = createScript(`${readTimeLua}
 local version = redis.call('HGET', KEYS[1], 'version')
 if (version or '') ~= ARGV[1] then return { now, version, version and redis.call('HGET', KEYS[1], 'body') } end
 if ARGV[3] == '' then redis.call('DEL', KEYS[1])
@@ -162,7 +163,7 @@ return { now, 1 }`);
  * collection, the lifetime in ms and the maximum size in bytes; then for each item its id, expected sequence number and
  * body.
  */
-const putScript = createScript(`
+const putItemsScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
 local refused = {}
 local time = redis.call('TIME')
@@ -196,7 +197,7 @@ return refused`);
  * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. KEYS: the bodies
  * and the order of the collection. ARGV: the ids of the items.
  */
-const itemsScript = createScript(
+const readItemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
@@ -204,7 +205,7 @@ const itemsScript = createScript(
  * Reads the next chunk of changed items. KEYS: the metadata, the bodies and the order of the collection. ARGV: the
  * sequence number to start after, the maximum number of items and the maximum number of bytes.
  */
-const itemsSinceScript = createScript(`
+const readItemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
 local about, all, bytes = {}, redis.call('HGETALL', KEYS[1]), 0
 for i = 1, #all, 2 do about[all[i]] = all[i + 1] end

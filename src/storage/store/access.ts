@@ -26,7 +26,7 @@ export interface StoreAccess {
    * Returns the key of a document or a collection. All keys of a tenant have the same hash tag, so that Redis Cluster
    * stores them on one node.
    */
-  keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
+  buildKey(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 

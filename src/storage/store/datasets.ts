@@ -54,11 +54,11 @@ export class StoreDatasets implements Datasets {
   }
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const name = this.#access.keyOf(tenantId, 'dataset');
+    const name = this.#access.buildKey(tenantId, 'dataset');
     const readSynced = () => this.#sync(name);
     return {
       userRecords: openUserRecords(this.#access, tenantId),
-      nextSequenceNumber: () => this.#nextSequenceNumber(this.#access.keyOf(tenantId, 'order')),
+      nextSequenceNumber: () => this.#nextSequenceNumber(this.#access.buildKey(tenantId, 'order')),
       addItems: (batch) => this.#addRecords(name, createRecords(batch)),
       saveGathering: (step) => this.#addRecords(name, [{ ...step, kind: 'gathering' }]),
       findItem: async (type, id) => (await readSynced()).findItem(type, id),

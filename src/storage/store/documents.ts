@@ -6,7 +6,7 @@ import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
 /** What a function that changes a document returns. */
-interface Change<Doc, Result> {
+interface ChangeResult<Doc, Result> {
   /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
   /** The lifetime of the new document, in milliseconds. */
@@ -18,7 +18,7 @@ interface Change<Doc, Result> {
  * Computes the new document from the current one, the store's time and the current version. If another process changes
  * the document in the meantime, the function is called again, and only its last result is used.
  */
-type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
+type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => ChangeResult<Doc, Result>;
 
 interface CachedDocument<Doc> {
   /** The version of the document; `''` if the document did not exist. */
@@ -28,7 +28,7 @@ interface CachedDocument<Doc> {
   now: number;
 }
 
-interface Entry<Doc> extends CachedDocument<Doc> {
+interface CachedEntry<Doc> extends CachedDocument<Doc> {
   /** When the store's reply arrived, by the clock of this process. */
   receivedAt: number;
   /** The sequence number of the request to the store. */
@@ -68,7 +68,7 @@ const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
  */
 export class Documents {
   readonly #options: Required<DocumentsOptions>;
-  readonly #entries: LRUCache<string, Entry<unknown>>;
+  readonly #entries: LRUCache<string, CachedEntry<unknown>>;
   readonly #updates = new Map<string, Promise<unknown>>();
   readonly #polls = new Map<string, { done: Promise<void>; wake(): void }>();
   #requestCount = 0;
@@ -128,8 +128,8 @@ export class Documents {
    */
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
-    const end = processNow() + maxWaitMs;
-    while ((this.#cachedEntry(key)?.version ?? version) === version && processNow() < end)
+    const waitUntil = processNow() + maxWaitMs;
+    while ((this.#cachedEntry(key)?.version ?? version) === version && processNow() < waitUntil)
       await raceAbort(this.#pollSoon(key), signal);
   }
 
@@ -154,7 +154,7 @@ export class Documents {
   }
 
   /** Reads a document from the store. The store omits the body if its version is the cached one. */
-  async read<Doc>(key: string): Promise<Entry<Doc>> {
+  async read<Doc>(key: string): Promise<CachedEntry<Doc>> {
     // Remember the cached document. The cache may change before the reply arrives, and the reply refers to this
     // version.
     const cachedEntry = this.#cachedEntry<Doc>(key);
@@ -175,8 +175,8 @@ export class Documents {
     key: string,
     { now, document }: ReadResult,
     request: number,
-    previousEntry: Entry<Doc> | undefined,
-  ): Entry<Doc> {
+    previousEntry: CachedEntry<Doc> | undefined,
+  ): CachedEntry<Doc> {
     if (document === undefined)
       return this.#cacheEntry<Doc>(key, {
         version: '',
@@ -195,11 +195,11 @@ export class Documents {
     return this.#cacheEntry(key, { version, doc, now, requestNumber: request, bytes: estimateBytes(body.length) });
   }
 
-  #cachedEntry<Doc>(key: string): Entry<Doc> | undefined {
-    return this.#entries.get(key) as Entry<Doc> | undefined;
+  #cachedEntry<Doc>(key: string): CachedEntry<Doc> | undefined {
+    return this.#entries.get(key) as CachedEntry<Doc> | undefined;
   }
 
-  #cacheEntry<Doc>(key: string, document: Omit<Entry<Doc>, 'receivedAt'>): Entry<Doc> {
+  #cacheEntry<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
     const newEntry = { ...document, receivedAt: this.#options.processNow() };
     // Replies can overtake each other. Do not replace a newer reply with an older one.
     const cachedEntry = this.#cachedEntry(key);

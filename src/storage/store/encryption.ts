@@ -33,10 +33,10 @@ interface EncryptionOptions {
  * tag. The random nonce makes every encrypted value unique.
  */
 const version = 1;
-const idBytes = 4;
+const secretIdBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
-const headerBytes = 1 + idBytes + nonceBytes + tagBytes;
+const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 
 /** The length of a hashed name in base64url characters. 22 characters have 132 bits. */
 const nameLength = 22;
@@ -47,7 +47,7 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
-  const header = Buffer.concat([Buffer.of(version), deriveKey('id', idBytes)]);
+  const header = Buffer.concat([Buffer.of(version), deriveKey('id', secretIdBytes)]);
   const loggedProblems = new Set<string>();
   const warnOnce = (problem: string) => {
     if (!loggedProblems.has(problem)) warn(problem);
@@ -63,8 +63,8 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
     encrypt: (key, value) => {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
-      const text = [cipher.update(value), cipher.final()];
-      return Buffer.concat([header, nonce, cipher.getAuthTag(), ...text]);
+      const ciphertext = [cipher.update(value), cipher.final()];
+      return Buffer.concat([header, nonce, cipher.getAuthTag(), ...ciphertext]);
     },
     decrypt: (key, encrypted) => {
       if (encrypted.length < headerBytes) return warnOnce(damagedWarning);

@@ -32,7 +32,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   readonly #problems = new Set<string>();
   #store: RemoteStore | undefined;
   /** Called each time the store becomes reachable, e.g. to retry failed writes. */
-  onUp = () => {};
+  onReachable = () => {};
   #isUp = false;
   #isClosed = false;
   #isFullReported = false;
@@ -106,11 +106,11 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     return reply;
   }
 
-  async #call<Reply>(ask: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
+  async #call<Reply>(callStore: (store: RemoteStore) => Promise<Reply>): Promise<Reply> {
     const store = this.#store;
     if (!this.#isUp || store === undefined) throw createUnavailableError();
     try {
-      return await this.#withTimeout(ask(store));
+      return await this.#withTimeout(callStore(store));
     } catch (error) {
       // If the store refused the call, only this call is affected. All other errors mean that the store is unreachable.
       if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
@@ -123,9 +123,9 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
     const startedAt = performance.now();
     return new Promise((resolve, reject) => {
-      let stop = () => {};
+      let cancelCheck = () => {};
       const checkAfter = (ms: number) => {
-        stop = scheduleAfterReplies(ms, () => {
+        cancelCheck = scheduleAfterReplies(ms, () => {
           const now = performance.now();
           const remainingMs = maxSilenceMs - (now - Math.max(startedAt, this.#lastReplyAt));
           if (remainingMs > 0 && now - startedAt < maxBusyMs) checkAfter(remainingMs);
@@ -137,7 +137,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         this.#lastReplyAt = performance.now();
         resolve(value);
       };
-      void pendingReply.then(settle, reject).finally(() => stop());
+      void pendingReply.then(settle, reject).finally(() => cancelCheck());
     });
   }
 
@@ -190,7 +190,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#problems.clear();
     this.#isUp = true;
     this.#log.info('the shared state can be reached', { hosts: this.#driver.hostAndPort });
-    this.onUp();
+    this.onReachable();
   }
 
   #openStore(): RemoteStore {
@@ -220,10 +220,10 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
  */
 function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;
-  const end = () => {
+  const runCallback = () => {
     if (!isStopped) callback();
   };
-  const timer = setTimeout(() => setImmediate(() => setImmediate(end)), ms);
+  const timer = setTimeout(() => setImmediate(() => setImmediate(runCallback)), ms);
   return () => {
     isStopped = true;
     clearTimeout(timer);

@@ -24,7 +24,7 @@ interface LeasesOptions {
 export class Leases {
   readonly owner: string;
   readonly #hasEnded: (owner: string, ageMs: number) => boolean;
-  readonly #open = new Set<string>();
+  readonly #openIds = new Set<string>();
 
   constructor({ owner = randomUUID(), hasEnded = () => false }: LeasesOptions = {}) {
     this.owner = owner;
@@ -36,17 +36,17 @@ export class Leases {
    * although it reports a failure.
    */
   open(id: string): void {
-    this.#open.add(id);
+    this.#openIds.add(id);
   }
 
   /** Ends a lease of this process, even if the store still contains it. */
   close(id: string): void {
-    this.#open.delete(id);
+    this.#openIds.delete(id);
   }
 
   /** Returns true if this process took the lease and has ended it. */
   isClosed(id: string, { owner }: LeaseHolder): boolean {
-    return owner === this.owner && !this.#open.has(id);
+    return owner === this.owner && !this.#openIds.has(id);
   }
 
   /**

@@ -4,8 +4,8 @@ import {
   type CreditAccount,
   type CreditLedger,
   decideAdmission,
-  type FullWindow,
-  type FullWindows,
+  type FullUsageWindow,
+  type FullUsageWindows,
   type ReserveRequest,
   type Settlement,
 } from '../../credits/ledger.ts';
@@ -27,7 +27,7 @@ interface LedgerOptions {
    */
   isShared?: boolean;
   /** Applies the current time to an account before any other change, e.g. resets the spending on a new day. */
-  updateToTime?(account: Account, now: number): Account;
+  updateToTime?(account: StoredAccount, now: number): StoredAccount;
   /** Called with the error if charged credits could not be recorded, so that the operator can be warned. */
   onLost?(error: unknown): void;
 }
@@ -41,11 +41,11 @@ const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
 
 /** Opens the ledger, which contains the credit account of each tenant, in a store. */
 export function openLedger(
-  { documents, leases, queue, keyOf }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'keyOf'>,
+  { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
 ): CreditLedger {
   const { newId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
-  const getAccountKey = (tenantId: string) => keyOf(tenantId, 'account');
+  const getAccountKey = (tenantId: string) => buildKey(tenantId, 'account');
 
   /**
    * Changes an account.
@@ -53,10 +53,10 @@ export function openLedger(
    */
   const changeAccount = <Result>(
     tenantId: string,
-    change: (account: Account, now: number) => readonly [Result, boolean],
+    change: (account: StoredAccount, now: number) => readonly [Result, boolean],
   ) => {
-    type Changed = { result: Result; account: Account; version: string };
-    return documents.update<Account, Changed>(getAccountKey(tenantId), (doc, now, version) => {
+    type Changed = { result: Result; account: StoredAccount; version: string };
+    return documents.update<StoredAccount, Changed>(getAccountKey(tenantId), (doc, now, version) => {
       const storedAccount = doc ?? createEmptyAccount();
       const account = updateToTime?.(storedAccount, now) ?? storedAccount;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
@@ -70,7 +70,7 @@ export function openLedger(
   const read = async (tenantId: string): Promise<CreditAccount> =>
     summarizeAccount((await changeAccount(tenantId, () => [undefined, false])).account);
   const getCachedAccount = (tenantId: string) =>
-    summarizeAccount(documents.getCached<Account>(getAccountKey(tenantId))?.doc);
+    summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(tenantId))?.doc);
 
   /**
    * Settles a call, i.e. replaces its reserved credits with its charge. Writes the account even if the reservation is
@@ -123,7 +123,7 @@ export function openLedger(
       if (kind === 'refused') return { kind, account: summarizeAccount(account) };
       return { kind, version };
     },
-    changed: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
+    waitForChange: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
       // Do not write a settlement without any charge. Otherwise made-up API keys could fill the store with accounts.
@@ -135,7 +135,7 @@ export function openLedger(
 }
 
 /** The stored credit account of one tenant. All times are by the store's clock. */
-export interface Account {
+export interface StoredAccount {
   /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;
   /** The sum of the charges that the service reported, in credits. */
@@ -172,7 +172,7 @@ const maxSettled = 300;
 /** The upper limit for sums of charges. It keeps them finite even if the service reports absurd charges. */
 const maxCredits = 1e300;
 
-const createEmptyAccount = (): Account => ({
+const createEmptyAccount = (): StoredAccount => ({
   spent: 0,
   uncertain: 0,
   calls: 0,
@@ -184,19 +184,20 @@ const createEmptyAccount = (): Account => ({
 
 const noPrices = '[]';
 
-const isEmptyAccount = ({ paidAt, leases, remaining, prices }: Account): boolean =>
+const isEmptyAccount = ({ paidAt, leases, remaining, prices }: StoredAccount): boolean =>
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
 /**
  * Returns the lifetime of an account in the store. Accounts without spending expire soon, because they may belong to
  * made-up keys.
  */
-function getAccountTtlMs(account: Account): number {
+function getAccountTtlMs(account: StoredAccount): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;
   return isEmptyAccount(account) ? dayMs / 24 / 60 : dayMs / 24;
 }
 
-const listOpenLeases = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
+const listOpenLeases = ({ leases }: StoredAccount) =>
+  Object.values(leases).filter(({ booked }) => booked === undefined);
 
 /** Converts a stored account to the form that the budget rules use. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
@@ -219,7 +220,11 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
  * Applies the effects of time since the last change. Spending expires 30 days after the last paid call. If the process
  * of a call has died, the credits reserved for it count as possibly charged. Returns true if the account changed.
  */
-function applyElapsedTime(account: Account, now: number, isLost: (id: string, lease: StoredLease) => boolean): boolean {
+function applyElapsedTime(
+  account: StoredAccount,
+  now: number,
+  isLost: (id: string, lease: StoredLease) => boolean,
+): boolean {
   let isChanged = false;
   if (account.paidAt > 0 && account.paidAt + spendingTtlMs <= now && listOpenLeases(account).length === 0) {
     Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0, leases: {} });
@@ -240,7 +245,7 @@ function applyElapsedTime(account: Account, now: number, isLost: (id: string, le
 }
 
 function reserve(
-  account: Account,
+  account: StoredAccount,
   request: ReserveRequest,
   { id, ...lease }: { id: string; owner: string; at: number },
 ): 'granted' | 'wait' | 'refused' {
@@ -259,7 +264,7 @@ function reserve(
  * changed.
  */
 function settle(
-  account: Account,
+  account: StoredAccount,
   id: string,
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
@@ -301,11 +306,11 @@ const parsePrices = (text: string): Prices =>
  * Opens the record of reached usage limits (hourly or daily), which replicas share. If it cannot be read, the only
  * consequence is one call that the service rejects.
  */
-export function openWindows({ documents, keyOf }: StoreAccess, clock: () => number): FullWindows {
-  type StoredWindow = { window: FullWindow; at: number };
+export function openWindows({ documents, buildKey }: StoreAccess, clock: () => number): FullUsageWindows {
+  type StoredWindow = { window: FullUsageWindow; at: number };
   return {
     get: async (tenantId) => {
-      const pendingRead = documents.read<StoredWindow>(keyOf(tenantId, 'window'));
+      const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));
       const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
       // JSON cannot represent infinity, so a missing number means that there is no limit. Measure the age of the record
       // by the store's clock.
@@ -318,6 +323,6 @@ export function openWindows({ documents, keyOf }: StoreAccess, clock: () => numb
       );
     },
     set: (tenantId, window) =>
-      documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), dayMs).catch(() => {}),
+      documents.write(buildKey(tenantId, 'window'), (at) => (window ? { window, at } : null), dayMs).catch(() => {}),
   };
 }

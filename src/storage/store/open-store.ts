@@ -13,7 +13,7 @@ import { createEncryption } from './encryption.ts';
 import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
 import { openLedger, openWindows } from './ledger.ts';
-import { openStoredAnswers } from './response-cache.ts';
+import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
@@ -52,15 +52,15 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
   const store = new GuardedStore(driver, log, now);
   const documents = new Documents({ store, encryption });
   const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callMs + leaseMarginMs });
-  const keyOf: StoreAccess['keyOf'] = (tenantId, kind, ...parts) => {
+  const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(
       ':',
     );
   };
   const queue = new WriteQueue(queueLimits);
-  const access: StoreAccess = { store, encryption, documents, leases, queue, keyOf, warn: log.warn };
-  store.onUp = () => void queue.run();
+  const access: StoreAccess = { store, encryption, documents, leases, queue, buildKey, warn: log.warn };
+  store.onReachable = () => void queue.run();
   await store.open(startTimeoutMs);
   return {
     ...openSharedKeys(access),
@@ -68,7 +68,7 @@ export async function openStoreState({ driver, secret, baseUrl, callMs, log, now
     isUp: () => store.isUp(),
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
-      responseCache: openStoredAnswers(access, options),
+      responseCache: openStoredResponseCache(access, options),
       usageWindows: openWindows(access, options.monotonicNow),
       openCursors: openCursors(access),
       useOnce: openSingleUse(access),

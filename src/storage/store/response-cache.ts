@@ -5,7 +5,7 @@ import { responseSchemas } from '../../api/client.ts';
 import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
 import type { CachedResponse, Claim, ClaimedCall, ClaimRequest, ResponseCache, StateOptions } from '../call-state.ts';
-import { createMemoryAnswers, isNewerThan } from '../memory-response-cache.ts';
+import { createMemoryResponseCache, isNewerThan } from '../memory-response-cache.ts';
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
@@ -33,7 +33,7 @@ const claimMs = 3_600_000;
  * The maximum nesting depth of a response that is written to the store. In Node before version 26, serializing a deeper
  * value exhausts the stack. Responses of the service have about eight levels.
  */
-const maxAnswerDepth = 500;
+const maxResponseDepth = 500;
 /** The memory limit for responses that the store did not accept, in bytes. */
 const maxLocalBytes = 64 * 1024 * 1024;
 
@@ -53,14 +53,14 @@ interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
  * meantime. A replica that waits for a claim finds the response in the same document. If the store does not accept a
  * response, only this replica caches it.
  */
-export function openStoredAnswers(
+export function openStoredResponseCache(
   access: StoreAccess,
   { ttlMs, now, sendsAgain = false }: StoredAnswersOptions,
 ): ResponseCache {
-  const { documents, store, leases, queue, keyOf } = access;
-  const localAnswers = createMemoryAnswers({ maxBytes: maxLocalBytes, ttlMs, now });
-  const getAnswerKey = (tenantId: string, name: string) => keyOf(tenantId, 'answer', name);
-  const getGroupKey = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
+  const { documents, store, leases, queue, buildKey } = access;
+  const localCache = createMemoryResponseCache({ maxBytes: maxLocalBytes, ttlMs, now });
+  const getResponseKey = (tenantId: string, name: string) => buildKey(tenantId, 'answer', name);
+  const getGroupKey = (tenantId: string, group: string) => buildKey(tenantId, 'removed', group);
   /**
    * Groups of responses that this replica must remove from the cache but could not yet mark in the store. Until then,
    * it does not cache responses of these groups.
@@ -70,7 +70,7 @@ export function openStoredAnswers(
    * Returns the cached response of a document. Returns undefined if there is none or if it has expired.
    * @param time the current time of the store
    */
-  const parseCachedAnswer = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
+  const parseCachedResponse = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
     const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
     if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
@@ -81,27 +81,30 @@ export function openStoredAnswers(
   };
 
   const get = async (tenantId: string, name: string): Promise<CachedResponse | undefined> => {
-    const key = getAnswerKey(tenantId, name);
+    const key = getResponseKey(tenantId, name);
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, use the document that this replica read last.
     const storedDocument = reply ?? documents.getCached<StoredCall>(key);
-    const localAnswer = await localAnswers.get(tenantId, name);
+    const localAnswer = await localCache.get(tenantId, name);
     if (localAnswer && localAnswer.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localAnswer;
     return (
       storedDocument &&
-      parseCachedAnswer(storedDocument.doc, storedDocument.now + ('ageMs' in storedDocument ? storedDocument.ageMs : 0))
+      parseCachedResponse(
+        storedDocument.doc,
+        storedDocument.now + ('ageMs' in storedDocument ? storedDocument.ageMs : 0),
+      )
     );
   };
 
   const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
-    if (name === undefined || !store.isUp()) return localAnswers.claim(call, name, request);
+    if (name === undefined || !store.isUp()) return localCache.claim(call, name, request);
     const {
       request: { operation },
       owner: { tenantId },
       signal,
     } = call;
     const { after = Number.NEGATIVE_INFINITY, onLost } = request;
-    const [id, key] = [randomUUID(), getAnswerKey(tenantId, name)];
+    const [id, key] = [randomUUID(), getResponseKey(tenantId, name)];
     leases.open(id);
     let isOpen = true;
     const close = () => {
@@ -121,13 +124,13 @@ export function openStoredAnswers(
       const { value, ...answer } = cached.response;
       const isStoredInStore =
         !store.isNearlyFull() &&
-        !isDeeperThan(maxAnswerDepth, answer.raw) &&
+        !isDeeperThan(maxResponseDepth, answer.raw) &&
         (await documents
           .write<StoredCall>(key, (at) => ({ cached: { operation: operation.name, answer, at } }), ttlMs)
           .then(() => true)
           .catch(() => false));
-      if (isStoredInStore) localAnswers.forget(tenantId, name);
-      else localAnswers.put(tenantId, name, cached);
+      if (isStoredInStore) localCache.forget(tenantId, name);
+      else localCache.put(tenantId, name, cached);
       if (isStoredInStore) close();
       await end();
     };
@@ -139,12 +142,12 @@ export function openStoredAnswers(
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
-        const step = await documents.update<StoredCall, Step>(key, (doc, time, version) => {
+        const step = await documents.update<StoredCall, ClaimStep>(key, (doc, time, version) => {
           const { cached, lost } = doc ?? {};
           const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
-          const cachedAnswer = parseCachedAnswer(doc, time);
-          if (cachedAnswer && isNewerThan(cachedAnswer, after, now()))
-            return { result: { kind: 'cached', cachedResponse: cachedAnswer } };
+          const cachedResponse = parseCachedResponse(doc, time);
+          if (cachedResponse && isNewerThan(cachedResponse, after, now()))
+            return { result: { kind: 'cached', cachedResponse } };
           const isAbandoned = running && leases.isAbandoned(running, time);
           if (isAbandoned && !sendsAgain)
             return {
@@ -154,7 +157,7 @@ export function openStoredAnswers(
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
-          const next = { ...(cachedAnswer && { cached }), lost, running: { id, owner: leases.owner, at: time } };
+          const next = { ...(cachedResponse && { cached }), lost, running: { id, owner: leases.owner, at: time } };
           return { next, ttlMs: Math.max(ttlMs, claimMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'cached') {
@@ -201,7 +204,7 @@ export function openStoredAnswers(
   };
 }
 
-type Step =
+type ClaimStep =
   | Extract<Claim, { kind: 'cached' }>
   | { kind: 'granted' }
   | { kind: 'waits'; id: string; version: string }

@@ -40,7 +40,7 @@ const runInBackground = (delayMs: number, run: () => void): void => void setTime
  * also run it when the store is used.
  */
 export class WriteQueue {
-  readonly #waiting = new Set<QueuedWrite>();
+  readonly #pendingWrites = new Set<QueuedWrite>();
   readonly #maxBytes: number;
   readonly #maxDelayMs: number;
   readonly #runAfter: (delayMs: number, run: () => void) => void;
@@ -69,7 +69,7 @@ export class WriteQueue {
       const maxBytes = bytes > smallBytes ? (1 - smallWriteShare) * this.#maxBytes : this.#maxBytes;
       if (!isTemporary(error) || this.#bytes + bytes > maxBytes) return onGiveUp(error);
       this.#bytes += bytes;
-      this.#waiting.add({ write: work, onGiveUp, bytes });
+      this.#pendingWrites.add({ write: work, onGiveUp, bytes });
       this.#runLater();
     }
   }
@@ -91,18 +91,18 @@ export class WriteQueue {
    * the lock.
    */
   async runIfDue(): Promise<void> {
-    if (this.#waiting.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
+    if (this.#pendingWrites.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
   /**
    * Runs the queue in the background. Call this after a write has succeeded, because the store is then available again.
    */
   onWritten(): void {
-    if (this.#waiting.size > 0 && !this.#running) void this.run();
+    if (this.#pendingWrites.size > 0 && !this.#running) void this.run();
   }
 
   async #runAll(): Promise<void> {
-    for (const write of [...this.#waiting].sort((left, right) => left.bytes - right.bytes)) {
+    for (const write of [...this.#pendingWrites].sort((left, right) => left.bytes - right.bytes)) {
       const startedAt = performance.now();
       try {
         await write.write();
@@ -115,7 +115,7 @@ export class WriteQueue {
         }
         write.onGiveUp(error);
       }
-      this.#waiting.delete(write);
+      this.#pendingWrites.delete(write);
       this.#bytes -= write.bytes;
     }
     this.#delayMs = minDelayMs;
@@ -126,7 +126,7 @@ export class WriteQueue {
     this.#isScheduled = true;
     this.#runAfter(this.#delayMs, () => {
       this.#isScheduled = false;
-      if (this.#waiting.size > 0) void this.run();
+      if (this.#pendingWrites.size > 0) void this.run();
     });
   }
 }

@@ -326,9 +326,9 @@ function acceptBothTypes(request: Request): Request {
 /** Returns true if JSON text is nested more than `max` levels deep. The text is scanned without parsing it. */
 function isNestedDeeper(text: string, max: number): boolean {
   let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') at = findStringEnd(text, at) - 1;
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index];
+    if (character === '"') index = findStringEnd(text, index) - 1;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
     if (depth > max) return true;

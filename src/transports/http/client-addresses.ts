@@ -6,7 +6,7 @@ import type { Context } from 'hono';
 interface Network {
   address: string;
   /** The number of leading bits that all addresses of the network share. */
-  prefix: number;
+  prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
 
@@ -19,7 +19,7 @@ export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
  */
 export function createGetPeerAddress(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();
-  if (proxy) trustedProxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
+  if (proxy) trustedProxies.addSubnet(proxy.address, proxy.prefixLength, proxy.family);
   return (remote) => {
     const address = parseAddress(remote);
     const isProxy = address !== '' && trustedProxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');

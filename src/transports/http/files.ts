@@ -104,14 +104,14 @@ interface LinkBounds {
   /** How long a request for a large file may wait for a slot, in milliseconds. */
   maxWaitMs: number;
   /** How long a client may take to download a large file while downloads of other files wait, in milliseconds. */
-  slowReaderMs: number;
+  maxDownloadMs: number;
 }
 
 const defaultBounds: LinkBounds = {
   maxResponsesPerLink: 64,
   maxLargeFiles: 8,
   maxWaitMs: 15_000,
-  slowReaderMs: 10_000,
+  maxDownloadMs: 10_000,
 };
 
 /** Larger files need a slot while they are in memory. A file can have up to 16 MB. */
@@ -126,7 +126,7 @@ interface OpenFile {
   close(): void;
 }
 
-interface FileRead {
+interface FileRequest {
   link: string;
   tenantId: string;
   file: ExportedFile;
@@ -139,11 +139,11 @@ interface FileRead {
  * a large file too slowly are disconnected.
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
-  const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, slowReaderMs } = { ...defaultBounds, ...bounds };
+  const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultBounds, ...bounds };
   const slots = new Semaphore({ maxRunning: maxLargeFiles, workName: 'files' });
   const openFiles = new Map<string, OpenFile>();
 
-  const openFile = ({ tenantId, file }: FileRead): OpenFile => {
+  const openFile = ({ tenantId, file }: FileRequest): OpenFile => {
     let close = () => {};
     const fileClosed = new Promise<void>((resolve) => {
       close = resolve;
@@ -152,15 +152,15 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
     const readLargeFile = async () => {
       const releaseSlot = await slots.acquire(tenantId, AbortSignal.timeout(maxWaitMs));
       const slowReaderTimer = setInterval(() => {
-        if (slots.waiting > 0) for (const response of responses) response.destroy();
-      }, slowReaderMs);
+        if (slots.waitingCount > 0) for (const response of responses) response.destroy();
+      }, maxDownloadMs);
       void fileClosed.then(() => {
         clearInterval(slowReaderTimer);
         releaseSlot();
       });
-      return file.content();
+      return file.readContent();
     };
-    return { responses, content: file.bytes > largeFileBytes ? readLargeFile() : file.content(), close };
+    return { responses, content: file.bytes > largeFileBytes ? readLargeFile() : file.readContent(), close };
   };
 
   return {
@@ -168,7 +168,7 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
      * Returns the content of a file.
      * @throws AdLibraryError `busy` if too many clients are downloading this link, or if no slot becomes free in time
      */
-    async read(fileRead: FileRead): Promise<Uint8Array> {
+    async read(fileRead: FileRequest): Promise<Uint8Array> {
       const { link, outgoing } = fileRead;
       const sharedFile = openFiles.get(link) ?? openFile(fileRead);
       const { responses, content, close } = sharedFile;

@@ -5,10 +5,10 @@ import type { Catalog, Session } from '../../mcp/catalog.ts';
 import type { OutputSetting } from '../../mcp/hosts.ts';
 import {
   checkRequest,
-  isCancelNotice,
-  isId,
+  isCancelNotification,
   isLatestRevision,
   isMessage,
+  isRequestId,
   isToolCall,
   type Message,
   type RequestError,
@@ -18,7 +18,7 @@ import { bindV1, requestSchemasV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
-interface HttpCall {
+interface HttpMcpRequest {
   request: Request;
   /** The JSON-RPC message in the body. */
   body: unknown;
@@ -31,7 +31,7 @@ interface HttpCall {
   responseSent: Promise<void>;
 }
 
-type ServeCall = (call: HttpCall) => Promise<Response>;
+type ServeCall = (call: HttpMcpRequest) => Promise<Response>;
 
 /**
  * Creates a function that serves requests of every protocol revision with the matching SDK.
@@ -52,7 +52,10 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
-      const { credentials, responseSent, linkOrigin, userAgent, output } = extra as Omit<HttpCall, 'request' | 'body'>;
+      const { credentials, responseSent, linkOrigin, userAgent, output } = extra as Omit<
+        HttpMcpRequest,
+        'request' | 'body'
+      >;
       const session: Session = {
         ...credentials,
         waitUntilSent: () => responseSent,
@@ -90,7 +93,7 @@ function createEarlierHandler(catalog: Catalog): ServeCall {
   const cancellations = createCancellations();
   return async (call) => {
     const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = call;
-    if (isMessage(body) && isCancelNotice(body))
+    if (isMessage(body) && isCancelNotification(body))
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
     const error = message && checkRequest(requestSchemasV1, message);
@@ -143,7 +146,7 @@ const findRequest = (body: unknown): Message | undefined =>
  * memory, because the two promises race.
  */
 function listenForCancellation(
-  { request, credentials }: HttpCall,
+  { request, credentials }: HttpMcpRequest,
   message: Message | undefined,
   cancellations: ReturnType<typeof createCancellations>,
 ) {
@@ -198,4 +201,4 @@ function createCancellations() {
 }
 
 const createErrorResponse = ({ id }: Partial<Message> = {}, error: RequestError): Response =>
-  Response.json({ jsonrpc: '2.0', id: isId(id) ? id : null, error });
+  Response.json({ jsonrpc: '2.0', id: isRequestId(id) ? id : null, error });

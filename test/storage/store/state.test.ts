@@ -213,7 +213,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         await expect.poll(async () => readIds(await dataset())).toEqual(['before', 'during']);
       }
       (await one.slots.acquire('a', createSignalWithoutAbort()))();
-      expect((await (await other.files.find(uri))?.content())?.length).toBe(600_000);
+      expect((await (await other.files.find(uri))?.readContent())?.length).toBe(600_000);
     },
   );
 
@@ -452,7 +452,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     one.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
     const { uri } = await exportFile(one.files, 'cut.csv', randomText(600_000));
     expect(chunkCount).toBe(3);
-    await expect((await other.files.find(uri))?.content()).rejects.toMatchObject({
+    await expect((await other.files.find(uri))?.readContent()).rejects.toMatchObject({
       failure: { kind: 'not_found', problem: 'This file is no longer stored. Export it again.' },
     });
   });

@@ -139,7 +139,7 @@ describe('Downloads by slow clients', () => {
         return bytes;
       };
       const fileFields = { uri: '', name, mimeType: 'text/csv', bytes: bytes.length, at: 0, ttlMs: 1 };
-      return { tenantId: link.split('-')[0] ?? '', file: { ...fileFields, content: readContent } };
+      return { tenantId: link.split('-')[0] ?? '', file: { ...fileFields, readContent } };
     };
     const app = new Hono().all(
       '/files/:link/:name',
@@ -161,7 +161,7 @@ describe('Downloads by slow clients', () => {
   }
 
   test('twenty slow downloads of the same file share one copy in memory', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 60_000, maxWaitMs: 60_000 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, maxDownloadMs: 60_000, maxWaitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
     for (const link of ['a-1', 'a-2', 'b-1']) expect((await get(link)).text).toHaveLength(content.length);
@@ -170,7 +170,7 @@ describe('Downloads by slow clients', () => {
   });
 
   test('slow downloads are disconnected if a download of another file waits for a slot', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, slowReaderMs: 100, maxWaitMs: 60_000 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, maxDownloadMs: 100, maxWaitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
     await waitUntil(() => reads.length === 2);
     expect((await get('c-1')).text).toHaveLength(content.length);
@@ -180,7 +180,7 @@ describe('Downloads by slow clients', () => {
   });
 
   test('small files are served while a slow client occupies the only download slot', async () => {
-    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, slowReaderMs: 60_000, maxWaitMs: 100 });
+    const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, maxDownloadMs: 60_000, maxWaitMs: 100 });
     readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
     expect((await get('a-2', 'small')).text).toHaveLength(small.length);

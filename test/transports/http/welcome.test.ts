@@ -37,7 +37,7 @@ test('the welcome page shows the public URL and the hosts that can sign in', asy
   expect(demo).not.toContain('Bearer');
 });
 
-const loopback = { address: '127.0.0.1', prefix: 32, family: 'ipv4' } as const;
+const loopback = { address: '127.0.0.1', prefixLength: 32, family: 'ipv4' } as const;
 
 test('the output parameter in the URL overrides the output setting', async ({ serve }) => {
   const { server } = await serve(documentedResponse, { output: 'text' });

@@ -193,15 +193,15 @@ export function createTokens(options: TokensOptions) {
 
 /** Creates an in-memory store of connections. All connections end when the process ends. */
 function createMemoryConnections() {
-  const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
+  const connectionsByTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
-    read: async (tenantId: string) => byTenant.get(tenantId),
+    read: async (tenantId: string) => connectionsByTenant.get(tenantId),
     update: async <Result>(
       tenantId: string,
       change: (connections?: Connections) => { next?: Connections; result: Result },
     ) => {
-      const { next, result } = change(byTenant.get(tenantId));
-      if (next) byTenant.set(tenantId, next);
+      const { next, result } = change(connectionsByTenant.get(tenantId));
+      if (next) connectionsByTenant.set(tenantId, next);
       return result;
     },
   };

@@ -44,7 +44,7 @@ test('API keys tried on the sign-in page are counted separately from those in AP
 });
 
 test('a trusted proxy determines the IP address for which a key attempt is counted', async ({ serve }) => {
-  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
     (await submitKey(server, request, `svc_live_guess.${number}`, forwarded)).status;
@@ -75,7 +75,7 @@ test('concurrent checks of the same API key count as one attempt', async () => {
 });
 
 test('attempts from one IP address do not use up all slots for key checks', async ({ serve }) => {
-  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const answerFunctions: (() => void)[] = [];
   upstream.respondWith((_, response) => void answerFunctions.push(() => response.writeHead(401).end()));

@@ -391,7 +391,7 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
     open.push({ url, end: () => response.end(createDocument(url)) });
   });
   const clock = { now: 1_000_000 };
-  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
   const server = await startSignInServer({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
   const requestMetadata = (name: string, address = 'a') => {
     const search = new URLSearchParams(createAuthorizationRequest(`${chat}/${name}`).request);
