@@ -389,7 +389,10 @@ class GatheringReader {
       (await this.#context.isCached({ operation: operations[operation], ...largestPage }));
     let maxPageSize = isLargestPageCached ? getLargestSize() : remainingAds;
     for (;;) {
-      const limit = await this.#callBudget.choosePageSize({ operation, maxSize: Math.min(getLargestSize(), maxPageSize) });
+      const limit = await this.#callBudget.choosePageSize({
+        operation,
+        maxSize: Math.min(getLargestSize(), maxPageSize),
+      });
       const startedAt = this.#context.clock();
       try {
         await this.#requestPage(part, { limit, cursor });

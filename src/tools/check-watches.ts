@@ -215,8 +215,14 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { createC
   const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
   const budget = await createCallBudget(0);
   const getMaxPrice = async (items: number) =>
-    (await budget.estimateCost({ operation: getListOperation(question), totalItems: items, pageSize, isTotalKnown: true }))
-      ?.atMost;
+    (
+      await budget.estimateCost({
+        operation: getListOperation(question),
+        totalItems: items,
+        pageSize,
+        isTotalKnown: true,
+      })
+    )?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
   // If more ads match now than at the last count, the check reads one additional page.
   const extraPagePrice =

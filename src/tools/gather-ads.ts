@@ -223,8 +223,9 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
   );
   const operation = getListOperation(question);
   const budget = await context.createCallBudget(0);
-  const atMost = (await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true }))
-    ?.atMost;
+  const atMost = (
+    await budget.estimateCost({ operation, totalItems: itemCount, pageSize: itemCount, isTotalKnown: true })
+  )?.atMost;
   if (atMost === undefined)
     return 'Call again with the same question and, as maxCredits, what the user accepts. The call reads as many ads as surely fit, and states the price of the rest.';
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
