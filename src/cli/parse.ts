@@ -3,9 +3,12 @@ import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
 import { escapeControlCharacters } from '../logging/log.ts';
 
-/** Describes a command, or a group of commands. */
+/**
+ * Describes a command such as `library import`, or a group of commands such as `library`, for the parser and the help
+ * texts.
+ */
 interface CommandDescription {
-  /** Text about the command in the output of `--help`. */
+  /** What the command does. `--help` prints this text first. */
   description: string;
   /** The names of the settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
@@ -15,7 +18,7 @@ interface CommandDescription {
   args?: readonly (readonly [syntax: string, help: string])[];
   /** Options that are not settings, each with its syntax, its help text and, if needed, a parser for the value. */
   options?: readonly (readonly [syntax: string, help: string, parse?: (text: string) => unknown])[];
-  /** More text for the output of `--help`, shown after the options. */
+  /** More help text, which `--help` prints after the options. */
   details?: string;
   /** Example command lines for the help text. Tests parse all of them, and run the first one of each command. */
   examples: readonly string[];

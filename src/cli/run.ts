@@ -39,7 +39,7 @@ const sameInterruptMs = 500;
 process.stdout.on('error', () => {});
 function writeToStderr(line: string): void {
   const { stderr } = process;
-  // Keep running if the reader of the log closes the pipe.
+  // Handle the error of a closed pipe, so that the server keeps running if the reader of the log has ended.
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => {});
   if (stderr.writableLength < maxUnreadLogBytes) stderr.write(escapeControlCharacters(line));
 }

@@ -51,7 +51,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
     url,
     /** The path of the database, and how many ads and pages it contained when the server started. */
     databaseContents: { database: lock.databasePath, ...library.countRecords() },
-    /** Waits for responses in progress, then closes the database. */
+    /** Stops the server: waits for responses in progress, then closes the database and releases its lock. */
     async close() {
       // Remove the URL from the lock file first. Other commands then wait for the database instead of calling a server
       // that is closing.
@@ -72,7 +72,7 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
 /** The report about one imported file, with the name of the file. */
 export type ImportedFile = ImportReport & { name: string };
 
-/** The options of `library import`. */
+/** The options of the command `library import`. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {
   stdin: AsyncIterable<Uint8Array>;
   /**
@@ -90,11 +90,11 @@ export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgr
  */
 export interface ImportProgress extends ImportCounts {
   readBytes: number;
-  /** Undefined if the size of an input is unknown. */
+  /** The size of all files. Undefined if the size of an input is unknown, e.g. of standard input. */
   totalBytes: number | undefined;
 }
 
-/** The result of `library import`. */
+/** The result of the command `library import`. */
 export interface ImportedFiles {
   files: ImportedFile[];
   /**
@@ -176,7 +176,10 @@ function findMissingPart(files: readonly ImportedFile[]): string | undefined {
   return undefined;
 }
 
-/** Returns all formats that `library import` can read, for `library formats`. */
+/**
+ * Returns the name, title and description of each format that an import can read. The command `library formats` prints
+ * them.
+ */
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
@@ -244,7 +247,10 @@ async function withLibrary<Result>(
   }
 }
 
-/** Locks and opens a database file. `close` also releases the lock. */
+/**
+ * Locks a database file for this process, and opens the library in it. `close` closes the library and releases the
+ * lock.
+ */
 async function openLockedLibrary(options: OpenOptions) {
   const lock = await lockDatabase(options.database);
   const { databasePath: database, check: checkLock, release } = lock;

@@ -15,7 +15,7 @@ type Statement = ReturnType<Connection['prepare']>;
  */
 type SqlParameter = string | number | null | Uint8Array;
 
-/** An open database file. All methods are synchronous. */
+/** An open database file, with methods that run SQL statements. All methods are synchronous. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
@@ -38,7 +38,7 @@ export async function lockDatabase(path: string) {
   } catch (error) {
     throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
   }
-  // Resolve symbolic links, so that each file has a single lock whatever path is used.
+  // Resolve symbolic links, so that a file has the same lock for every path that leads to it.
   const databasePath = fs.realpathSync(path);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
@@ -175,9 +175,9 @@ export async function openDatabase(
     afterRollback: (listener: () => void) => void rollbackListeners.push(listener),
     checkLock,
     dateOrigin,
-    /** Runs a script of SQL statements that have no parameters and no results. */
+    /** Runs several SQL statements that have neither parameters nor results. */
     runScript: (sql: string) => connection.exec(sql),
-    /** Closes the database, unless another process may have taken over the file. */
+    /** Closes the database. Does nothing if another process may have taken over the file. */
     close() {
       const lockError = catchError(checkLock);
       // Another process may be using the file. Closing would delete that process's write-ahead log, so keep the

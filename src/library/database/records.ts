@@ -12,7 +12,7 @@ import { collectTagValues, type TagValue } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-/** Reads and writes the ads and advertiser pages of a library. */
+/** The store of a library's ads and advertiser pages, with methods that read and write them. */
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
@@ -119,7 +119,9 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
   };
 }
 
-/** Creates a function that writes the tags of records of one type. */
+/**
+ * Creates a function that writes the tags of a record, i.e. its values by which a search can filter, such as countries.
+ */
 function createTagWriter(database: Database, itemType: ItemType) {
   /**
    * Created by the first write, because the cache immediately allocates memory for all its entries, and most processes

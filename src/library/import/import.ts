@@ -32,7 +32,7 @@ const maxTransactionMs = 50;
  */
 const maxUnusableRecords = 100_000;
 
-/** The options for importing one source. */
+/** The options for importing one source, e.g. one file. */
 export interface ImportOptions {
   /** The name of the format of all records. By default, the import detects the format of each record. */
   format?: string | undefined;
@@ -47,7 +47,7 @@ export interface ImportOptions {
    * these ads with the filter `question`.
    */
   question?: string | undefined;
-  /** Called frequently while the import runs in this process. */
+  /** Called many times per second with the progress. Not called if another process runs the import. */
   onProgress?: ((counts: ImportCounts) => void) | undefined;
 }
 
@@ -267,7 +267,7 @@ class SourceImporter {
   }
 
   /**
-   * Stores one record.
+   * Converts one record to an ad or an advertiser page, and stores it.
    * @throws Error that explains why the record is unusable
    */
   #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {

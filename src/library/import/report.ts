@@ -4,22 +4,22 @@ import type { UsedKeys } from './used-keys.ts';
 import { removeAccessTokens } from './values/access-tokens.ts';
 import type { WriteOutcome } from './writer.ts';
 
-/** The report that `library import` prints for a source. */
+/** The report about one imported source, e.g. a file. The command `library import` prints it. */
 export type ImportReport = {
-  /** The number of stored ads, without repeated records. */
+  /** The number of stored ads. An ad that occurs several times in the import run counts once. */
   ads: number;
-  /** The number of stored advertiser pages, without repeated records. */
+  /** The number of stored advertiser pages. A page that occurs several times in the import run counts once. */
   pages: number;
-  /** The number of ads and pages that replaced a record from an earlier import. */
+  /** The number of ads and pages that replaced a record from an earlier import run. */
   updated: number;
   /**
    * The number of imported ads that were last seen before the stored version of the same ad. Their values were added to
    * the history of the stored ad.
    */
   older: number;
-  /** The number of records with the same id as another record of this import run. */
+  /** The number of records whose id an earlier record of this import run already has. */
   repeated: number;
-  /** The number of ads and pages in each format, without repeated records. */
+  /** The number of stored ads and pages in each format, by the name of the format. */
   formats: Record<string, { ads: number; pages: number }>;
   /** The number of records that were not stored, because they are invalid or in an unknown format. */
   skipped: number;
@@ -104,7 +104,7 @@ export class ImportReporter {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
   }
 
-  /** Counts a key that does not belong to any field of an ad. */
+  /** Counts a key that the import does not know. The report lists the most frequent ones. */
   countUnusedKey(key: string): void {
     if (this.#unusedKeyCounts.has(key) || this.#unusedKeyCounts.size < maxCountedKeys)
       this.#unusedKeyCounts.set(key, (this.#unusedKeyCounts.get(key) ?? 0) + 1);

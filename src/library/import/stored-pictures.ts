@@ -16,7 +16,7 @@ export type FetchedPicture = { address: string; file: string | null; bytes: numb
 /** The pictures that a library stores in a folder. */
 export type StoredPictures = ReturnType<typeof openStoredPictures>;
 
-/** The content of a picture and its media type. */
+/** The content of a picture and its media type, e.g. `image/webp`. */
 export type Picture = { bytes: Uint8Array; mediaType: string };
 
 /**
@@ -77,7 +77,7 @@ export function openStoredPictures(database: Database, now: () => number) {
         storedBytes: bytes,
       };
     },
-    /** Records which pictures were fetched, and the folder with their files. */
+    /** Records in the database which pictures were fetched, and in which folder their files are. */
     savePictures(folder: string, fetchedPictures: readonly FetchedPicture[]) {
       database.transaction(() => {
         database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
@@ -117,7 +117,7 @@ export type PicturesReport = {
   fetched: number;
   /** The number of pictures that could not be fetched. */
   failed: number;
-  /** The total size of the fetched pictures. */
+  /** The total size of the fetched pictures, in bytes. */
   bytes: number;
   /**
    * The number of pictures to fetch, at most. A picture that appears in two batches counts twice, although it is

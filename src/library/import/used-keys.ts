@@ -3,7 +3,10 @@ import { isEmptyValue } from './formats/field-reader.ts';
 import { FieldFinder } from './formats/formats.ts';
 import type { ImportFormat } from './formats/import-format.ts';
 
-/** The maximum nesting depth of keys, and the maximum number of keys per format. */
+/**
+ * The maximum nesting depth of keys to look at, and the maximum number of different keys to remember. They limit time
+ * and memory.
+ */
 const maxDepth = 4;
 const maxKeys = 2000;
 
@@ -14,7 +17,7 @@ export class UsedKeys {
   /** All keys that were already looked up. Most records of a source have the same keys, so most lookups are skipped. */
   readonly #knownKeys = new Set<string>();
 
-  /** Remembers which keys of a stored record became fields. */
+  /** Remembers which keys of a stored record became fields of the ad. */
   observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
     const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, finder);

@@ -39,10 +39,10 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
   return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
 }
 
-/** The reason for skipping a record that is nested too deeply. */
+/** The reason in the import report for skipping a record that is nested too deeply. */
 export const tooDeepProblem = `nested deeper than ${maxNestingDepth} levels`;
 
-/** The reason for skipping a record that matches no format. */
+/** The reason in the import report for skipping a record that matches no format. */
 export const unknownFormatProblem =
   'neither an ad (id) nor a page (pageId, pageName) nor an ad of an ad library (Meta: ad_archive_id, Google: creative_id, TikTok: first_shown_date, LinkedIn: adUrl); "library formats" lists the formats';
 
@@ -94,7 +94,7 @@ function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
 const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
-/** The number fields that must not be negative. */
+/** Fields with numbers that must not be negative. */
 const nonNegativeFields = [
   ...['duplicates', 'audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'],
   ...['impressionsMin', 'impressionsMax', 'audienceSizeMin', 'audienceSizeMax', 'adsAmount', 'adsTotalDuplicates'],

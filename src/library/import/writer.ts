@@ -13,11 +13,11 @@ import { addQuestion } from './questions.ts';
  */
 export type WriteOutcome = 'new' | 'updated' | 'repeated' | 'older';
 
-/** Stores the ads and advertiser pages of one import. */
+/** Writes the ads and advertiser pages of one import into the database. */
 export type RecordWriter = Awaited<ReturnType<typeof openRecordWriter>>;
 
 interface WriterOptions {
-  /** The number of the import run, which may include several files. */
+  /** The number of the import run, i.e. of one use of `library import`, which may include several files. */
   runNumber: number;
   /** The name under which the user saves the imported search results, if there is one. */
   question?: string | undefined;

@@ -73,10 +73,10 @@ function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
 /** The validated value of a search filter. Only the filter `not` contains further filters. */
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 
-/** The validated filters of a search, by key. */
+/** The validated filters of a search: the value of each filter by its key, e.g. `countries: ['DE']`. */
 export type FilterValues = { [key: string]: FilterValue };
 
-/** A search for ads or for advertiser pages. */
+/** A search for ads or advertiser pages: what to search, and with which filters. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;
@@ -200,7 +200,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
 
 /**
  * Builds the conditions for the filters on whether an ad is active: true, false or unknown. They follow the same rules
- * as the function `computeRun`.
+ * as the function `computeRunningTime`.
  */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;

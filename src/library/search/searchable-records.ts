@@ -16,7 +16,7 @@ import { findLandingDomain } from '../../views/landing.ts';
  */
 export type Measure<Item = unknown> = {
   key: string;
-  /** What the number means, e.g. `Estimated spend`, as text for users. */
+  /** What the number means, e.g. `people reached`. It becomes part of the description of the filters. */
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
@@ -35,7 +35,7 @@ export type Measure<Item = unknown> = {
  */
 export type Tag<Item = unknown> = {
   key: string;
-  /** What the values mean, e.g. `Countries`, as text for users. */
+  /** What the values mean, e.g. `the call to action`. It becomes part of the description of the filter. */
   description: string;
   /** A short note about the filter, which a model reads in the tool description. */
   note?: string;
@@ -43,7 +43,7 @@ export type Tag<Item = unknown> = {
   values?: string[];
   /** True if the filter also allows other values than `values`. */
   open?: boolean;
-  /** True if a record has at most one value. */
+  /** True if a record has at most one value, e.g. one advertiser. */
   single?: boolean;
   isBoolean?: boolean;
   /** True if a record only matches if it has all values of the filter, instead of any. */
@@ -55,7 +55,7 @@ export type Tag<Item = unknown> = {
    */
   isId?: boolean;
   example?: unknown;
-  /** Returns the values that appear in counts and suggestions. */
+  /** Returns the values of a record. Filters find the record by them, and counts and suggestions list them. */
   getValues(item: Item): (string | null | undefined)[];
   /**
    * Returns additional values with which a filter finds the record, e.g. the parent domains of its domain. Counts and
@@ -64,7 +64,7 @@ export type Tag<Item = unknown> = {
   getExtraValues?(item: Item): string[];
 };
 
-/** Returns the names of the database columns for measures. */
+/** Returns the names of the database columns for measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
 export const listMeasureColumns = (measures: Measure[]): string[] =>
   measures.flatMap(({ key, getLowerBound }) => (getLowerBound ? [key, `${key}Low`] : [key]));
 
@@ -73,18 +73,18 @@ export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
 type Texts = (string | null | undefined)[];
 
-/** A filter that searches for words in the full-text index. */
+/** A filter that searches for words in the texts of a record, such as `query`. */
 export type TextFilter = {
   key: string;
   description: string;
-  /** The columns of the full-text index to search in. */
+  /** The columns of the full-text index in which the filter searches. */
   columns: TextColumn[];
-  /** The record fields that these columns contain. */
+  /** The fields of a record whose texts are in these columns. */
   fields?: string[];
   example?: string;
 };
 
-/** Describes how ads, or advertiser pages, are searched. */
+/** Describes how one type of records (ads or advertiser pages) can be searched, filtered and sorted. */
 export type RecordType<Item = unknown> = {
   name: ItemType;
   /** For each column of the full-text index, a function that returns the texts of a record in this column. */
@@ -147,7 +147,7 @@ function addMissingTag<Item>(
   return { ...recordType, tags: [...tags, missingTag] };
 }
 
-/** Returns true if a text contains at least one character that is not whitespace. */
+/** Returns true if there is a text with at least one character that is not whitespace. */
 export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
 /**
@@ -393,7 +393,7 @@ const pageRecordType: RecordType<Page> = {
   ],
 };
 
-/** The two record types of the library: ads and advertiser pages. */
+/** The two types of records in a library, ads and advertiser pages, with their filters. */
 export const recordTypes: Record<ItemType, RecordType> = {
   ads: addMissingTag(adRecordType, [
     { key: 'headline', getValues: (ad) => [ad.headline] },

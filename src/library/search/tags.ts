@@ -8,7 +8,7 @@ export interface TagValue {
   key: string;
   /** The normalized value, which is compared with the values of filters. */
   value: string;
-  /** The value as the record spells it. */
+  /** The value as the record spells it, for counts and suggestions. */
   spelling: string;
   /** False for values that filters find but counts leave out, e.g. parent domains. */
   isCounted: boolean;

@@ -56,11 +56,11 @@ export type KeyOptions = {
   name?: string;
   /** The scopes (permissions) of the key. Default: all scopes. */
   scopes?: readonly string[];
-  /** The credits per calendar month (UTC). */
+  /** How many credits the account has per calendar month (UTC). */
   credits?: number;
-  /** The highest number of credits that can be spent per clock hour. */
+  /** How many credits the account can spend in each hour, from one full hour to the next. */
   hourlyLimit?: number;
-  /** The highest number of credits that can be spent per day (UTC). */
+  /** How many credits the account can spend on each day (UTC). */
   dailyLimit?: number;
   /** False to create an account without a subscription. Paid calls with its key fail with status 402. */
   subscription?: boolean;
@@ -74,11 +74,11 @@ export type KeyInfo = ReturnType<typeof toKeyInfo>;
 /** Who makes a request: the API key, its account, and the subscription that pays for the account. */
 export type Caller = ReturnType<typeof toCaller>;
 
-/** Creates, lists, revokes and checks the API keys of a library. */
+/** The store of a library's API keys, with methods that create, list, revoke and check keys. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const fixedKeyPrefix = 'svc_live_';
-/** The number of leading characters of a key that may be shown. */
+/** The number of characters at the start of an API key that may be shown, so that users can recognize the key. */
 const visiblePrefixLength = fixedKeyPrefix.length + 8;
 
 /** Hashes a key. A fast hash is sufficient, because nobody can guess 160 random bits. */
@@ -120,7 +120,7 @@ const toCaller = (row: CallerRow) => ({
 
 type KeyStoreOptions = { database: Database; collections: CollectionStore; now: () => number; random: RandomSource };
 
-/** Creates the store of API keys in a database. */
+/** Creates the store of the API keys that are in a database. */
 export function createKeyStore({ database, collections, now, random }: KeyStoreOptions) {
   const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
@@ -243,7 +243,7 @@ type CollectionStore = ReturnType<typeof createCollectionStore>;
  */
 export function createCollectionStore(database: Database, createUuid: () => string) {
   return {
-    /** Creates a collection and returns its row number. */
+    /** Creates an empty collection, and returns its row number in the database. */
     create(
       { userId, billingUserId }: Pick<Caller, 'userId' | 'billingUserId'>,
       { name, type, defaultType }: { name: string; type: string; defaultType: ItemType | null },
@@ -252,7 +252,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
         'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)';
       return database.run(sql, [createUuid(), userId, billingUserId, name, type, defaultType]).rowid;
     },
-    /** Returns the collections that the caller can access. */
+    /** Returns all collections that the caller can see, oldest first. */
     list: (caller: Caller): Collection[] =>
       database
         .all<CollectionRow>(`${collectionSql} ORDER BY number`, [caller.billingUserId])

@@ -25,7 +25,7 @@ import { ApiError } from './request.ts';
 
 /** The dependencies of the functions that render the HTML pages of a library. */
 export type PageContext = SearchContext & {
-  /** Returns records in the same form as the API. */
+  /** Reads the records with these row numbers, in the form in which the API returns them. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
   /** The origin of the request, e.g. `http://localhost:4000`. Pages only show pictures from this origin. */
   origin: string;
@@ -106,7 +106,7 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
 }
 
 interface ListProps {
-  /** The query parameters of the page, without the cursor. */
+  /** The query parameters of the shown page, except the cursor. Links to other pages keep them. */
   query: Record<string, string>;
   context: PageContext;
 }
@@ -244,7 +244,7 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
 
 type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
-/** Matches the paths of pictures that a library serves. */
+/** Matches the paths under which a library serves pictures. */
 const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**

@@ -42,7 +42,7 @@ export function createPresenter(
   }
 
   return {
-    /** Returns the records with these row numbers, in the same order. */
+    /** Reads the records with these row numbers. Returns them in the same order. */
     readItems,
     /** Returns records with `appUrl`, a field that the API document only shows for list items. */
     listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>

@@ -203,7 +203,7 @@ export function createCursorCodec(secret: string) {
   };
 }
 
-/** Encodes and decodes the signed cursors of one library. */
+/** Functions that encode and decode the signed cursors of one library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
 /** The length of a signature in base64 characters. 11 characters contain 66 bits. */

@@ -331,9 +331,9 @@ function createErrorResponse(
   return createJsonResponse(status, { ...headers, 'X-Service-Request-Id': requestId }, body);
 }
 
-/** An authenticated request for one operation of the API. */
+/** The parts of an authenticated request that an operation of the API needs. */
 type OperationCall = {
-  /** The parameters in the path. */
+  /** The decoded parameters in the path, e.g. the id of an ad. */
   params: Record<string, string>;
   query: URLSearchParams;
   /** The parsed request body, or an empty object if the operation has no body. */

@@ -135,7 +135,7 @@ function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, sta
   };
 }
 
-/** The texts and the format of one variant. */
+/** The texts and the format of one variant of an ad. A campaign has several variants. */
 type Creative = { headline: string; body: string; linkDescription: string; format: string; callToAction: string };
 
 function makeCreative(
@@ -218,7 +218,7 @@ const requiresByline = (country: string) => country === 'DE' || country === 'FR'
 const toIsoDate = (time: number) => new Date(time).toISOString();
 const createExternalId = (pageId: string) =>
   String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
-/** Rounds an estimate to two significant digits. */
+/** Rounds an estimate to two significant digits, because more digits would suggest a false precision. */
 const roundEstimate = (value: number) => Number(value.toPrecision(2));
 /** Rounds an estimated amount of money to two significant digits and to whole units, with a minimum of 1. */
 const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
@@ -453,7 +453,7 @@ export function createSeededRandom(seed: number) {
         remainingItems.splice(between(0, remainingItems.length - 1), 1),
       ).flat();
     },
-    /** Returns true with the given probability, from 0 to 1. */
+    /** Returns true with this probability, from 0 (never) to 1 (always). */
     chance: (probability: number) => next() < probability,
     uuid(): string {
       const hex = Buffer.from(bytes(16)).toString('hex');

@@ -104,12 +104,12 @@ export class FieldReader {
         const parsedValue = parse(otherValue, record.getSourceName(key), this.#parser);
         if (JSON.stringify(parsedValue) === JSON.stringify(usedValue)) record.markUsed(key);
       } catch {
-        // A value that cannot be parsed counts as a different value.
+        // The value cannot be parsed, so it is different from the used value.
       }
     }
   }
 
-  /** Sets a field of the ad. Does nothing if the value is undefined. */
+  /** Sets a field of the ad, unless the value is undefined. */
   setField(field: string, value: unknown): void {
     if (value !== undefined) this.ad[field] = value;
   }

@@ -46,7 +46,10 @@ export class FormatDetector {
     this.#formats = this.#namedFormat ? [this.#namedFormat] : importFormats;
   }
 
-  /** Returns the format of a JSON record. Returns undefined if no format matches. */
+  /**
+   * Returns the format that the user has chosen, or the first format that matches the JSON record. Returns undefined if
+   * none matches.
+   */
   detectRecordFormat(record: SourceRecord): ImportFormat | undefined {
     return this.#namedFormat ?? this.#findMatchingFormat(record);
   }

@@ -188,7 +188,7 @@ interface RegionStats {
   timesShownMin?: number;
   timesShownMax?: number;
   surfaceServingStats?: unknown;
-  /** All other fields of the region, under their own names. */
+  /** All other values of the region, under their keys in camel case. */
   [name: string]: unknown;
 }
 

@@ -10,9 +10,9 @@ export type AdLibraryName = 'meta' | 'google' | 'tiktok' | 'linkedin' | 'own';
  * `formats.ts`.
  */
 export interface ImportFormat {
-  /** A short name for commands and reports, e.g. `meta-ad-library`. */
+  /** The name of the format in commands and reports, e.g. `meta-ad-library`. */
   name: string;
-  /** A title for users, which `library formats` prints. */
+  /** A short description for users. The command `library formats` prints it. */
   title: string;
   /** Where the format is documented: a URL, a page of this project, or a note that there is no documentation. */
   description: string;
@@ -21,7 +21,7 @@ export interface ImportFormat {
    * and a dot in a key means a nested object. The import report lists all other keys as not recognized.
    */
   keysByField: Readonly<Record<string, readonly string[]>>;
-  /** The layouts in which the format occurs: JSON, tables, or both. */
+  /** Whether the format occurs as JSON records, as tables, or as both. */
   layouts: readonly ('json' | 'table')[];
   /** True if column names such as `snapshot/body/text` are paths into nested objects. */
   hasColumnPaths?: boolean;
@@ -60,5 +60,5 @@ export interface ImportFormat {
   addToStoredAd?(storedAd: JsonObject, partialAd: JsonObject, isRepeated: boolean): JsonObject;
 }
 
-/** A JSON object, e.g. an ad that has not been validated yet. */
+/** A JSON object with any keys, e.g. an ad that has not been validated yet. */
 export type JsonObject = Record<string, unknown>;

@@ -112,7 +112,7 @@ const ranges: readonly RangeRule[] = [
 ];
 
 const mediaKeys = ['images', 'videos', 'cards', 'pageprofilepictureurl'];
-/** Keys of media in scraped records that have no snapshot. */
+/** Keys with the videos and pictures of scraped records that have no nested object `snapshot`. */
 const flatMediaKeys: MediaKeys = {
   videos: ['videourls', 'videourl', 'videohdurl', 'videosdurl'],
   pictures: ['imageurls', 'imageurl'],

@@ -45,14 +45,14 @@ export function toCamelCase(name: string): string {
  * were used, so that the import can store and report the others.
  */
 export class SourceRecord {
-  /** The path to this record in its source, used as a prefix for keys in messages. */
+  /** A prefix for keys in error messages, if this record is part of a larger one, e.g. `snapshot.`. */
   readonly #path: string;
   readonly #fields: SourceField[];
   readonly #fieldByKey = new Map<string, SourceField>();
   readonly #usedFields = new Set<SourceField>();
   #sourceObject: Record<string, unknown> | undefined;
 
-  /** Creates a record from an object. `toObject` returns the same object. */
+  /** Creates a record from a parsed JSON object. `toObject` of the record returns the same object. */
   static fromObject(value: Record<string, unknown>): SourceRecord {
     const record = new SourceRecord(Object.entries(value));
     record.#sourceObject = value;
@@ -84,28 +84,28 @@ export class SourceRecord {
     return this.#fieldByKey.get(key)?.value;
   }
 
-  /** Returns the original spelling of a key, with the path to this record. */
+  /** Returns a key as the source spells it, for error messages, e.g. `snapshot.link_url` for `linkurl`. */
   getSourceName(key: string): string {
     return `${this.#path}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
-  /** Marks a key as used, so that `getUnusedFields` no longer returns it. */
+  /** Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. */
   markUsed(key: string): void {
     const field = this.#fieldByKey.get(key);
     if (field) this.#usedFields.add(field);
   }
 
-  /** Returns the fields that were not marked as used, in their original order. */
+  /** Returns the keys and values that were not marked as used, in the order of the source. */
   getUnusedFields(): SourceField[] {
     return this.#fields.filter((field) => !this.#usedFields.has(field));
   }
 
-  /** Returns all normalized keys of the record. */
+  /** Returns all keys of the record, normalized with `normalizeKey`. */
   keys(): Iterable<string> {
     return this.#fieldByKey.keys();
   }
 
-  /** Returns the record as an object with the original keys. */
+  /** Returns the record as an object, with the keys as the source spells them. */
   toObject(): Record<string, unknown> {
     return this.#sourceObject ?? Object.fromEntries(this.#fields.map(({ name, value }) => [name, value]));
   }

@@ -26,7 +26,7 @@ export function createRowConverter(columns: readonly string[], { format, fields 
   };
 }
 
-/** The country code of Namibia, which is also R's notation for a missing value. */
+/** The country code of Namibia. In all other columns, `NA` is the notation of R for a missing value. */
 const namibiaCode = 'NA';
 
 type ColumnTree = Map<string, ColumnTree | string>;

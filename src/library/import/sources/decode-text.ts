@@ -18,7 +18,7 @@ export async function* decodeText(
   onWindows1252Detected: () => void = () => {},
 ): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
-  // Gzip data starts with the byte 0x1f, which no text starts with.
+  // A first byte of 0x1f means that the source is compressed with gzip. No text starts with this byte.
   if (firstChunk?.[0] === 0x1f)
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
@@ -45,7 +45,7 @@ export async function* decodeText(
  * surrogate between U+DC80 and U+DCFF, which valid text never contains.
  */
 export const hasInvalidBytes = (text: string): boolean => /[\udc80-\udcff]/u.test(text);
-/** The reason for skipping a record with an invalid byte. */
+/** The reason in the import report for skipping a record with a byte that is not UTF-8. */
 export const notUtf8Problem = 'bytes that are not UTF-8; save the file as UTF-8 and import it again';
 /** The lone surrogate (half of a UTF-16 character) that replaces a byte that is not valid UTF-8. */
 const invalidByteMarker = '\udc80';
@@ -68,7 +68,8 @@ function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): D
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  // JSON is always UTF-8. Only tables from spreadsheets may be Windows-1252.
+  // A text that starts with a bracket is JSON, which is always UTF-8. Only tables from spreadsheets may be
+  // Windows-1252.
   const isTable = !/^\s*(?:\xef\xbb\xbf)?[[{]/.test(firstChunk.toString('latin1', 0, 1000));
   return createUtf8Decoder(isTable ? onWindows1252Detected : undefined);
 }

@@ -3,7 +3,7 @@ import type { FormatDetector } from '../formats/formats.ts';
 import { readPandasTable } from './pandas.ts';
 import { createResultPage, type ResultPage, updateResultPage } from './result-pages.ts';
 
-/** A value with its path in the JSON document. */
+/** A value in a JSON document, with its path. */
 export interface LocatedValue {
   /** The path to the value, e.g. `data[3]`. */
   path: string;

@@ -6,13 +6,13 @@ export interface Token {
   endIndex: number;
 }
 
-/** The maximum length of a word. No number or constant is longer. */
+/** The maximum length of a number or a constant, in characters. A longer word means that the text is not JSON. */
 const maxWordLength = 400;
 
 /** Splits a text that arrives in chunks into tokens. Strings may have single quotation marks, as in Python. */
 export class JsonTokenizer {
   text = '';
-  /** The index of the next character to read. */
+  /** The index in `text` of the next character to read. */
   position = 0;
   /** The line number of the next character. */
   line = 1;
@@ -41,7 +41,7 @@ export class JsonTokenizer {
     this.#resumeIndex = this.position + 1;
   }
 
-  /** Continues at another position in the text, e.g. to read a value again. */
+  /** Moves to another position in the text, e.g. back to the start of a value to read it again. */
   seek(position: number, line: number): void {
     this.position = position;
     this.line = line;

@@ -42,10 +42,10 @@ export interface JsonReaderOptions {
   onResultPageRead?(page: ResultPage): void;
 }
 
-/** A list or an object whose end the reader has not reached yet. */
+/** A list or an object around the current position, whose closing bracket the reader has not reached yet. */
 interface Frame {
   isList: boolean;
-  /** The index of the opening bracket in the text. */
+  /** The index in the text of the opening bracket. */
   startIndex: number;
   line: number;
   path: string;
@@ -70,7 +70,7 @@ interface Frame {
 
 /** A piece of JSON that the reader parses as a whole. */
 interface ParsedUnit {
-  /** The index of the first character in the text. */
+  /** The index in the text of the first character. */
   startIndex: number;
   line: number;
   /** True if the value is too long and cannot be opened. Its text is discarded to save memory. */
@@ -137,7 +137,7 @@ class JsonReader {
     }
   }
 
-  /** Reads a line or a token. Returns false if the reader needs more text. */
+  /** Reads the next line or token. Returns false if the reader needs more text to continue. */
   #readLineOrToken(isEndOfText: boolean): boolean {
     if (this.#isSkippingLine) return this.#skipLine();
     const isBetweenValues = this.#frames.length === 0 && this.#unit === undefined;
@@ -239,7 +239,7 @@ class JsonReader {
 
   #isTokenAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
-    // Accept commas between top-level values.
+    // Accept commas between top-level values, although they are not valid JSON.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
     const { expectedToken, isList } = frame;
     if (kind === ',') return expectedToken === 'commaOrEnd';
@@ -268,7 +268,7 @@ class JsonReader {
     this.#addProblem(frame, frame.openReason);
   }
 
-  /** Sets the expected token after a value, and ends the unit if it is complete. */
+  /** Expects a comma or a closing bracket next. If the value completes the current unit, parses the unit. */
   #endValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.expectedToken = 'commaOrEnd';
@@ -436,7 +436,7 @@ class JsonReader {
     if (records.length > 0) this.#markFramesReported();
   }
 
-  /** Parses a value in JSON or Python notation. */
+  /** Parses the complete text of a value in JSON or Python notation. Returns the problem if the text is neither. */
   #parseValue(text: string, line: number): { value: unknown } | { problem: string } {
     if (hasInvalidBytes(text)) return { problem: notUtf8Problem };
     try {

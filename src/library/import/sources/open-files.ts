@@ -17,7 +17,10 @@ const isReadableName = (name: string) => readableNamePattern.test(name) && !/(?:
 
 /** The maximum nesting depth of archives: a ZIP archive may contain another ZIP archive. */
 const maxArchiveDepth = 2;
-/** The size limits of a workbook, which must be read as a whole. */
+/**
+ * The maximum size of a workbook in bytes, packed and unpacked. The limits save memory, because a workbook can only be
+ * read as a whole.
+ */
 const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
 /**
  * The size of the chunks passed to the ZIP reader. A chunk can expand to 1,032 times its size, so small chunks limit
@@ -72,7 +75,10 @@ async function listNames(folder: string, listedFolders = new Set<string>()): Pro
 
 const { compare: compareNames } = new Intl.Collator('en', { numeric: true });
 
-/** Reads a file. The file is only opened when the first chunk is requested. */
+/**
+ * Reads a file in chunks. The file is opened when the caller requests the first chunk, so that many files can be listed
+ * without opening them.
+ */
 export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path);
 }
@@ -143,7 +149,7 @@ async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
 const oldWorkbookSignature = 0xd0cf11e0;
 const oldWorkbookProblem = 'a workbook in the old format .xls; save it as .xlsx or CSV, and import the new file';
 
-/** Reads the first bytes of a file, at least 1 KB if the file is long enough. */
+/** Reads the first bytes of a file, by which its format is recognized: at least 1 KB if the file is long enough. */
 async function readFirstBytes(bytes: AsyncIterable<Uint8Array>) {
   const iterator = bytes[Symbol.asyncIterator]();
   let firstBytes = Buffer.alloc(0);

@@ -5,9 +5,9 @@ import { detectTable, readTableRows, type TableLayout } from './table.ts';
 
 /** The options of `readSource`. They include the options of `readJson`. */
 export interface SourceOptions extends JsonReaderOptions {
-  /** Called once if the source is a table. */
+  /** Called once, before the first row is read, if the source is a table. */
   onTableDetected(table: TableLayout): void;
-  /** Called if the text is Windows-1252. */
+  /** Called if the text is encoded in Windows-1252 instead of UTF-8. */
   onWindows1252Detected?(): void;
 }
 

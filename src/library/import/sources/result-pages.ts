@@ -36,7 +36,10 @@ export function updateResultPage(resultPage: ResultPage, wrapper: Record<string,
   }
 }
 
-/** Keys of lists of records in the responses of the supported ad libraries. */
+/**
+ * Keys with the list of records in responses of ad libraries. If the list is empty, the response is a page without
+ * results.
+ */
 const emptyListKeys = new Set(['data', 'items', 'ads', 'edges', 'elements', 'results', 'adcreatives']);
 const nextPageKeys = new Set([
   'hasmore',

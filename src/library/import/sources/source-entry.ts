@@ -1,4 +1,4 @@
-/** A record of a source, or a problem at its position. */
+/** A record of a source, or the reason why there is no usable record at this position. */
 export type SourceEntry = {
   /** The line number where the record starts. It is 0 inside a JSON document, where `path` is more precise. */
   line: number;
@@ -17,7 +17,7 @@ export type SourceEntry = {
 /** The maximum length of a record, in characters. */
 export const maxRecordLength = 1024 * 1024;
 
-/** The reason for skipping a record that exceeds `maxRecordLength`. */
+/** The reason in the import report for skipping a record that is longer than `maxRecordLength`. */
 export const tooLongProblem = `a record of more than ${maxRecordLength} characters; put a list of records into [ ], on its own or under "data" or "items"`;
 
 /** Thrown if the rest of a source cannot be read. The records before that position are usable. */

@@ -3,12 +3,12 @@ import type { FormatDetector, TableFormat } from '../formats/formats.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { maxRecordLength, type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 
-/** The layout of a table, as detected from its first rows. */
+/** The layout of a table: its columns, delimiter and line endings. They are detected from the first rows. */
 export interface TableLayout extends TableFormat {
   columns: string[];
   delimiter: string;
   lineEndings: string[];
-  /** The index of the row with the column names. */
+  /** The index of the row with the column names, starting at 0. */
   headerRowIndex: number;
   /** The number of rows above the column names, e.g. the title of a report. A line such as `sep=;` is not counted. */
   titleLineCount: number;
@@ -162,7 +162,7 @@ type Parse = typeof parse;
 class TableRowReader {
   /** The number of the line where the next row starts. */
   nextLine: number;
-  /** The number of rows to skip, because they are above the first data row. */
+  /** How many rows to skip at the start: the column names, and the rows above them. */
   rowsToSkip: number;
   readonly #columnCount: number;
   readonly #parser: Parser;

@@ -20,7 +20,7 @@ export interface NumberRange {
   max?: number | undefined;
 }
 
-/** Options for parsing the numbers of one column. */
+/** How to parse the numbers of one column. */
 export type ColumnNumberOptions = NumberOptions & {
   /** How error messages name the value, e.g. the field of the ad. Default: the column name. */
   label?: string;
@@ -205,9 +205,9 @@ function parseNameList(text: string): unknown {
 
 const lowerBoundText = /lower_?bound\W{1,5}([\d.]+)/i;
 const upperBoundText = /upper_?bound\W{1,5}([\d.]+)/i;
-/** Matches `€1K - €1.5K`, `100–199` and `100 to 199`. */
+/** Matches a range with two bounds, e.g. `€1K - €1.5K`, `100–199` or `100 to 199`. */
 const closedRange = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
-/** Matches `>1M`, `over 1000`, `<100` and `less than 100`. */
+/** Matches a range with one bound, e.g. `>1M`, `over 1000`, `<100` or `less than 100`. */
 const openRange = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
 
 const trueWords = new Set([
