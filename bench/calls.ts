@@ -15,9 +15,9 @@ import { bundleSdkServer, startChild } from './child.ts';
 import type { PageOfAds } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
-const rounds = Number(process.argv[2] ?? 1000);
+const roundCount = Number(process.argv[2] ?? 1000);
 /** The number of calls before the measurement, in which the JavaScript engine compiles the code. */
-const warmUp = 200;
+const warmUpRounds = 200;
 /**
  * Limits in milliseconds: the time our server may take in addition to the SDK server, and the time of a cached
  * response.
@@ -43,22 +43,23 @@ interface ServerConnection {
   end(): Promise<unknown>;
 }
 
-const call = (id: number, method: string, params: object) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+const buildMessage = (id: number, method: string, params: object) =>
+  JSON.stringify({ jsonrpc: '2.0', id, method, params });
 const buildSearchParams = (fresh: boolean) => ({ name: 'search_ads', arguments: fresh ? { fresh } : {} });
 
 async function connectOverStdio(args: readonly string[]): Promise<ServerConnection> {
   const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_bench', AD_LIBRARY_BASE_URL: baseUrl };
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
-  let answered = (_: unknown) => {};
+  let resolveResponse = (_: unknown) => {};
   child.stdout.on('data', (bytes: Buffer) => {
-    if (bytes.at(-1) === newline) answered(undefined);
+    if (bytes.at(-1) === newlineCode) resolveResponse(undefined);
   });
   let id = 0;
   const send = (method: string, params: object) =>
     new Promise((resolve) => {
-      answered = resolve;
+      resolveResponse = resolve;
       id++;
-      child.stdin.write(`${call(id, method, params)}\n`);
+      child.stdin.write(`${buildMessage(id, method, params)}\n`);
     });
   await send('initialize', {
     protocolVersion: '2025-11-25',
@@ -78,7 +79,7 @@ async function connectOverHttp(url: string, end: ServerConnection['end']): Promi
     const { body } = await request(url, {
       method: 'POST',
       headers,
-      body: call(1, 'tools/call', buildSearchParams(fresh)),
+      body: buildMessage(1, 'tools/call', buildSearchParams(fresh)),
       dispatcher,
     });
     await body.text();
@@ -86,61 +87,62 @@ async function connectOverHttp(url: string, end: ServerConnection['end']): Promi
   return { search, end };
 }
 
-const newline = 0x0a;
+const newlineCode = 0x0a;
 const print = (line: string) => process.stdout.write(`${line}\n`);
-const ms = (time: number) => `${time.toFixed(2)} ms`;
+const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
 
 /**
  * Alternates between direct calls, the SDK server and our server, so that all three are measured under the same load.
  * Adds the medians to the table.
  */
-async function compare(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
-  const ways = {
+async function compareServers(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
+  const callsByTarget = {
     direct: callDirectly,
-    alone: () => sdk.search(false),
+    sdk: () => sdk.search(false),
     fresh: () => server.search(true),
-    kept: () => server.search(false),
+    cached: () => server.search(false),
   };
-  const times: Record<string, number[]> = { direct: [], alone: [], fresh: [], kept: [] };
-  for (let round = -warmUp; round < rounds; round++) {
-    for (const [way, run] of Object.entries(ways)) {
-      const began = performance.now();
-      await run();
-      if (round >= 0) times[way]?.push(performance.now() - began);
+  const times: Record<string, number[]> = { direct: [], sdk: [], fresh: [], cached: [] };
+  for (let round = -warmUpRounds; round < roundCount; round++) {
+    for (const [target, sendCall] of Object.entries(callsByTarget)) {
+      const startedAt = performance.now();
+      await sendCall();
+      if (round >= 0) times[target]?.push(performance.now() - startedAt);
     }
   }
   await Promise.all([server.end(), sdk.end()]);
-  const [bare = 0, alone = 0, fresh = 0, kept = 0] = Object.values(times).map(computeMedian);
-  const limit = (words: string, holds: boolean) => (name === 'stdio' ? { limit: words, holds } : {});
+  const [directMs = 0, sdkMs = 0, freshMs = 0, cachedMs = 0] = Object.values(times).map(computeMedian);
+  const buildLimitFields = (limitText: string, isWithinLimit: boolean) =>
+    name === 'stdio' ? { limitText, isWithinLimit } : {};
   addRow({
-    what: `50 ads over ${name}`,
-    ours: ms(fresh),
-    beside: `${ms(alone)} by the SDK alone, ${ms(bare)} direct`,
-    ratio: fresh / alone,
-    ...limit(`at most ${maxAddedMs} ms more than the SDK`, fresh - alone <= maxAddedMs),
+    measurement: `50 ads over ${name}`,
+    measuredText: formatMs(freshMs),
+    baselineText: `${formatMs(sdkMs)} by the SDK alone, ${formatMs(directMs)} direct`,
+    ratio: freshMs / sdkMs,
+    ...buildLimitFields(`at most ${maxAddedMs} ms more than the SDK`, freshMs - sdkMs <= maxAddedMs),
   });
   addRow({
-    what: `50 cached ads over ${name}`,
-    ours: ms(kept),
-    beside: `${ms(bare)} direct`,
-    ratio: kept / bare,
-    ...limit(`at most ${maxCachedMs} ms`, kept <= maxCachedMs),
+    measurement: `50 cached ads over ${name}`,
+    measuredText: formatMs(cachedMs),
+    baselineText: `${formatMs(directMs)} direct`,
+    ratio: cachedMs / directMs,
+    ...buildLimitFields(`at most ${maxCachedMs} ms`, cachedMs <= maxCachedMs),
   });
 }
 
 const { ads, bytes, source } = page.ready;
 print(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const sdkServer = await bundleSdkServer();
-await compare(
+await compareServers(
   'stdio',
   await connectOverStdio(commandLine().args),
   await connectOverStdio([sdkServer, 'stdio', baseUrl]),
 );
-const served = await startHttpCommand(['--base-url', baseUrl]);
+const httpServer = await startHttpCommand(['--base-url', baseUrl]);
 const sdk = await startChild<AddressInfo>(sdkServer, '2025-11-25', baseUrl);
-await compare(
+await compareServers(
   'HTTP',
-  await connectOverHttp(served.url, served.close),
+  await connectOverHttp(httpServer.url, httpServer.close),
   await connectOverHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
 );
 page.process.kill();

@@ -42,21 +42,21 @@ const statements: readonly [question: string, sql: string][] = [
 ];
 
 const { values } = parseArgs({ options: { ads: { type: 'string', default: '10000' }, data: { type: 'string' } } });
-const wanted = Number(values.ads);
+const adCount = Number(values.ads);
 const gatheredAt = Date.UTC(2026, 10, 20);
 const rounds = 5;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 /** Returns the resident memory of this process in megabytes, after garbage collection. */
-async function resident(): Promise<number> {
+async function measureResidentMegabytes(): Promise<number> {
   for (let round = 0; round < 3; round++) {
     globalThis.gc?.();
     await sleep(200);
   }
   return readResidentMegabytes(process.pid);
 }
-const heapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
-async function timed<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
+const measureHeapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
+async function measureTime<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
   const started = performance.now();
   return [await work(), performance.now() - started];
 }
@@ -64,23 +64,23 @@ async function timed<Result>(work: () => Result | Promise<Result>): Promise<[Res
  * Returns the processor time of all threads since `since`. Unlike elapsed time, it does not depend on the load of the
  * machine.
  */
-const computed = (since: NodeJS.CpuUsage) => {
-  const { user, system } = process.cpuUsage(since);
+const formatProcessorTime = (cpuBefore: NodeJS.CpuUsage) => {
+  const { user, system } = process.cpuUsage(cpuBefore);
   return `${Math.round((user + system) / 1000)} ms of computing`;
 };
 
-async function medianOf(work: () => unknown): Promise<number> {
+async function measureMedianMs(work: () => unknown): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round < rounds; round++) times.push((await timed(work))[1]);
+  for (let round = 0; round < rounds; round++) times.push((await measureTime(work))[1]);
   return computeMedian(times);
 }
 
-function* generated() {
+function* generateAds() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
 /** Yields the real ads again and again without end. From the second round on, the ads get new ids. */
-function* real(folder: string) {
+function* repeatRealAds(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()
     .split('\n')
@@ -88,94 +88,101 @@ function* real(folder: string) {
   for (let round = 0; ; round++) for (const ad of ads) yield round === 0 ? ad : { ...ad, id: `${ad.id}-${round}` };
 }
 
-function* jsonOf(ads: Iterable<object>) {
-  let made = 0;
+function* serializeAds(ads: Iterable<object>) {
+  let serializedCount = 0;
   for (const ad of ads) {
-    if (made++ === wanted) return;
+    if (serializedCount++ === adCount) return;
     yield JSON.stringify(ad);
   }
 }
 
-const source = values.data && existsSync(join(values.data, 'ads.jsonl')) ? real(values.data) : generated();
-const texts = [...jsonOf(source)];
-const detect = await loadLanguageDetector();
-const idle = await resident();
+const adSource = values.data && existsSync(join(values.data, 'ads.jsonl')) ? repeatRealAds(values.data) : generateAds();
+const adJsons = [...serializeAds(adSource)];
+const detectLanguage = await loadLanguageDetector();
+const idleMegabytes = await measureResidentMegabytes();
 print(
-  `\n${wanted} ${values.data ? 'real' : 'generated'} ads, ${(texts.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
+  `\n${adCount} ${values.data ? 'real' : 'generated'} ads, ${(adJsons.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
 );
 
-const variants = new Map<string, VariantIndex>();
-function rowOf(json: string): AdRows {
+const variantIndexes = new Map<string, VariantIndex>();
+function buildRowsOfAd(json: string): AdRows {
   const ad = JSON.parse(json);
-  const ofPage = variants.get(ad.pageId) ?? new VariantIndex();
-  variants.set(ad.pageId, ofPage);
-  const variant = ofPage.add(ad.id, selectVariantText(extractAdTexts(ad)));
-  return buildAdRows(ad, { gatheredAt, json, language: detect(extractLanguageText(ad)), variantId: variant });
+  const variantIndex = variantIndexes.get(ad.pageId) ?? new VariantIndex();
+  variantIndexes.set(ad.pageId, variantIndex);
+  const variant = variantIndex.add(ad.id, selectVariantText(extractAdTexts(ad)));
+  return buildAdRows(ad, { gatheredAt, json, language: detectLanguage(extractLanguageText(ad)), variantId: variant });
 }
 /** Builds the rows page by page, as `gather_ads` does. */
-async function makeRows(): Promise<AdRows[]> {
+async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];
-  for (let start = 0; start < wanted; start += 100) {
-    for (const json of texts.slice(start, start + 100)) rows.push(rowOf(json));
+  for (let start = 0; start < adCount; start += 100) {
+    for (const json of adJsons.slice(start, start + 100)) rows.push(buildRowsOfAd(json));
     await nextTurn();
   }
   return rows;
 }
-const heap = heapMegabytes();
-let cpu = process.cpuUsage();
-const [rows, rowMs] = await timed(makeRows);
-const rowCpu = computed(cpu);
-const withRows = await resident();
-print(`rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${heapMegabytes() - heap} MB of heap, ${withRows - idle} MB resident`);
+const heapMegabytesBefore = measureHeapMegabytes();
+let cpuBefore = process.cpuUsage();
+const [rows, rowMs] = await measureTime(buildAllRows);
+const rowCpu = formatProcessorTime(cpuBefore);
+const megabytesWithRows = await measureResidentMegabytes();
+print(
+  `rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${measureHeapMegabytes() - heapMegabytesBefore} MB of heap, ${megabytesWithRows - idleMegabytes} MB resident`,
+);
 
 const snapshot: DatasetSnapshot = {
   tenantId: 'bench',
   version: '1',
   *readTables(): Iterable<TableRows> {
     for (let start = 0; start < rows.length; start += 500) {
-      const part = rows.slice(start, start + 500);
-      yield { table: 'ads', rows: part.map(({ ad }) => ad) };
-      yield { table: 'ad_countries', rows: part.flatMap(({ countries }) => countries) };
-      yield { table: 'ad_platforms', rows: part.flatMap(({ platforms }) => platforms) };
-      yield { table: 'ad_cards', rows: part.flatMap(({ cards }) => cards) };
+      const rowBatch = rows.slice(start, start + 500);
+      yield { table: 'ads', rows: rowBatch.map(({ ad }) => ad) };
+      yield { table: 'ad_countries', rows: rowBatch.flatMap(({ countries }) => countries) };
+      yield { table: 'ad_platforms', rows: rowBatch.flatMap(({ platforms }) => platforms) };
+      yield { table: 'ad_cards', rows: rowBatch.flatMap(({ cards }) => cards) };
     }
   },
 };
 
 const pool = new SqlPool({ limits: { tableBytes: 1800 * 2 ** 20, statementMs: 10_000, workingBytes: 512 * 2 ** 20 } });
-cpu = process.cpuUsage();
-const [, firstMs] = await timed(() => pool.query(snapshot, { sql: statements[0]?.[1] ?? '' }));
-const firstCpu = computed(cpu);
-const withWorker = await resident();
+cpuBefore = process.cpuUsage();
+const [, firstMs] = await measureTime(() => pool.query(snapshot, { sql: statements[0]?.[1] ?? '' }));
+const firstCpu = formatProcessorTime(cpuBefore);
+const megabytesWithWorker = await measureResidentMegabytes();
 print(
-  `first statement, worker and tables included: ${firstMs.toFixed(0)} ms, ${firstCpu}; ${withWorker - withRows} MB more`,
+  `first statement, worker and tables included: ${firstMs.toFixed(0)} ms, ${firstCpu}; ${megabytesWithWorker - megabytesWithRows} MB more`,
 );
 
 let groupingMs = 0;
 for (const [question, sql] of statements) {
-  if (question === 'json') print(`memory without JSON in SQL: ${(await resident()) - idle} MB above idle (${idle} MB)`);
-  const ms = await medianOf(() => pool.query(snapshot, { sql })).catch(() => Number.NaN);
+  if (question === 'json')
+    print(
+      `memory without JSON in SQL: ${(await measureResidentMegabytes()) - idleMegabytes} MB above idle (${idleMegabytes} MB)`,
+    );
+  const ms = await measureMedianMs(() => pool.query(snapshot, { sql })).catch(() => Number.NaN);
   if (question === 'formats') groupingMs = ms;
   print(`${question.padEnd(12)} ${ms.toFixed(1).padStart(7)} ms, median of ${rounds}`);
 }
-const withStatements = await resident();
-print(`memory with it: ${withStatements - idle} MB above idle`);
+const megabytesWithStatements = await measureResidentMegabytes();
+print(`memory with it: ${megabytesWithStatements - idleMegabytes} MB above idle`);
 
 for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
   let bytes = 0;
-  const write = (part: Uint8Array) => {
-    bytes += part.length;
+  const countBytes = (chunk: Uint8Array) => {
+    bytes += chunk.length;
   };
-  const target = { format, maxBytes: 1e12, writeBytes: write, buildMethodRows: () => [] };
-  const run: RunStatement = (read) => pool.export(snapshot, { sql: allAdsSql }, read);
-  const [, ms] = await timed(() => writeExport([{ name: 'Ads', sql: allAdsSql, run }], target));
+  const exportTarget = { format, maxBytes: 1e12, writeBytes: countBytes, buildMethodRows: () => [] };
+  const runStatement: RunStatement = (read) => pool.export(snapshot, { sql: allAdsSql }, read);
+  const [, ms] = await measureTime(() =>
+    writeExport([{ name: 'Ads', sql: allAdsSql, run: runStatement }], exportTarget),
+  );
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();
 
-if (wanted === 10_000) {
+if (adCount === 10_000) {
   const ads = `10,000 ${values.data ? 'real' : 'generated'} ads`;
   addBoundedRow(`first SQL statement, ${ads}`, firstMs, 1500);
   addBoundedRow(`a grouping in SQL, ${ads}`, groupingMs, 100);
-  addBoundedRow(`memory for rows and SQL, ${ads}`, withStatements - idle, 300, 'MB');
+  addBoundedRow(`memory for rows and SQL, ${ads}`, megabytesWithStatements - idleMegabytes, 300, 'MB');
 }

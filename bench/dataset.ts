@@ -26,12 +26,12 @@ await build({
 for (const file of listLatestBuild().filter((path) => /(?:sql-worker\.js|sqlite3\.wasm)$/.test(path)))
   copyFileSync(new URL(file, root), new URL(basename(file), folder));
 
-const data = process.env.AD_LIBRARY_TEST_DATA;
-const sizes = process.argv[2] ? [process.argv[2]] : ['1000', '10000', '100000'];
+const realDataFolder = process.env.AD_LIBRARY_TEST_DATA;
+const adCounts = process.argv[2] ? [process.argv[2]] : ['1000', '10000', '100000'];
 const program = fileURLToPath(new URL('dataset-run.mjs', folder));
-for (const given of data ? [[], ['--data', data]] : [[]])
-  for (const ads of sizes) {
-    const options = ['--expose-gc', '--max-old-space-size=8192', program, '--ads', ads, ...given];
+for (const dataOptions of realDataFolder ? [[], ['--data', realDataFolder]] : [[]])
+  for (const adCount of adCounts) {
+    const options = ['--expose-gc', '--max-old-space-size=8192', program, '--ads', adCount, ...dataOptions];
     const { status } = spawnSync(process.execPath, options, { stdio: 'inherit' });
     if (status !== 0) process.exitCode = 1;
   }

@@ -14,22 +14,22 @@ interface AdPage {
  * Does only the work that a tool cannot avoid: fetches with undici's `request`, parses the response, and condenses the
  * ads with the server's own code.
  */
-export async function fetchAndCondense(address: string, tool: string, args: object, authorization: string) {
+export async function fetchAndCondense(baseUrl: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };
   const { body } =
     tool === 'whoami'
-      ? await request(`${address}/v1/whoami`, { headers, dispatcher })
-      : await request(`${address}/v1/ads/search`, {
+      ? await request(`${baseUrl}/v1/whoami`, { headers, dispatcher })
+      : await request(`${baseUrl}/v1/ads/search`, {
           method: 'POST',
           headers,
           body: JSON.stringify(args),
           dispatcher,
         });
-  const answer = JSON.parse(await body.text());
-  const structuredContent: Record<string, unknown> = tool === 'whoami' ? answer : condensePage(answer);
+  const responseBody = JSON.parse(await body.text());
+  const structuredContent: Record<string, unknown> = tool === 'whoami' ? responseBody : condensePage(responseBody);
   const text =
     tool === 'whoami'
-      ? JSON.stringify(answer)
+      ? JSON.stringify(responseBody)
       : createAdViews('brief', viewOptions).formatList(structuredContent as never);
   return { content: [{ type: 'text' as const, text }], structuredContent };
 }

@@ -18,39 +18,42 @@ type Message = { id?: number; result?: { isError?: boolean } };
  * Starts the demo over stdio and lists its tools. Returns the processor time of each of the first calls, in
  * milliseconds.
  */
-async function timeCalls(calls: number, env: Record<string, string>): Promise<number[]> {
+async function measureCallTimes(calls: number, env: Record<string, string>): Promise<number[]> {
   const args = [reportTimeFlag, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');
-  const waiting = new Map<number, (message: Message) => void>();
+  const pendingRequests = new Map<number, (message: Message) => void>();
   createInterface(stdout).on('line', (line) => {
     const message: Message = JSON.parse(line);
-    waiting.get(message.id ?? 0)?.(message);
+    pendingRequests.get(message.id ?? 0)?.(message);
   });
   const send = (message: object) => stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  const ask = (method: string, params: object = {}) =>
+  const sendRequest = (method: string, params: object = {}) =>
     new Promise<Message>((resolve, reject) => {
-      const id = waiting.size + 1;
-      waiting.set(id, resolve);
+      const id = pendingRequests.size + 1;
+      pendingRequests.set(id, resolve);
       child.once('exit', () => reject(new Error('The process ended before it answered.')));
       send({ id, method, params });
     });
-  const readUsedTime = () =>
+  const readProcessorMs = () =>
     new Promise<number>((resolve) => {
-      child.once('message', (used) => resolve(Number(used)));
+      child.once('message', (processorMs) => resolve(Number(processorMs)));
       child.send('');
     });
   const clientInfo = { name: 'bench', version: '1' };
-  await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
+  await sendRequest('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
   send({ method: 'notifications/initialized' });
-  await ask('tools/list');
+  await sendRequest('tools/list');
   const times: number[] = [];
   for (let call = 0; call < calls; call++) {
-    const before = await readUsedTime();
-    const { result } = await ask('tools/call', { name: 'search_ads', arguments: { filters: { query: 'serum' } } });
+    const processorMsBefore = await readProcessorMs();
+    const { result } = await sendRequest('tools/call', {
+      name: 'search_ads',
+      arguments: { filters: { query: 'serum' } },
+    });
     if (result === undefined || result.isError) throw new Error('The call failed.');
-    times.push((await readUsedTime()) - before);
+    times.push((await readProcessorMs()) - processorMsBefore);
   }
   child.kill();
   return times;
@@ -60,9 +63,9 @@ async function timeCalls(calls: number, env: Record<string, string>): Promise<nu
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
   const timesByRound: number[][] = [];
   for (let round = 0; round < rounds; round++)
-    timesByRound.push(await timeCalls(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
+    timesByRound.push(await measureCallTimes(5, { ...env, AD_LIBRARY_DEMO: 'true' }));
   return {
-    first: computeMedian(timesByRound.map(([first = 0]) => first)),
-    later: computeMedian(timesByRound.map((times) => times.at(-1) ?? 0)),
+    firstCallMs: computeMedian(timesByRound.map(([first = 0]) => first)),
+    laterCallMs: computeMedian(timesByRound.map((times) => times.at(-1) ?? 0)),
   };
 }

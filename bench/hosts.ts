@@ -29,39 +29,44 @@ const maxListTokens = 2200;
 const maxAddedTokens = 250;
 
 const args = process.argv.slice(2);
-const chosen = args.filter((arg) => !arg.startsWith('-'));
-const ids = chosen.length > 0 ? chosen : Object.keys(hostsUnderTest);
-const unknown = ids.filter((id) => !Object.hasOwn(hostsUnderTest, id));
-if (unknown.length > 0) {
+const chosenIds = args.filter((arg) => !arg.startsWith('-'));
+const ids = chosenIds.length > 0 ? chosenIds : Object.keys(hostsUnderTest);
+const unknownIds = ids.filter((id) => !Object.hasOwn(hostsUnderTest, id));
+if (unknownIds.length > 0) {
   process.stderr.write(
-    `hosts: there is no ${unknown.join(', ')}. Known hosts: ${Object.keys(hostsUnderTest).join(', ')}\n`,
+    `hosts: there is no ${unknownIds.join(', ')}. Known hosts: ${Object.keys(hostsUnderTest).join(', ')}\n`,
   );
   process.exit(2);
 }
 
 const node = installNode();
-const isolation = findIsolation();
-if (isolation.length === 0)
+const isolationCommand = findIsolationCommand();
+if (isolationCommand.length === 0)
   process.stderr.write('hosts: this system has no network namespaces, so hosts may use the network\n');
-const stored: Record<string, HostResult> = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
-const fresh: Record<string, HostResult> = {};
+const storedResults: Record<string, HostResult> = existsSync(resultsFile)
+  ? JSON.parse(readFileSync(resultsFile, 'utf8'))
+  : {};
+const newResults: Record<string, HostResult> = {};
 for (const id of ids) {
   const host = hostsUnderTest[id] as HostUnderTest;
   process.stderr.write(`hosts: ${host.title} …\n`);
-  fresh[id] = testHost(id, host);
+  newResults[id] = testHost(id, host);
 }
-process.stdout.write(`${formatResults(fresh)}\n`);
-const failed = Object.values(fresh).filter(({ problems }) => problems.length > 0);
-for (const { title, problems } of failed)
+process.stdout.write(`${formatResults(newResults)}\n`);
+const failedResults = Object.values(newResults).filter(({ problems }) => problems.length > 0);
+for (const { title, problems } of failedResults)
   for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
 if (args.includes('--write')) writeResults();
-process.exitCode = failed.length > 0 ? 1 : 0;
+process.exitCode = failedResults.length > 0 ? 1 : 0;
 
 /** Stores the results of the hosts that ran, and updates their version and date in `hosts.json`. */
 function writeResults(): void {
-  const ran = Object.entries(fresh).filter(([, { measured }]) => measured !== undefined);
-  writeFileSync(resultsFile, `${JSON.stringify({ ...stored, ...Object.fromEntries(ran) }, null, 2)}\n`);
-  for (const [, { title, version, day }] of ran) {
+  const completedRuns = Object.entries(newResults).filter(([, { measured }]) => measured !== undefined);
+  writeFileSync(
+    resultsFile,
+    `${JSON.stringify({ ...storedResults, ...Object.fromEntries(completedRuns) }, null, 2)}\n`,
+  );
+  for (const [, { title, version, day }] of completedRuns) {
     const row = hostRows.find((candidate) => candidate.title === title);
     if (row) Object.assign(row, { tried: version, day });
   }
@@ -84,18 +89,18 @@ function installNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath;
   const system = process.platform === 'win32' ? 'win' : process.platform;
   const name = `node-${system}-${process.arch}`;
-  install('node', `${name}@24`, process.execPath);
+  installPackage('node', `${name}@24`, process.execPath);
   return join(cache, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }
 
 /** Installs the newest version of a package into its own folder of the cache. */
-function install(id: string, packageName: string, runBy: string): string {
+function installPackage(id: string, packageName: string, nodePath: string): string {
   const folder = join(cache, id);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   const npm = realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim());
-  const environment = { ...process.env, PATH: `${dirname(runBy)}:${process.env.PATH}` };
-  const { status, stderr } = spawnSync(runBy, [npm, 'install', '--no-audit', '--no-fund', packageName], {
+  const environment = { ...process.env, PATH: `${dirname(nodePath)}:${process.env.PATH}` };
+  const { status, stderr } = spawnSync(nodePath, [npm, 'install', '--no-audit', '--no-fund', packageName], {
     cwd: folder,
     env: environment,
     encoding: 'utf8',
@@ -109,7 +114,7 @@ function install(id: string, packageName: string, runBy: string): string {
  * Returns a command prefix that lets a program use only the loopback network. Returns an empty list if the system
  * offers no such command.
  */
-function findIsolation(): string[] {
+function findIsolationCommand(): string[] {
   const upAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
   const candidates = [
     ['unshare', '--net'],
@@ -123,13 +128,13 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   const result: HostResult = { title: host.title, version: '', day, setups: [], problems: [] };
   let folder: string;
   try {
-    folder = install(id, `${host.packageName}@${host.packageVersion ?? 'latest'}`, node);
+    folder = installPackage(id, `${host.packageName}@${host.packageVersion ?? 'latest'}`, node);
   } catch (error) {
     return { ...result, problems: [`cannot be installed: ${(error as Error).message}`] };
   }
   for (const setup of Object.keys(host.setups({ modelUrl: '', mainFile: '', pluginFolder: () => '' }))) {
     const [command = '', ...rest] = [
-      ...isolation,
+      ...isolationCommand,
       process.execPath,
       '--import',
       'tsx',
@@ -140,12 +145,12 @@ function testHost(id: string, host: HostUnderTest): HostResult {
       node,
     ];
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 2 ** 28 });
-    const run = parseRun(stdout);
-    if (run === undefined) {
+    const runOutput = parseRunOutput(stdout);
+    if (runOutput === undefined) {
       result.problems.push(`${setup}: the run failed: ${stderr.trim().split('\n').at(-1)}`);
       continue;
     }
-    const { version, missingTools, output, ...measured } = run;
+    const { version, missingTools, output, ...measured } = runOutput;
     if (process.env.KEEP_RUNS === 'true') process.stderr.write(output);
     result.version = version;
     result.setups.push(setup);
@@ -157,7 +162,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
 }
 
 /** Parses the output of `run-host.ts`. Returns undefined if the run failed and its output is not JSON. */
-function parseRun(
+function parseRunOutput(
   stdout: string,
 ): (Measured & { version: string; missingTools: string[]; output: string }) | undefined {
   try {
@@ -188,7 +193,7 @@ function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Meas
     tools === 'all'
       ? measured.tools === measured.listedTools && measured.repeatedTools === 0
       : measured.tools < measured.listedTools;
-  const { tools: count, listedTools, repeatedTools } = measured;
+  const { tools: receivedTools, listedTools, repeatedTools } = measured;
   return [
     ...(measured.pictures === pictures ? [] : [`a picture was ${measured.pictures}, expected: ${pictures}`]),
     ...(measured.links === links ? [] : [`a link was ${measured.links}, expected: ${links}`]),
@@ -197,7 +202,9 @@ function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Meas
       : [`of the instructions, the model received: ${measured.instructions}, expected: ${instructions}`]),
     ...(hasExpectedTools
       ? []
-      : [`the model received ${count} of ${listedTools} tools, ${repeatedTools} of them twice, expected: ${tools}`]),
+      : [
+          `the model received ${receivedTools} of ${listedTools} tools, ${repeatedTools} of them twice, expected: ${tools}`,
+        ]),
   ];
 }
 

@@ -27,20 +27,20 @@ const seconds = Number(values.seconds);
 const callers = Number(values.callers);
 const turns = Number(values.turns);
 
-interface Target {
+interface MeasuredServer {
   name: string;
   origin: string;
   pid: number;
   headers: Record<string, string>;
   body(id: number): string;
-  answered: number;
-  wrong: number;
-  failed: number;
+  answeredCount: number;
+  wrongCount: number;
+  failedCount: number;
   /** Time of each response, in milliseconds. */
-  times: number[];
-  memory: number[];
+  responseMs: number[];
+  residentMegabytes: number[];
   /** Processor time of the target's process, in milliseconds. */
-  cpu: number;
+  processorMs: number;
 }
 
 /** Minimum ratio of our throughput to the throughput of the SDK server, for each protocol revision. */
@@ -55,29 +55,29 @@ const sdkServer = await bundleSdkServer();
 const sdks = await Promise.all(revisions.map((revision) => startListening(sdkServer, revision, upstream.origin)));
 const proxyTarget = createTarget('proxy', '', proxy);
 const sdkTargets = revisions.map((revision, at) => createTarget('SDK', revision, sdks[at]));
-const served = { origin: server.origin, process: server.process.child };
-const serverTargets = revisions.map((revision) => createTarget('MCP', revision, served));
+const ourServer = { origin: server.origin, process: server.process.child };
+const serverTargets = revisions.map((revision) => createTarget('MCP', revision, ourServer));
 const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
-for (const each of targets) await load(each, 3);
-for (const each of targets) reset(each);
+for (const target of targets) await sendCalls(target, 3);
+for (const target of targets) resetMeasurements(target);
 for (let turn = 0; turn < turns; turn++) {
-  for (const each of targets) await load(each, seconds / turns);
+  for (const target of targets) await sendCalls(target, seconds / turns);
 }
-report(targets);
+printReport(targets);
 addRows();
-await finish(server);
+await stopServers(server);
 
 function createTarget(
-  what: string,
+  serverKind: string,
   revision: string,
-  at: { origin: string; process: ChildProcess } | undefined,
-): Target {
-  const modern = revision === '2026-07-28';
+  connection: { origin: string; process: ChildProcess } | undefined,
+): MeasuredServer {
+  const isModernRevision = revision === '2026-07-28';
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': revision,
-    ...(modern && { 'mcp-method': 'tools/call', 'mcp-name': values.tool }),
+    ...(isModernRevision && { 'mcp-method': 'tools/call', 'mcp-name': values.tool }),
   };
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -85,65 +85,72 @@ function createTarget(
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const args = values.tool === 'search_ads' ? { limit: Number(values.items) } : {};
-  const params = { name: values.tool, arguments: args, ...(modern && { _meta: meta }) };
+  const params = { name: values.tool, arguments: args, ...(isModernRevision && { _meta: meta }) };
   const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
   return {
-    name: `${what} ${revision}`.trim(),
-    origin: at?.origin ?? '',
-    pid: at?.process.pid ?? 0,
+    name: `${serverKind} ${revision}`.trim(),
+    origin: connection?.origin ?? '',
+    pid: connection?.process.pid ?? 0,
     headers,
     body,
-    answered: 0,
-    wrong: 0,
-    failed: 0,
-    times: [],
-    memory: [],
-    cpu: 0,
+    answeredCount: 0,
+    wrongCount: 0,
+    failedCount: 0,
+    responseMs: [],
+    residentMegabytes: [],
+    processorMs: 0,
   };
 }
 
-function reset(each: Target) {
-  Object.assign(each, { answered: 0, wrong: 0, failed: 0, times: [], memory: [], cpu: 0 });
+function resetMeasurements(target: MeasuredServer) {
+  Object.assign(target, {
+    answeredCount: 0,
+    wrongCount: 0,
+    failedCount: 0,
+    responseMs: [],
+    residentMegabytes: [],
+    processorMs: 0,
+  });
 }
 
 /**
  * Sends calls to a target from many callers. Each caller has its own API key and connection, and sends its next call as
  * soon as the previous response has arrived.
  */
-async function load(each: Target, duration: number): Promise<void> {
-  const until = performance.now() + duration * 1000;
-  const call = async (caller: number) => {
+async function sendCalls(target: MeasuredServer, seconds: number): Promise<void> {
+  const endTime = performance.now() + seconds * 1000;
+  const callRepeatedly = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callers}`;
     // `upstream.ts` derives the same name from this API key.
     const name = hash('sha256', authorization).slice(0, 12);
-    const client = new Client(each.origin);
-    const headers = { ...each.headers, authorization };
-    for (let id = 1; performance.now() < until; id++) {
-      const sent = performance.now();
+    const client = new Client(target.origin);
+    const headers = { ...target.headers, authorization };
+    for (let id = 1; performance.now() < endTime; id++) {
+      const sentAt = performance.now();
       try {
-        const answer = await client.request({ path: '/mcp', method: 'POST', headers, body: each.body(id) });
-        const text = await answer.body.text();
-        if (answer.statusCode !== 200 || text.includes('"isError"')) each.failed++;
-        else if (!text.includes(name)) each.wrong++;
-        else each.answered++;
+        const response = await client.request({ path: '/mcp', method: 'POST', headers, body: target.body(id) });
+        const text = await response.body.text();
+        if (response.statusCode !== 200 || text.includes('"isError"')) target.failedCount++;
+        else if (!text.includes(name)) target.wrongCount++;
+        else target.answeredCount++;
       } catch {
-        each.failed++;
+        target.failedCount++;
       }
-      each.times.push(performance.now() - sent);
+      target.responseMs.push(performance.now() - sentAt);
     }
     await client.close();
   };
-  const before = processorTime(each.pid);
-  await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
-  each.cpu += processorTime(each.pid) - before;
-  each.memory.push(readResidentMegabytes(each.pid));
+  const processorMsBefore = readProcessorMs(target.pid);
+  await Promise.all(Array.from({ length: callers }, (_, caller) => callRepeatedly(caller)));
+  target.processorMs += readProcessorMs(target.pid) - processorMsBefore;
+  target.residentMegabytes.push(readResidentMegabytes(target.pid));
 }
 
 /**
  * Returns the processor time of a process since its start, in milliseconds. Unlike elapsed time, it does not include
  * the time of other programs.
  */
-function processorTime(pid: number): number {
+function readProcessorMs(pid: number): number {
   try {
     const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).map(Number);
     return (user + system) * 10;
@@ -152,61 +159,66 @@ function processorTime(pid: number): number {
   }
 }
 
-function report(all: Target[]): void {
-  const rate = (each: Target) => each.answered / seconds;
-  const proxyRate = all[0] ? rate(all[0]) : 0;
+function printReport(measuredServers: MeasuredServer[]): void {
+  const computeRate = (target: MeasuredServer) => target.answeredCount / seconds;
+  const proxyRate = measuredServers[0] ? computeRate(measuredServers[0]) : 0;
   print(
     `${callers} callers, ${seconds} s each in ${turns} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
   );
-  for (const each of all) {
-    const at = (part: number) => `${computeQuantile(each.times, part).toFixed(1)} ms`;
+  for (const target of measuredServers) {
+    const formatQuantile = (quantile: number) => `${computeQuantile(target.responseMs, quantile).toFixed(1)} ms`;
     print(
       [
-        each.name.padEnd(16),
-        `${rate(each).toFixed(0).padStart(6)}/s`,
-        `${((rate(each) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
-        `${(each.cpu / each.answered).toFixed(2)} ms of processor`,
-        `p50 ${at(0.5)}, p99 ${at(0.99)}`,
-        `failed ${each.failed}, wrong ${each.wrong}`,
-        `memory ${each.memory.join(' ')} MB`,
+        target.name.padEnd(16),
+        `${computeRate(target).toFixed(0).padStart(6)}/s`,
+        `${((computeRate(target) / proxyRate) * 100).toFixed(0).padStart(4)} %`,
+        `${(target.processorMs / target.answeredCount).toFixed(2)} ms of processor`,
+        `p50 ${formatQuantile(0.5)}, p99 ${formatQuantile(0.99)}`,
+        `failed ${target.failedCount}, wrong ${target.wrongCount}`,
+        `memory ${target.residentMegabytes.join(' ')} MB`,
       ].join('  '),
     );
   }
 }
 
-function mean(all: number[]): number {
-  return all.reduce((sum, each) => sum + each, 0) / all.length;
+function computeMean(values: number[]): number {
+  return values.reduce((sum, each) => sum + each, 0) / values.length;
 }
 
 function addRows(): void {
-  const of = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
-  const rate = (each: Target | undefined) => ((each?.answered ?? 0) / seconds).toFixed(0);
-  for (const [at, each] of serverTargets.entries()) {
-    const ratio = each.answered / (sdkTargets[at]?.answered ?? 1);
+  const sizeText = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
+  const formatRate = (target: MeasuredServer | undefined) => ((target?.answeredCount ?? 0) / seconds).toFixed(0);
+  for (const [index, target] of serverTargets.entries()) {
+    const ratio = target.answeredCount / (sdkTargets[index]?.answeredCount ?? 1);
     addRow({
-      what: `${values.tool}${of} over HTTP, revision ${revisions[at]}, ${callers} callers`,
-      ours: `${rate(each)} a second`,
-      beside: `${rate(sdkTargets[at])} by the SDK alone, ${rate(proxyTarget)} by a bare proxy`,
+      measurement: `${values.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callers} callers`,
+      measuredText: `${formatRate(target)} a second`,
+      baselineText: `${formatRate(sdkTargets[index])} by the SDK alone, ${formatRate(proxyTarget)} by a bare proxy`,
       ratio,
-      ...{ limit: `at least ${minRatio.toFixed(2)}`, holds: ratio >= minRatio },
+      ...{ limitText: `at least ${minRatio.toFixed(2)}`, isWithinLimit: ratio >= minRatio },
     });
   }
 }
 
-async function startListening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
-  const { ready, process } = await startChild<AddressInfo>(file, ...given);
+async function startListening(file: string, ...args: string[]): Promise<{ origin: string; process: ChildProcess }> {
+  const { ready, process } = await startChild<AddressInfo>(file, ...args);
   return { origin: `http://127.0.0.1:${ready.port}`, process };
 }
 
-async function finish(running: HttpCommand): Promise<void> {
+async function stopServers(httpCommand: HttpCommand): Promise<void> {
   for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
-  const { code, stderr } = await running.close();
-  const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
+  const { code, stderr } = await httpCommand.close();
+  const hasNoErrors = targets.every(({ failedCount, wrongCount }) => failedCount + wrongCount === 0) && code === 0;
   // One process serves both protocol revisions. Its heap size varies from turn to turn, so compare the means.
-  const memory = Array.from({ length: turns }, (_, turn) => mean(serverTargets.map((each) => each.memory[turn] ?? 0)));
-  const half = Math.ceil(turns / 2);
-  const flat = mean(memory.slice(-half)) <= 1.2 * mean(memory.slice(0, half));
-  if (!clean) print(`ERRORS ${stderr}`);
-  print(`memory ${flat ? 'flat' : 'GROWS'}: ${memory.map((each) => each.toFixed(0)).join(', ')} MB by turn`);
-  if (!clean || !flat) process.exitCode = 1;
+  const meanMegabytes = Array.from({ length: turns }, (_, turn) =>
+    computeMean(serverTargets.map((each) => each.residentMegabytes[turn] ?? 0)),
+  );
+  const halfOfTurns = Math.ceil(turns / 2);
+  const isMemoryFlat =
+    computeMean(meanMegabytes.slice(-halfOfTurns)) <= 1.2 * computeMean(meanMegabytes.slice(0, halfOfTurns));
+  if (!hasNoErrors) print(`ERRORS ${stderr}`);
+  print(
+    `memory ${isMemoryFlat ? 'flat' : 'GROWS'}: ${meanMegabytes.map((each) => each.toFixed(0)).join(', ')} MB by turn`,
+  );
+  if (!hasNoErrors || !isMemoryFlat) process.exitCode = 1;
 }

@@ -12,10 +12,10 @@ export interface ManyAds {
   source: string;
 }
 
-const count = Number(process.argv[2]);
+const totalAds = Number(process.argv[2]);
 const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 
-const identityOf = (id: string) => ({
+const buildIdentity = (id: string) => ({
   authenticated: true,
   authSource: 'api_key',
   user: {
@@ -34,15 +34,15 @@ const server = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) body += chunk;
   const { limit = 20, cursor = '0' } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
-  const [start, end] = [Number(cursor), Math.min(Number(cursor) + limit, count)];
+  const [start, end] = [Number(cursor), Math.min(Number(cursor) + limit, totalAds)];
   const items = Array.from({ length: end - start }, (_, index) => ({
     ...ads[(start + index) % ads.length],
     id: deriveUuid(`${authorization} ${start + index}`),
   }));
-  const found = { items, cursor: end < count ? String(end) : null, hasMore: end < count, totalHits: count };
+  const adsPage = { items, cursor: end < totalAds ? String(end) : null, hasMore: end < totalAds, totalHits: totalAds };
   const headers = { 'content-type': 'application/json', 'x-service-credits-charged': '1' };
-  const answer = request.url === '/v1/whoami' ? identityOf(deriveUuid(`${authorization}`)) : found;
-  response.writeHead(200, headers).end(JSON.stringify(answer));
+  const responseBody = request.url === '/v1/whoami' ? buildIdentity(deriveUuid(`${authorization}`)) : adsPage;
+  response.writeHead(200, headers).end(JSON.stringify(responseBody));
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;

@@ -146,12 +146,17 @@ else {
     const what = `calls with one key while ${neighbours} hostile ${neighbours === '1' ? 'key floods' : 'keys flood'} the server, 95th percentile`;
     report(`${neighbours} neighbours`, beside);
     const [taken, ratio, most] = [slowest(beside), slowest(beside) / slowest(alone), limits[neighbours]];
-    const row = { what, ours: `${ms(taken)}, ${beside.refused} refused`, beside: `${ms(slowest(alone))} alone`, ratio };
+    const row = {
+      measurement: what,
+      measuredText: `${ms(taken)}, ${beside.refused} refused`,
+      baselineText: `${ms(slowest(alone))} alone`,
+      ratio,
+    };
     if (most === undefined) addRow(row);
     else {
       const times = most.ratio < Number.POSITIVE_INFINITY ? ` and ${most.ratio.toFixed(2)}` : '';
-      const holds = taken <= most.ms && ratio <= most.ratio && beside.refused === 0;
-      addRow({ ...row, limit: `at most ${most.ms} ms${times}, none refused`, holds });
+      const isWithinLimit = taken <= most.ms && ratio <= most.ratio && beside.refused === 0;
+      addRow({ ...row, limitText: `at most ${most.ms} ms${times}, none refused`, isWithinLimit });
     }
   }
   await dispatcher.close();

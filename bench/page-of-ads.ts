@@ -18,22 +18,22 @@ const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()))
  * Returns how far the size of an ad is from the average size in a page of 120 KB. The page consists of the 50 samples
  * closest to the average.
  */
-const size = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
-const items = ads.toSorted((one, other) => size(one) - size(other)).slice(0, 50);
-const answer = Buffer.from(JSON.stringify({ items, cursor: null, hasMore: false }));
+const getSizeDifference = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
+const items = ads.toSorted((left, right) => getSizeDifference(left) - getSizeDifference(right)).slice(0, 50);
+const responseBody = Buffer.from(JSON.stringify({ items, cursor: null, hasMore: false }));
 
-const server = createServer((incoming, outgoing) => {
-  incoming.resume().on('end', () => {
-    outgoing.writeHead(200, {
+const server = createServer((request, response) => {
+  request.resume().on('end', () => {
+    response.writeHead(200, {
       'content-type': 'application/json',
-      'content-length': answer.length,
+      'content-length': responseBody.length,
       'x-service-credits-charged': '1',
       'x-service-credits-remaining': '1000',
     });
-    outgoing.end(answer);
+    response.end(responseBody);
   });
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
-  process.send?.({ port, source, ads: items.length, bytes: answer.length } satisfies PageOfAds);
+  process.send?.({ port, source, ads: items.length, bytes: responseBody.length } satisfies PageOfAds);
 });

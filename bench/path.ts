@@ -14,16 +14,16 @@ import { createLog } from '../src/logging/log.ts';
 import { serveStdio } from '../src/transports/stdio.ts';
 import { startChild } from './child.ts';
 
-const search = { filters: { query: 'shoes' }, limit: 10 };
+const searchArguments = { filters: { query: 'shoes' }, limit: 10 };
 const calls = [
-  { what: 'whoami', tool: 'whoami', args: {} },
-  { what: 'search_ads', tool: 'search_ads', args: search },
-  { what: 'search_ads, cached', tool: 'search_ads', args: search },
-  { what: 'gather_ads', tool: 'gather_ads', args: { filters: { query: 'hats' }, maxCredits: 10 } },
-  { what: 'query_ads', tool: 'query_ads', args: { sql: 'select count(*) from ads' } },
+  { title: 'whoami', tool: 'whoami', args: {} },
+  { title: 'search_ads', tool: 'search_ads', args: searchArguments },
+  { title: 'search_ads, cached', tool: 'search_ads', args: searchArguments },
+  { title: 'gather_ads', tool: 'gather_ads', args: { filters: { query: 'hats' }, maxCredits: 10 } },
+  { title: 'query_ads', tool: 'query_ads', args: { sql: 'select count(*) from ads' } },
 ];
 
-const sources = new URL('../src/', import.meta.url).href;
+const sourcesUrl = new URL('../src/', import.meta.url).href;
 const upstream = await startChild<{ port: number }>('upstream.ts', '10');
 const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
 const config = readConfig({
@@ -34,10 +34,10 @@ const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, 
 const stdin = new PassThrough();
 const stdout = new PassThrough();
 const { catalog, credentials } = app;
-const never = new Promise<void>(() => {});
+const neverSettles = new Promise<void>(() => {});
 const served = serveStdio({
   ...{ catalog, credentials, log, stdin, stdout },
-  ...{ now: Date.now, onCall: () => {}, stopRequested: never, drainMs: 1000 },
+  ...{ now: Date.now, onCall: () => {}, stopRequested: neverSettles, drainMs: 1000 },
 });
 
 let lastId = 0;
@@ -56,15 +56,17 @@ await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
 /** Returns how many functions ran in each file since the previous call of this function. */
-async function filesRun(): Promise<Map<string, number>> {
+async function countRunFunctions(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
   const files = new Map<string, number>();
   for (const { url, functions } of result) {
     const file = url.replace(/\?.*/, '');
-    if (!file.startsWith(sources) || file.startsWith(`${sources}library/`)) continue;
+    if (!file.startsWith(sourcesUrl) || file.startsWith(`${sourcesUrl}library/`)) continue;
     // Exclude the function at offset 0, which is the module itself. It runs when the file is loaded.
-    const run = functions.filter(({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0).length;
-    if (run > 0) files.set(file, run);
+    const functionCount = functions.filter(
+      ({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0,
+    ).length;
+    if (functionCount > 0) files.set(file, functionCount);
   }
   return files;
 }
@@ -79,24 +81,25 @@ stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initializ
 for (const { tool, args } of calls)
   await request('tools/call', { name: tool, arguments: { ...args, fresh: undefined } });
 
-const only = process.argv[2];
-for (const { what, tool, args } of calls) {
-  if (only !== undefined && only !== what) continue;
-  const isSearch = what === 'search_ads' || what === 'gather_ads';
-  await filesRun();
+const selectedTitle = process.argv[2];
+for (const { title, tool, args } of calls) {
+  if (selectedTitle !== undefined && selectedTitle !== title) continue;
+  const isSearch = title === 'search_ads' || title === 'gather_ads';
+  await countRunFunctions();
   const { result } = await request('tools/call', {
     name: tool,
     arguments: { ...args, ...(isSearch && { fresh: true }) },
   });
-  const files = await filesRun();
-  if (!result || result.isError) throw new Error(`${what} failed: ${JSON.stringify(result)}`);
-  const lines = [...files.keys()].reduce((sum, file) => sum + linesOf(file), 0);
+  const files = await countRunFunctions();
+  if (!result || result.isError) throw new Error(`${title} failed: ${JSON.stringify(result)}`);
+  const lines = [...files.keys()].reduce((sum, file) => sum + countLines(file), 0);
   const functions = [...files.values()].reduce((sum, count) => sum + count, 0);
-  process.stdout.write(`${what}: ${files.size} files (${lines} lines, ${functions} functions)\n`);
-  for (const [file, run] of [...files].toSorted()) process.stdout.write(`  ${file.slice(sources.length)} ${run}\n`);
+  process.stdout.write(`${title}: ${files.size} files (${lines} lines, ${functions} functions)\n`);
+  for (const [file, functionCount] of [...files].toSorted())
+    process.stdout.write(`  ${file.slice(sourcesUrl.length)} ${functionCount}\n`);
 }
 
-function linesOf(file: string): number {
+function countLines(file: string): number {
   return readFileSync(fileURLToPath(file), 'utf8').split('\n').length - 1;
 }
 

@@ -8,7 +8,7 @@ const keepLettersAndDigits = (text: string) =>
     .replace(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
 const readOpening = (text: string) => keepLettersAndDigits([...text.trim()].slice(0, 8).join(''));
-const day = (date: string) => date.slice(0, 10);
+const toDay = (date: string) => date.slice(0, 10);
 const dayMs = 86_400_000;
 
 const networkCodes: Record<string, string> = {
@@ -44,17 +44,17 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
   for (const name of ad.publisherPlatform ?? [])
     facts[name] = (text) => text.includes(networkCodes[name] ?? name) || text.includes(name);
   for (const country of ad.countries ?? []) addFact(`country ${country}`, country, country);
-  addFact('startedAt', ad.startedAt, day(ad.startedAt ?? ''));
-  addFact('lastSeenAt', ad.lastSeenAt, day(ad.lastSeenAt ?? ''));
-  addFact('endDate', ad.endDate, day(ad.endDate ?? ''));
+  addFact('startedAt', ad.startedAt, toDay(ad.startedAt ?? ''));
+  addFact('lastSeenAt', ad.lastSeenAt, toDay(ad.lastSeenAt ?? ''));
+  addFact('endDate', ad.endDate, toDay(ad.endDate ?? ''));
   for (const name of ['audienceReach', 'adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'] as const)
     addFact(name, ad[name], `${ad[name]}`);
   for (const name of ['trendPublic', 'performancePublic', 'productPrice', 'duplicates'] as const)
     addFact(name, ad[name], `${ad[name]}`);
   addFact('landing domain', ad.website?.siteDomain, ad.website?.siteDomain ?? '');
-  const last = ad.endDate && Date.parse(ad.endDate) <= now ? ad.endDate : ad.lastSeenAt;
-  if (ad.startedAt && last) {
-    const days = (Date.parse(day(last)) - Date.parse(day(ad.startedAt))) / dayMs;
+  const lastDate = ad.endDate && Date.parse(ad.endDate) <= now ? ad.endDate : ad.lastSeenAt;
+  if (ad.startedAt && lastDate) {
+    const days = (Date.parse(toDay(lastDate)) - Date.parse(toDay(ad.startedAt))) / dayMs;
     facts['days running'] = (text) => new RegExp(`\\b${days} days?\\b|"daysRunning":${days}\\b`).test(text);
   }
   if (ad.endDate && Date.parse(ad.endDate) <= now) facts.ended = (text) => /ended|"stillRunning":false/.test(text);
@@ -70,20 +70,20 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
  */
 export function selectLinesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');
-  const row = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
-  if (row < 0) return '';
-  const copy = /^\d+\. /.test(lines[row + 1] ?? '') ? '' : (lines[row + 1] ?? '');
-  return [lines[0], findHeading(row, lines), lines[row], copy].join('\n');
+  const rowIndex = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
+  if (rowIndex < 0) return '';
+  const textLine = /^\d+\. /.test(lines[rowIndex + 1] ?? '') ? '' : (lines[rowIndex + 1] ?? '');
+  return [lines[0], findHeading(rowIndex, lines), lines[rowIndex], textLine].join('\n');
 }
 
 /**
  * Returns the line of the advertiser above a row. A line such as `As 7:` refers to the advertiser's line above ad 7.
  */
-function findHeading(row: number, lines: readonly string[]): string {
-  let heading = row;
-  while (heading > 0 && lines[heading - 1] !== '') heading--;
-  const referencedAd = /^As (\d+):$/.exec(lines[heading] ?? '')?.[1];
-  if (referencedAd === undefined) return lines[heading] ?? '';
+function findHeading(rowIndex: number, lines: readonly string[]): string {
+  let headingIndex = rowIndex;
+  while (headingIndex > 0 && lines[headingIndex - 1] !== '') headingIndex--;
+  const referencedAd = /^As (\d+):$/.exec(lines[headingIndex] ?? '')?.[1];
+  if (referencedAd === undefined) return lines[headingIndex] ?? '';
   return findHeading(
     lines.findIndex((line) => line.startsWith(`${referencedAd}. `)),
     lines,

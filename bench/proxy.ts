@@ -5,14 +5,14 @@ import { fetchAndCondense } from './fetch-and-condense.ts';
  * A plain proxy between a caller and the service. It does only the necessary work and does not use MCP. Run it with
  * `node proxy.ts <url>`.
  */
-const [address = ''] = process.argv.slice(2);
+const [serviceUrl = ''] = process.argv.slice(2);
 
-const server = createServer(async (incoming, outgoing) => {
+const server = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk);
+  for await (const chunk of request) chunks.push(chunk);
   const { id, params } = JSON.parse(Buffer.concat(chunks).toString());
-  const { authorization = '' } = incoming.headers;
-  const result = await fetchAndCondense(address, params.name, params.arguments, authorization);
-  outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  const { authorization = '' } = request.headers;
+  const result = await fetchAndCondense(serviceUrl, params.name, params.arguments, authorization);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
 });
 server.listen(0, '127.0.0.1', () => process.send?.(server.address()));

@@ -26,25 +26,25 @@ const { values } = parseArgs({
     ads: { type: 'string', default: '100000' },
   },
 });
-const ms = 1000 * Number(values.seconds);
+const durationMs = 1000 * Number(values.seconds);
 /** Maximum time that a store may add to the median of a cached response, in milliseconds. */
-const maxAdded: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
-const adsOfKey = 10_000;
+const maxAddedMs: Record<string, number> = { Redis: 1, PostgreSQL: 2 };
+const adsPerKey = 10_000;
 
-const say = (line: string) => process.stdout.write(`${line}\n`);
-const fixed = (value: number) => `${value.toFixed(2)} ms`;
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
+const formatMs = (value: number) => `${value.toFixed(2)} ms`;
 
 // Every child process adds an exit listener, so disable the warning about too many listeners.
 process.setMaxListeners(0);
 
 await countStoreCalls();
-const installed = stateServers.filter(({ isInstalled }) => isInstalled);
-if (installed.length === 0) skipBenchmark('neither redis-server nor PostgreSQL is installed');
-for (const { name, start } of installed) {
+const installedServers = stateServers.filter(({ isInstalled }) => isInstalled);
+if (installedServers.length === 0) skipBenchmark('neither redis-server nor PostgreSQL is installed');
+for (const { name, start } of installedServers) {
   const server = await start({ isDurable: true });
   try {
-    await measureAdded(name, server);
-    await measureRoom(name, server, Number(values.ads) / adsOfKey);
+    await measureAddedTime(name, server);
+    await measureStorage(name, server, Number(values.ads) / adsPerKey);
   } finally {
     await server.close();
   }
@@ -63,7 +63,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
-  const log = createLog('silent', say);
+  const log = createLog('silent', printLine);
   let calls: { name: string; key: string }[] = [];
   const store = new Proxy<RemoteStore>(openMemoryStore(), {
     get: (target, name: keyof RemoteStore) => {
@@ -93,17 +93,17 @@ async function countStoreCalls(): Promise<void> {
     const caller = { apiKey: 'svc_live_key', tenantId: 'tenant' };
     const result = await app.catalog.callTool({ name: 'search_ads', arguments: args, ...caller, signal });
     if (result.isError) throw new Error(JSON.stringify(result.content));
-    const counted = calls.filter(({ name }) =>
+    const countedCalls = calls.filter(({ name }) =>
       /^(readDocument|swapDocument|readItems|putItems|readItemsSince)$/.test(name),
     );
     return {
-      all: counted.length,
-      writes: counted.filter(({ name }) => name === 'swapDocument' || name === 'putItems').length,
+      all: countedCalls.length,
+      writes: countedCalls.filter(({ name }) => name === 'swapDocument' || name === 'putItems').length,
     };
   };
   const first = await search('first');
   const later = await search('later');
-  say(
+  printLine(
     `a paid search with a next page, under a budget: ${later.all} calls of the store, ${later.writes} of them writes; the first of a key ${first.all} and ${first.writes}`,
   );
   addBoundedRow('calls of the store for a paid search under a budget', later.all, 11, 'calls');
@@ -114,14 +114,14 @@ async function countStoreCalls(): Promise<void> {
 }
 
 /** Opens a connection for a caller with its own API key. */
-function callerOf({ origin }: HttpCommand, key: string) {
+function openCaller({ origin }: HttpCommand, key: string) {
   const client = new Client(origin);
   return {
     call: async (tool: string, args: object): Promise<string> => {
       const body = JSON.stringify(toolCall(tool, args));
-      const answer = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(key), body });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
+      const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(key), body });
+      const text = await response.body.text();
+      if (response.statusCode !== 200 || text.includes('"isError"')) throw new Error(text.slice(0, 500));
       return text;
     },
     close: () => client.close(),
@@ -129,14 +129,14 @@ function callerOf({ origin }: HttpCommand, key: string) {
 }
 
 /** Requests the same cached response repeatedly. Returns the time of each call in milliseconds. */
-async function askCached(replica: HttpCommand, duration: number): Promise<number[]> {
+async function timeCachedCalls(replica: HttpCommand, callMs: number): Promise<number[]> {
   const times: number[] = [];
-  const caller = callerOf(replica, 'svc_live_caller');
+  const caller = openCaller(replica, 'svc_live_caller');
   await caller.call('search_ads', { limit: 10 });
-  const end = performance.now() + duration;
-  for (let began = performance.now(); began < end; began = performance.now()) {
+  const endTime = performance.now() + callMs;
+  for (let startedAt = performance.now(); startedAt < endTime; startedAt = performance.now()) {
     const text = await caller.call('search_ads', { limit: 10 });
-    times.push(performance.now() - began);
+    times.push(performance.now() - startedAt);
     if (!text.includes('"cached":true')) throw new Error(`not a cached answer: ${text.slice(0, 500)}`);
   }
   await caller.close();
@@ -147,27 +147,27 @@ async function askCached(replica: HttpCommand, duration: number): Promise<number
  * Measures a caller of a replica with and without the store. Alternates between both, so that they are measured under
  * the same load.
  */
-async function measureAdded(store: string, server: StateServer): Promise<void> {
+async function measureAddedTime(store: string, server: StateServer): Promise<void> {
   const upstream = await startChild<{ port: number }>('upstream.ts', '10');
   const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
-  const alone = await startReplica({ baseUrl });
-  const shared = await startReplica({ baseUrl, stateUrl: server.url });
+  const memoryReplica = await startReplica({ baseUrl });
+  const storeReplica = await startReplica({ baseUrl, stateUrl: server.url });
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 10; turn++) {
-    for (const [index, replica] of [alone, shared].entries())
-      times[index]?.push(...(await askCached(replica, ms / 10)));
+    for (const [index, replica] of [memoryReplica, storeReplica].entries())
+      times[index]?.push(...(await timeCachedCalls(replica, durationMs / 10)));
   }
-  for (const replica of [alone, shared]) await replica.close();
+  for (const replica of [memoryReplica, storeReplica]) await replica.close();
   upstream.process.kill();
-  const [memory, stored] = times.map(computeMedian) as [number, number];
-  const limit = maxAdded[store] ?? 0;
+  const [memoryMs, storeMs] = times.map(computeMedian) as [number, number];
+  const limitMs = maxAddedMs[store] ?? 0;
   addRow({
-    what: `10 cached ads over HTTP, with ${store}`,
-    ours: fixed(stored),
-    beside: `${fixed(memory)} with memory`,
-    ratio: stored / memory,
-    limit: `at most ${limit} ms more`,
-    holds: stored - memory <= limit,
+    measurement: `10 cached ads over HTTP, with ${store}`,
+    measuredText: formatMs(storeMs),
+    baselineText: `${formatMs(memoryMs)} with memory`,
+    ratio: storeMs / memoryMs,
+    limitText: `at most ${limitMs} ms more`,
+    isWithinLimit: storeMs - memoryMs <= limitMs,
   });
 }
 
@@ -175,54 +175,54 @@ async function measureAdded(store: string, server: StateServer): Promise<void> {
  * Gathers all ads with several API keys. Returns the time of the first key in milliseconds, because later keys benefit
  * from a warm process.
  */
-async function gatherAll(replica: HttpCommand, keys: number): Promise<number> {
+async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<number> {
   let firstKeyMs = 0;
-  for (let key = 0; key < keys; key++) {
-    const began = performance.now();
-    const caller = callerOf(replica, `svc_live_key_${key}`);
-    const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsOfKey, maxCredits: 1000 });
+  for (let key = 0; key < keyCount; key++) {
+    const startedAt = performance.now();
+    const caller = openCaller(replica, `svc_live_key_${key}`);
+    const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsPerKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();
-    firstKeyMs ||= performance.now() - began;
+    firstKeyMs ||= performance.now() - startedAt;
   }
   return firstKeyMs;
 }
 
 /** Measures the space and time for gathering ads with several API keys, and for reading them on another replica. */
-async function measureRoom(store: string, server: StateServer, keys: number): Promise<void> {
+async function measureStorage(store: string, server: StateServer, keyCount: number): Promise<void> {
   server.clear();
-  const service = await startChild<ManyAds>('many-ads.ts', String(adsOfKey));
+  const service = await startChild<ManyAds>('many-ads.ts', String(adsPerKey));
   const baseUrl = `http://127.0.0.1:${service.ready.port}`;
   const settings = { baseUrl, stateUrl: server.url };
-  const alone = await startReplica({ baseUrl });
-  const inMemory = await gatherAll(alone, 1);
-  await alone.close();
-  const [one, other] = [await startReplica(settings), await startReplica(settings)];
-  const before = server.measureBytes().all;
-  const gathered = await gatherAll(one, keys);
-  const began = performance.now();
-  const reader = callerOf(other, 'svc_live_key_0');
+  const memoryReplica = await startReplica({ baseUrl });
+  const memoryGatherMs = await gatherWithKeys(memoryReplica, 1);
+  await memoryReplica.close();
+  const [gatheringReplica, readingReplica] = [await startReplica(settings), await startReplica(settings)];
+  const bytesBefore = server.measureBytes().all;
+  const gatherMs = await gatherWithKeys(gatheringReplica, keyCount);
+  const startedAt = performance.now();
+  const reader = openCaller(readingReplica, 'svc_live_key_0');
   await reader.call('query_ads', { sql: 'SELECT count(*) FROM ads' });
-  const read = performance.now() - began;
+  const readMs = performance.now() - startedAt;
   await reader.close();
-  for (const replica of [one, other]) await replica.close();
+  for (const replica of [gatheringReplica, readingReplica]) await replica.close();
   service.process.kill();
-  const ads = keys * adsOfKey;
+  const ads = keyCount * adsPerKey;
   const { all, kinds } = server.measureBytes();
-  const bytes = all - before;
-  say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
-  say(
+  const bytes = all - bytesBefore;
+  printLine(`${ads} ads of ${keyCount} keys, ${service.ready.source}:`);
+  printLine(
     `  ${formatMegabytes(bytes)} MB of ${store} with cached answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`,
   );
   for (const [kind, size] of kinds.slice(0, 4))
-    say(`  ${formatMegabytes(size)} MB of it under keys of the kind ${kind}`);
-  const seconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
+    printLine(`  ${formatMegabytes(size)} MB of it under keys of the kind ${kind}`);
+  const formatSeconds = (time: number) => `${(time / 1000).toFixed(1)} s`;
   addRow({
-    what: `10,000 ads gathered, with ${store}`,
-    ours: seconds(gathered),
-    beside: `${seconds(inMemory)} with memory`,
-    ratio: gathered / inMemory,
-    ...{ limit: 'at most 2.00', holds: gathered <= 2 * inMemory },
+    measurement: `10,000 ads gathered, with ${store}`,
+    measuredText: formatSeconds(gatherMs),
+    baselineText: `${formatSeconds(memoryGatherMs)} with memory`,
+    ratio: gatherMs / memoryGatherMs,
+    ...{ limitText: 'at most 2.00', isWithinLimit: gatherMs <= 2 * memoryGatherMs },
   });
-  addBoundedRow(`first SQL statement over 10,000 ads that another replica gathered, with ${store}`, read, 5000);
+  addBoundedRow(`first SQL statement over 10,000 ads that another replica gathered, with ${store}`, readMs, 5000);
 }

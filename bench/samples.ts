@@ -11,7 +11,7 @@ const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data
 /** Ads and advertiser pages for benchmarks, real or from the demo. */
 export interface Samples {
   source: string;
-  real: boolean;
+  isReal: boolean;
   ads: Ad[];
   pages: Page[];
 }
@@ -19,13 +19,18 @@ export interface Samples {
 /** Reads real ads and pages. Returns undefined if there are none. */
 export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${folder}/ads.jsonl`)) return;
-  return { source: `real data in ${folder}`, real: true, ads: read('ads.jsonl'), pages: read('pages.jsonl') };
+  return {
+    source: `real data in ${folder}`,
+    isReal: true,
+    ads: readJsonLines('ads.jsonl'),
+    pages: readJsonLines('pages.jsonl'),
+  };
 }
 
 /** Explains how to run a benchmark with real ads. */
 export const missingSamplesHint = `no ads.jsonl in ${folder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
 
-const read = <T>(file: string): T[] =>
+const readJsonLines = <T>(file: string): T[] =>
   readFileSync(`${folder}/${file}`, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
@@ -37,7 +42,7 @@ const pageSize = 100;
 export async function readDemoSamples(now: number, ads = 300, pages = 100): Promise<Samples> {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const list = async <T>(path: string, count: number): Promise<T[]> => {
+  const readAllPages = async <T>(path: string, count: number): Promise<T[]> => {
     const items: T[] = [];
     let cursor: string | null = null;
     do {
@@ -45,15 +50,18 @@ export async function readDemoSamples(now: number, ads = 300, pages = 100): Prom
         limit: Math.min(pageSize, count - items.length),
         ...(cursor !== null && { cursor }),
       });
-      const answer = await library.fetch(new Request(`http://demo${path}`, { method: 'POST', headers, body }));
-      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-      const page = (await answer.json()) as { items: T[]; cursor: string | null };
+      const response = await library.fetch(new Request(`http://demo${path}`, { method: 'POST', headers, body }));
+      if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+      const page = (await response.json()) as { items: T[]; cursor: string | null };
       items.push(...page.items);
       cursor = page.cursor;
     } while (cursor !== null && items.length < count);
     return items;
   };
-  const samples = { ads: await list<Ad>('/v1/ads/search', ads), pages: await list<Page>('/v1/pages/search', pages) };
+  const samples = {
+    ads: await readAllPages<Ad>('/v1/ads/search', ads),
+    pages: await readAllPages<Page>('/v1/pages/search', pages),
+  };
   library.close();
-  return { source: `the data of demo mode, because there is ${missingSamplesHint}`, real: false, ...samples };
+  return { source: `the data of demo mode, because there is ${missingSamplesHint}`, isReal: false, ...samples };
 }

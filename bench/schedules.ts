@@ -24,68 +24,85 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { seed: { type: 'string' }, stores: { type: 'boolean' }, alone: { type: 'boolean' } },
 });
-const count = Number(positionals[0] ?? 20_000);
+const scheduleCount = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
-const processes = availableParallelism();
+const processCount = availableParallelism();
 /**
  * Number of account schedules that run concurrently in a real store. They spend most of their time waiting for the
  * store, and each has its own account.
  */
-const atOnce = 40;
+const concurrentSchedules = 40;
 
-const ofOneLedger = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
+const createLedgerCheck = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
 
-if (values.stores) await inRealStores();
-else if (values.alone) await inMemory();
-else await inEveryProcess();
+if (values.stores) await checkInRealStores();
+else if (values.alone) await checkInMemory();
+else await runInAllProcesses();
 
-async function check<Run>(name: string, property: fc.IAsyncProperty<[Run]>, inRun = 1): Promise<void> {
-  const result = await fc.check(property, { numRuns: Math.ceil(count / inRun), seed });
+async function checkProperty<Run>(
+  name: string,
+  property: fc.IAsyncProperty<[Run]>,
+  schedulesPerRun = 1,
+): Promise<void> {
+  const result = await fc.check(property, { numRuns: Math.ceil(scheduleCount / schedulesPerRun), seed });
   const { failed, counterexample, errorInstance } = result;
   const cause = errorInstance instanceof Error ? `\n${errorInstance.message}` : '';
   const outcome = failed ? `FAILED ${fc.stringify(counterexample)}${cause}` : 'held';
-  process.stdout.write(`${name}: ${outcome} in ${inRun * result.numRuns} schedules (seed ${seed})\n`);
+  process.stdout.write(`${name}: ${outcome} in ${schedulesPerRun * result.numRuns} schedules (seed ${seed})\n`);
   if (failed) process.exitCode = 1;
 }
 
 /** Distributes the schedules over several processes, each with its own seed. */
-async function inEveryProcess(): Promise<void> {
+async function runInAllProcesses(): Promise<void> {
   const started = performance.now();
-  const share = `${Math.ceil(count / processes)}`;
-  const children = Array.from({ length: processes }, (_, nr) =>
-    fork(fileURLToPath(import.meta.url), [share, '--alone', '--seed', `${seed + nr}`]),
+  const schedulesPerProcess = `${Math.ceil(scheduleCount / processCount)}`;
+  const children = Array.from({ length: processCount }, (_, processIndex) =>
+    fork(fileURLToPath(import.meta.url), [schedulesPerProcess, '--alone', '--seed', `${seed + processIndex}`]),
   );
   const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0]));
   if (codes.some((code) => code !== 0)) process.exitCode = 1;
-  process.stdout.write(`${((performance.now() - started) / 60_000).toFixed(1)} minutes in ${processes} processes\n`);
+  process.stdout.write(`${((performance.now() - started) / 60_000).toFixed(1)} minutes in ${processCount} processes\n`);
 }
 
-async function inMemory(): Promise<void> {
-  await check('a budget is respected', fc.asyncProperty(schedules(true), isBudgetRespected));
-  await check('every call that fits is admitted', fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted));
-  const accounts = fc.asyncProperty(accountSchedules, ofOneLedger(new MemoryStore(() => 0)));
-  await check('accounts equal those of a single ledger', accounts);
+async function checkInMemory(): Promise<void> {
+  await checkProperty('a budget is respected', fc.asyncProperty(schedules(true), isBudgetRespected));
+  await checkProperty(
+    'every call that fits is admitted',
+    fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted),
+  );
+  const accounts = fc.asyncProperty(accountSchedules, createLedgerCheck(new MemoryStore(() => 0)));
+  await checkProperty('accounts equal those of a single ledger', accounts);
   // Start new servers after every 500 schedules. Otherwise their stored data would fill the memory.
-  let [servers, ran] = [new GatheringServers(), 0];
+  let [servers, scheduleNumber] = [new GatheringServers(), 0];
   const gatherings = fc.asyncProperty(gatheringSchedules, async (schedule) => {
-    if (++ran % 500 === 0) {
+    if (++scheduleNumber % 500 === 0) {
       await servers.close();
       servers = new GatheringServers();
     }
     await assertGatherings(schedule, servers);
   });
-  await check('gatherings are paid once and stated correctly', gatherings);
+  await checkProperty('gatherings are paid once and stated correctly', gatherings);
   await servers.close();
 }
 
-async function inRealStores(): Promise<void> {
+async function checkInRealStores(): Promise<void> {
   for (const { name, start } of sharedStores.filter(({ isInstalled }) => isInstalled)) {
     const server = await start();
     const store = server.open();
     await store.connect();
-    const together = fc.array(accountSchedules, { minLength: atOnce, maxLength: atOnce });
-    const property = fc.asyncProperty(together, async (some) => void (await Promise.all(some.map(ofOneLedger(store)))));
-    await check(`accounts equal those of a single ledger, ${atOnce} concurrently in ${name}`, property, atOnce);
+    const concurrentAccountSchedules = fc.array(accountSchedules, {
+      minLength: concurrentSchedules,
+      maxLength: concurrentSchedules,
+    });
+    const property = fc.asyncProperty(
+      concurrentAccountSchedules,
+      async (accountSchedulesOfRun) => void (await Promise.all(accountSchedulesOfRun.map(createLedgerCheck(store)))),
+    );
+    await checkProperty(
+      `accounts equal those of a single ledger, ${concurrentSchedules} concurrently in ${name}`,
+      property,
+      concurrentSchedules,
+    );
     await store.close();
     await server.close();
   }

@@ -6,14 +6,14 @@ import { readFileSync } from 'node:fs';
  */
 const [file = '', revision] = process.argv.slice(2);
 const toolList = JSON.parse(readFileSync(file, 'utf8'));
-const info = { name: 'sdk-alone', version: '1' };
+const serverInfo = { name: 'sdk-alone', version: '1' };
 const options = { capabilities: { tools: {} } };
 
 if (revision === '2026-07-28') {
   const { Server } = await import('@modelcontextprotocol/server');
   const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
   serveStdio(() => {
-    const server = new Server(info, options);
+    const server = new Server(serverInfo, options);
     server.setRequestHandler('tools/list', () => toolList);
     return server;
   });
@@ -21,7 +21,7 @@ if (revision === '2026-07-28') {
   const { Server } = await import('@modelcontextprotocol/sdk/server/index.js');
   const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
   const { ListToolsRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
-  const server = new Server(info, options);
+  const server = new Server(serverInfo, options);
   server.setRequestHandler(ListToolsRequestSchema, () => toolList);
   await server.connect(new StdioServerTransport());
 }

@@ -12,35 +12,35 @@ import { fetchAndCondense } from './fetch-and-condense.ts';
  * stateless transport per request, or stdio. Its tools only fetch and condense. Run it with `node sdk-server.ts
  * <revision> <url>`, or with `stdio` instead of a revision.
  */
-const [revision, address = ''] = process.argv.slice(2);
-const info = { name: 'sdk-server', version: '1' };
+const [revision, serviceUrl = ''] = process.argv.slice(2);
+const serverInfo = { name: 'sdk-server', version: '1' };
 const tools = {
   search_ads: { description: 'Searches ads.', inputSchema: z.object({ limit: z.number().int().optional() }) },
   whoami: { description: 'Says whose key it is.', inputSchema: z.object({}) },
 };
-type Tool = keyof typeof tools;
-const names = Object.keys(tools) as Tool[];
+type ToolName = keyof typeof tools;
+const toolNames = Object.keys(tools) as ToolName[];
 
-function legacyServer(): McpServer {
-  const server = new McpServer(info);
-  for (const name of names)
+function createLegacyServer(): McpServer {
+  const server = new McpServer(serverInfo);
+  for (const name of toolNames)
     server.registerTool(name, tools[name], (args, { requestInfo }) =>
-      fetchAndCondense(address, name, args, String(requestInfo?.headers.authorization)),
+      fetchAndCondense(serviceUrl, name, args, String(requestInfo?.headers.authorization)),
     );
   return server;
 }
 
-function modernServer(): ModernServer {
-  const server = new ModernServer(info);
-  for (const name of names)
+function createModernServer(): ModernServer {
+  const server = new ModernServer(serverInfo);
+  for (const name of toolNames)
     server.registerTool(name, tools[name], (args, { http }) =>
-      fetchAndCondense(address, name, args, http?.req?.headers.get('authorization') ?? ''),
+      fetchAndCondense(serviceUrl, name, args, http?.req?.headers.get('authorization') ?? ''),
     );
   return server;
 }
 
 const serveModern = () => {
-  const { fetch } = createMcpHandler(modernServer);
+  const { fetch } = createMcpHandler(createModernServer);
   return createServer(getRequestListener((request) => fetch(request)));
 };
 
@@ -48,11 +48,11 @@ const serveLegacy = () =>
   createServer(async (request, response) => {
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
     response.on('close', () => void transport.close());
-    await legacyServer().connect(transport as Parameters<McpServer['connect']>[0]);
+    await createLegacyServer().connect(transport as Parameters<McpServer['connect']>[0]);
     await transport.handleRequest(request, response);
   });
 
-if (revision === 'stdio') await legacyServer().connect(new StdioServerTransport());
+if (revision === 'stdio') await createLegacyServer().connect(new StdioServerTransport());
 else {
   const server = revision === '2026-07-28' ? serveModern() : serveLegacy();
   server.listen(0, '127.0.0.1', () => process.send?.(server.address()));

@@ -17,8 +17,8 @@ export interface ServedDemo {
  */
 const { library } = await openDemoLibrary({ now: Date.now });
 const listener = await listen((request) => library.fetch(request), { host: '127.0.0.1', port: 0 });
-const endless = 1_000_000_000;
-const plan = { credits: endless, hourlyLimit: endless, dailyLimit: endless };
+const unlimited = 1_000_000_000;
+const plan = { credits: unlimited, hourlyLimit: unlimited, dailyLimit: unlimited };
 const callers = Array.from({ length: Number(process.argv[2]) }, (_, number) => {
   const name = `caller-${number}-`;
   return { name, key: library.keys.create({ name, ...plan }).key };

@@ -158,16 +158,16 @@ function httpCaller({ name, key }: ServedDemo['callers'][number], number: number
     return { status: answer.statusCode, text: await answer.body.text() };
   };
   const ask = async () => {
-    const question = traffic.next();
+    const question = traffic.createNextCall();
     const { status, text } = await send(JSON.stringify(toolCall(question.tool, question.args, id)));
     for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) receivedIds.add(`${number} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
-    if (!result || !question.isRight(result))
+    if (!result || !question.isExpectedResult(result))
       complaints.push(`${JSON.stringify(question).slice(0, 200)}: ${status} ${text}`);
-    else traffic.learn(question, result);
+    else traffic.rememberResult(question, result);
   };
   const hangUp = async (headers: object = {}) => {
-    const { tool, args } = traffic.next();
+    const { tool, args } = traffic.createNextCall();
     const signal = AbortSignal.timeout(random.between(0, 12));
     const { status } = await send(JSON.stringify(toolCall(tool, args)), headers, signal).catch(() => ({ status: 200 }));
     if (status !== 200) complaints.push(`hangs up: ${status}`);

@@ -17,69 +17,69 @@ import type { ServedDemo } from './served-demo.ts';
 const rounds = Number(process.argv[2] ?? 40);
 
 const clientInfo = { name: 'bench', version: '1' };
-const envelope = {
+const requestMeta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 const handshake = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
 /** The messages that a host sends to open a session and list the tools. */
-const openings = {
+const openingMessages = {
   '2025-11-25': [
     { id: 1, method: 'initialize', params: handshake },
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/list' },
   ],
   '2026-07-28': [
-    { id: 1, method: 'server/discover', params: { _meta: envelope } },
-    { id: 2, method: 'tools/list', params: { _meta: envelope } },
+    { id: 1, method: 'server/discover', params: { _meta: requestMeta } },
+    { id: 2, method: 'tools/list', params: { _meta: requestMeta } },
   ],
 };
-type Revision = keyof typeof openings;
+type Revision = keyof typeof openingMessages;
 
-const inputOf = (revision: Revision): string =>
-  openings[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
+const buildInput = (revision: Revision): string =>
+  openingMessages[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
 /** Pass only a minimal environment, as a host does. Node variables of the shell would slow down every start. */
 const { PATH = '', HOME = '' } = process.env;
 
 /** Starts a server. Returns the tool list, and the time in milliseconds until it arrived. */
-function start(
+function measureStart(
   args: readonly string[],
   env: Record<string, string>,
   revision: Revision,
 ): Promise<{ ms: number; list: object }> {
   return new Promise((resolve, reject) => {
-    const began = performance.now();
+    const startedAt = performance.now();
     const child = spawn(process.execPath, args, { env: { PATH, HOME, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
       if (!output.endsWith('\n') || !output.includes('"id":2')) return;
-      const ms = performance.now() - began;
+      const ms = performance.now() - startedAt;
       resolve({ ms, list: JSON.parse(output.trim().split('\n').at(-1) ?? '').result });
       child.stdin.end();
     });
     child.once('exit', () => reject(new Error('The process ended before it answered.')));
     child.stdin.on('error', () => {});
-    child.stdin.write(inputOf(revision));
+    child.stdin.write(buildInput(revision));
   });
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));
 const listFile = join(folder, 'list.json');
-const sdk = [await bundleFile('sdk-alone.ts'), listFile];
+const sdkCommand = [await bundleFile('sdk-alone.ts'), listFile];
 const library = await startChild<ServedDemo>('served-demo.ts', '0');
-const key = { AD_LIBRARY_API_KEY: 'svc_live_bench' };
-const remote = { ...key, AD_LIBRARY_BASE_URL: 'https://api.example.com' };
+const keyEnvironment = { AD_LIBRARY_API_KEY: 'svc_live_bench' };
+const remoteEnvironment = { ...keyEnvironment, AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 
 interface StartCase {
-  where: string;
+  titleSuffix: string;
   env: Record<string, string>;
   revision: Revision;
   limit: string;
-  holds(ms: number, alone: number): boolean;
+  isWithinLimit(ms: number, alone: number): boolean;
 }
 
 /**
@@ -88,49 +88,52 @@ interface StartCase {
  */
 const cases: StartCase[] = [
   {
-    where: '',
-    env: remote,
+    titleSuffix: '',
+    env: remoteEnvironment,
     revision: '2025-11-25',
     limit: 'at most 10 ms more',
-    holds: (ms, alone) => ms - alone <= 10,
+    isWithinLimit: (ms, alone) => ms - alone <= 10,
   },
   ...[
     // In this revision, the server also loads the SDK for earlier revisions.
-    { where: ', in revision 2026-07-28', env: remote, revision: '2026-07-28' as const },
-    { where: ', of a library on this machine', env: { ...key, AD_LIBRARY_BASE_URL: library.ready.baseUrl } },
-    { where: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
+    { titleSuffix: ', in revision 2026-07-28', env: remoteEnvironment, revision: '2026-07-28' as const },
+    {
+      titleSuffix: ', of a library on this machine',
+      env: { ...keyEnvironment, AD_LIBRARY_BASE_URL: library.ready.baseUrl },
+    },
+    { titleSuffix: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
   ].map((one) => ({
     revision: '2025-11-25' as const,
     ...one,
     limit: 'at most 1.50',
-    holds: (ms: number, alone: number) => ms <= 1.5 * alone,
+    isWithinLimit: (ms: number, alone: number) => ms <= 1.5 * alone,
   })),
 ];
 process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
-for (const { where, env, revision, limit, holds } of cases) {
-  writeFileSync(listFile, JSON.stringify((await start(commandLine().args, env, revision)).list));
+for (const { titleSuffix, env, revision, limit, isWithinLimit } of cases) {
+  writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).list));
   const [alone, served]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    alone.push((await start([...sdk, revision], {}, revision)).ms);
-    served.push((await start(commandLine().args, env, revision)).ms);
+    alone.push((await measureStart([...sdkCommand, revision], {}, revision)).ms);
+    served.push((await measureStart(commandLine().args, env, revision)).ms);
   }
   const [ms, beside] = [computeMedian(served), computeMedian(alone)];
   addRow({
-    what: `start to a list of tools${where}`,
-    ours: `${ms.toFixed(0)} ms`,
-    beside: `${beside.toFixed(0)} ms for the SDK alone`,
+    measurement: `start to a list of tools${titleSuffix}`,
+    measuredText: `${ms.toFixed(0)} ms`,
+    baselineText: `${beside.toFixed(0)} ms for the SDK alone`,
     ratio: ms / beside,
-    ...{ limit, holds: holds(ms, beside) },
+    ...{ limitText: limit, isWithinLimit: isWithinLimit(ms, beside) },
   });
 }
 library.process.kill();
 
-const maxMore = 300;
-const { first, later } = await measureFirstCall(Math.ceil(rounds / 4), { PATH, HOME });
+const maxAddedMs = 300;
+const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(rounds / 4), { PATH, HOME });
 addRow({
-  what: 'first call, demo: processor time from the list to the answer',
-  ours: `${first.toFixed(0)} ms`,
-  beside: `${later.toFixed(0)} ms for a later call`,
-  ratio: first / later,
-  ...{ limit: `at most ${maxMore} ms more`, holds: first - later <= maxMore },
+  measurement: 'first call, demo: processor time from the list to the answer',
+  measuredText: `${firstCallMs.toFixed(0)} ms`,
+  baselineText: `${laterCallMs.toFixed(0)} ms for a later call`,
+  ratio: firstCallMs / laterCallMs,
+  ...{ limitText: `at most ${maxAddedMs} ms more`, isWithinLimit: firstCallMs - laterCallMs <= maxAddedMs },
 });

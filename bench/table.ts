@@ -22,9 +22,9 @@ const benchmarks = [
 ];
 const table = ['| what | measured | baseline | ratio | limit | command |', '|---|---|---|---|---|---|'];
 for (const name of benchmarks) {
-  const [file, ...given] = name.split(' ');
+  const [file, ...benchmarkOptions] = name.split(' ');
   const path = fileURLToPath(new URL(`${file}.ts`, import.meta.url));
-  const args = ['--import', 'tsx', path, ...given];
+  const args = ['--import', 'tsx', path, ...benchmarkOptions];
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
   process.stdout.write(`bench:${name}\n${stdout}\n`);
   const command = `\`npm run bench:${name.replace(' ', ' -- ')}\``;

@@ -23,20 +23,23 @@ const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
 const pageSize = 50;
 const maxTokens = 8000;
-const { source, real, ads, pages } = readRealSamples() ?? (await readDemoSamples(now));
-const say = (line = '') => process.stdout.write(`${line}\n`);
+const { source, isReal, ads, pages } = readRealSamples() ?? (await readDemoSamples(now));
+const printLine = (line = '') => process.stdout.write(`${line}\n`);
 const problems: string[] = [];
-const limit = (what: string, value: number, most: number) => {
-  say(`  ${(value <= most ? 'ok' : 'BROKEN').padEnd(7)}${what}: ${value.toFixed(2)} (at most ${most})`);
-  if (value > most) problems.push(`${what} is ${value.toFixed(2)}, more than ${most}`);
+const checkLimit = (measurement: string, value: number, maxValue: number) => {
+  printLine(
+    `  ${(value <= maxValue ? 'ok' : 'BROKEN').padEnd(7)}${measurement}: ${value.toFixed(2)} (at most ${maxValue})`,
+  );
+  if (value > maxValue) problems.push(`${measurement} is ${value.toFixed(2)}, more than ${maxValue}`);
 };
 /** Checks a limit that depends on the data. Such limits are guaranteed only for real ads. */
-const realLimit: typeof limit = (...promise) => (real ? limit(...promise) : undefined);
+const checkRealLimit: typeof checkLimit = (...promise) => (isReal ? checkLimit(...promise) : undefined);
 
-const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
+const countTextTokens = (text: string) =>
+  countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 /** Counts the tokens of a result that contains several items. */
-const costs = ({
+const countCosts = ({
   raw,
   text,
   structured,
@@ -48,68 +51,69 @@ const costs = ({
   items: number;
 }) => ({
   items,
-  raw: tokens(JSON.stringify(raw)),
-  text: tokens(text),
-  structured: tokens(JSON.stringify(structured)),
+  raw: countTextTokens(JSON.stringify(raw)),
+  text: countTextTokens(text),
+  structured: countTextTokens(JSON.stringify(structured)),
   estimate: estimateTokens(text),
 });
-type Costs = ReturnType<typeof costs>;
-const sum = (all: Costs[], name: keyof Costs) => all.reduce((total, cost) => total + cost[name], 0);
+type TokenCosts = ReturnType<typeof countCosts>;
+const sumCosts = (allCosts: TokenCosts[], costName: keyof TokenCosts) =>
+  allCosts.reduce((total, cost) => total + cost[costName], 0);
 
-function report(tool: string, all: Costs[]): void {
-  const items = sum(all, 'items');
-  say(`\n${tool}: ${all.length} results, ${items} items; tokens per item`);
+function printCosts(tool: string, allCosts: TokenCosts[]): void {
+  const items = sumCosts(allCosts, 'items');
+  printLine(`\n${tool}: ${allCosts.length} results, ${items} items; tokens per item`);
   addRow({
-    what: `${tool}, ${real ? 'real' : 'generated'} data`,
-    ours: `${(sum(all, 'text') / items).toFixed(0)} tokens an item`,
-    beside: `${(sum(all, 'raw') / items).toFixed(0)} as the service sends it`,
-    ratio: sum(all, 'text') / sum(all, 'raw'),
+    measurement: `${tool}, ${isReal ? 'real' : 'generated'} data`,
+    measuredText: `${(sumCosts(allCosts, 'text') / items).toFixed(0)} tokens an item`,
+    baselineText: `${(sumCosts(allCosts, 'raw') / items).toFixed(0)} as the service sends it`,
+    ratio: sumCosts(allCosts, 'text') / sumCosts(allCosts, 'raw'),
   });
-  for (const name of Object.keys(all[0] ?? {}).slice(1) as (keyof Costs)[]) {
-    const each = all.map((cost) => cost[name] / cost.items);
-    const shares = [0.5, 0.95, 1].map((share) => computeQuantile(each, share).toFixed(0).padStart(7));
-    say(
-      `  ${name.padEnd(11)}mean ${(sum(all, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
+  for (const name of Object.keys(allCosts[0] ?? {}).slice(1) as (keyof TokenCosts)[]) {
+    const costsPerItem = allCosts.map((cost) => cost[name] / cost.items);
+    const shares = [0.5, 0.95, 1].map((share) => computeQuantile(costsPerItem, share).toFixed(0).padStart(7));
+    printLine(
+      `  ${name.padEnd(11)}mean ${(sumCosts(allCosts, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
     );
   }
 }
 
-const chunks = <T>(items: T[]): T[][] =>
+const splitIntoPages = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
 /** A cursor as long as ours for a service that uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
-const frame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
-const adList = (raw: typeof ads) => {
+const listFrame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
+const buildAdList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
     raw: { items: raw },
-    text: formatAdList({ items: rows, ...frame }),
-    structured: { items: rows, ...frame },
+    text: formatAdList({ items: rows, ...listFrame }),
+    structured: { items: rows, ...listFrame },
     items: raw.length,
   };
 };
 
-function searchAds(): void {
-  const all = chunks(ads).map((page) => costs(adList(page)));
-  report('search_ads, brief', all);
-  realLimit('text per ad', sum(all, 'text') / ads.length, 110);
-  realLimit('% of the raw JSON', (100 * sum(all, 'text')) / sum(all, 'raw'), 6);
-  realLimit('structured content per ad', sum(all, 'structured') / ads.length, 175);
-  realLimit('text of any 50', Math.max(...all.map(({ text }) => text)), maxTokens);
-  limit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
+function measureSearchAds(): void {
+  const all = splitIntoPages(ads).map((page) => countCosts(buildAdList(page)));
+  printCosts('search_ads, brief', all);
+  checkRealLimit('text per ad', sumCosts(all, 'text') / ads.length, 110);
+  checkRealLimit('% of the raw JSON', (100 * sumCosts(all, 'text')) / sumCosts(all, 'raw'), 6);
+  checkRealLimit('structured content per ad', sumCosts(all, 'structured') / ads.length, 175);
+  checkRealLimit('text of any 50', Math.max(...all.map(({ text }) => text)), maxTokens);
+  checkLimit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
   const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
-  const mixed = chunks(shuffled).map((page) => costs(adList(page)));
-  realLimit('text per ad, advertisers mixed', sum(mixed, 'text') / ads.length, 110);
+  const mixed = splitIntoPages(shuffled).map((page) => countCosts(buildAdList(page)));
+  checkRealLimit('text per ad, advertisers mixed', sumCosts(mixed, 'text') / ads.length, 110);
 }
 
-function getAd(): void {
+function measureGetAd(): void {
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'standard', now });
-    return costs({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
+    return countCosts({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
   });
-  report('get_ad, standard', all);
-  limit(
+  printCosts('get_ad, standard', all);
+  checkLimit(
     'text of the median ad',
     computeQuantile(
       all.map(({ text }) => text),
@@ -119,91 +123,95 @@ function getAd(): void {
   );
 }
 
-function fullAds(): void {
+function measureFullAds(): void {
   const budget = getItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
   const all = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
-    return costs({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
+    return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
-  report('get_ad, full', all);
-  limit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
-  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * maxTokens);
+  printCosts('get_ad, full', all);
+  checkLimit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
+  checkLimit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * maxTokens);
 }
 
-function searchPages(): void {
-  const all = chunks(pages).map((raw) => {
+function measureSearchPages(): void {
+  const all = splitIntoPages(pages).map((raw) => {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
-    return costs({
+    return countCosts({
       raw: { items: raw },
-      text: formatPageList({ items: rows, ...frame }),
-      structured: { items: rows, ...frame },
+      text: formatPageList({ items: rows, ...listFrame }),
+      structured: { items: rows, ...listFrame },
       items: raw.length,
     });
   });
-  report('search_pages, brief', all);
-  realLimit('text per page', sum(all, 'text') / pages.length, 50);
-  realLimit('structured content per page', sum(all, 'structured') / pages.length, 60);
+  printCosts('search_pages, brief', all);
+  checkRealLimit('text per page', sumCosts(all, 'text') / pages.length, 50);
+  checkRealLimit('structured content per page', sumCosts(all, 'structured') / pages.length, 60);
 }
 
-function getPage(): void {
+function measureGetPage(): void {
   const all = pages.map((page) => {
     const view = viewPage(page, { detail: 'standard' });
-    return costs({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
+    return countCosts({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
   });
-  report('get_page, standard', all);
+  printCosts('get_page, standard', all);
 }
 
 /** True for research tools, which do not correspond to a single API operation. */
-const isForResearch = ({ operations, makesSeveralCalls }: Tool) =>
+const isResearchTool = ({ operations, makesSeveralCalls }: Tool) =>
   makesSeveralCalls === true || operations.length === 0;
 
 /**
  * Prints the tokens of the tool list and of the instructions. Every conversation pays for them before the first call.
  */
-function toolList(): void {
-  const list = (demo: boolean) =>
+function measureToolList(): void {
+  const listToolsForModel = (demo: boolean) =>
     listTools(tools.map(describeTool), {
       includesOutputSchemas: true,
       ...(demo && { filters: libraryFilters }),
     });
-  const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
-  const read = (demo: boolean, some = list(demo)) =>
-    tokens(JSON.stringify(some.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))));
-  say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
-  const ofOperations = list(true).filter(({ name }) => !forResearch.has(name));
-  limit('name, description, inputSchema', read(false), 3700);
-  limit('the same in demo mode, with filters', read(true), 4200);
-  limit('of those, the tools of the ten operations', read(true, ofOperations), 2000);
-  say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
-  say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
-  say(`  instructions: ${tokens(buildInstructions({ offered: tools, cachesAnswers: true }))}`);
+  const researchToolNames = new Set(tools.filter(isResearchTool).map(({ name }) => name));
+  const countListTokens = (demo: boolean, listedTools = listToolsForModel(demo)) =>
+    countTextTokens(
+      JSON.stringify(listedTools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
+    );
+  printLine(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
+  const operationTools = listToolsForModel(true).filter(({ name }) => !researchToolNames.has(name));
+  checkLimit('name, description, inputSchema', countListTokens(false), 3700);
+  checkLimit('the same in demo mode, with filters', countListTokens(true), 4200);
+  checkLimit('of those, the tools of the ten operations', countListTokens(true, operationTools), 2000);
+  printLine(`  all that is listed, output schemas too: ${countTextTokens(JSON.stringify(listToolsForModel(false)))}`);
+  printLine(`  the same in demo mode: ${countTextTokens(JSON.stringify(listToolsForModel(true)))}`);
+  printLine(`  instructions: ${countTextTokens(buildInstructions({ offered: tools, cachesAnswers: true }))}`);
 }
 
 /** Checks that the text and the structured content state every promised fact of every ad. */
 function checkFacts(): void {
-  let checked = 0;
-  for (const page of chunks(ads)) {
-    const { text, structured } = adList(page);
+  let checkedFactCount = 0;
+  for (const page of splitIntoPages(ads)) {
+    const { text, structured } = buildAdList(page);
     for (const [index, ad] of page.entries()) {
       const lines = selectLinesAbout(ad, text);
       const json = JSON.stringify(structured.items[index]);
-      for (const [name, isIn] of Object.entries(listPromisedFacts(ad, now))) {
-        checked++;
-        if (!isIn(lines)) problems.push(`${ad.id}: the text does not say ${name}`);
-        if (!isIn(json)) problems.push(`${ad.id}: the structured content does not say ${name}`);
+      for (const [name, isStated] of Object.entries(listPromisedFacts(ad, now))) {
+        checkedFactCount++;
+        if (!isStated(lines)) problems.push(`${ad.id}: the text does not say ${name}`);
+        if (!isStated(json)) problems.push(`${ad.id}: the structured content does not say ${name}`);
       }
     }
   }
-  say(`\nfacts: ${checked} looked for in text and structured content, ${problems.length} problems so far`);
+  printLine(
+    `\nfacts: ${checkedFactCount} looked for in text and structured content, ${problems.length} problems so far`,
+  );
 }
 
-say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
-toolList();
-searchAds();
-getAd();
-fullAds();
-searchPages();
-getPage();
+printLine(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
+measureToolList();
+measureSearchAds();
+measureGetAd();
+measureFullAds();
+measureSearchPages();
+measureGetPage();
 checkFacts();
-for (const problem of problems) say(`PROBLEM ${problem}`);
+for (const problem of problems) printLine(`PROBLEM ${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;

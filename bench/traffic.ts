@@ -8,16 +8,16 @@ export interface ToolResult {
 }
 
 /** A tool call, with a function that checks its result. */
-export interface Question {
+export interface TrafficCall {
   tool: string;
   args: object;
-  isRight(result: ToolResult): boolean;
+  isExpectedResult(result: ToolResult): boolean;
 }
 
 /** The tool calls of one client. Later calls use values from earlier results. */
-export interface Traffic {
-  next(): Question;
-  learn(question: Question, result: ToolResult): void;
+export interface CallerTraffic {
+  createNextCall(): TrafficCall;
+  rememberResult(question: TrafficCall, result: ToolResult): void;
 }
 
 /** A long text for filters. Caches limit the size of their entries, so long filters fill the caches early. */
@@ -29,80 +29,94 @@ const maxIds = 200;
  * Creates the tool calls that one simulated caller sends.
  * @param name the name of the caller's API key, as `whoami` returns it
  */
-export function createTraffic(name: string, random: SeededRandom): Traffic {
+export function createTraffic(name: string, random: SeededRandom): CallerTraffic {
   const ads: string[] = [];
   const pages: string[] = [];
-  let collection: string | undefined;
-  let paging: Question | undefined;
-  let count = 0;
+  let collectionId: string | undefined;
+  let nextPageCall: TrafficCall | undefined;
+  let createdCount = 0;
 
   /** Returns a filter that is new but matches every ad. */
-  const newFilter = () => ({ duplicatesFrom: -1 - count++ / 1e6 });
-  const search = (filters: object, more: object = {}) => expectSuccess('search_ads', { filters, ...more });
-  const aboutAd = (more: object, adId = random.pick(ads)) =>
-    expectSuccess('get_ad', { adId, ...more }, includesWord(adId));
-  const aboutPage = (pageId = random.pick(pages)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
-  const inCollection = () => ({ collectionId: collection, itemType: 'ads' });
-  const longFilter = () => ({ ctaType: ['SHOP_NOW', `${count++}${longWord}`] });
+  const buildNewFilter = () => ({ duplicatesFrom: -1 - createdCount++ / 1e6 });
+  const createSearchCall = (filters: object, otherArguments: object = {}) =>
+    expectSuccess('search_ads', { filters, ...otherArguments });
+  const createAdCall = (otherArguments: object, adId = random.pick(ads)) =>
+    expectSuccess('get_ad', { adId, ...otherArguments }, includesWord(adId));
+  const createPageCall = (pageId = random.pick(pages)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
+  const buildCollectionArguments = () => ({ collectionId, itemType: 'ads' });
+  const buildLongFilter = () => ({ ctaType: ['SHOP_NOW', `${createdCount++}${longWord}`] });
   /** Returns an id that no ad has. The ids of demo ads come from a different range. */
-  const unknownAd = () => ({ adId: `ffffffff-ffff-4fff-8fff-${String(count++).padStart(12, '0')}` });
+  const buildUnknownAdArguments = () => ({
+    adId: `ffffffff-ffff-4fff-8fff-${String(createdCount++).padStart(12, '0')}`,
+  });
 
-  const generalKinds: [weight: number, make: () => Question][] = [
+  const generalCallKinds: [weight: number, make: () => TrafficCall][] = [
     // Because of the random bound, the searches start at different ads, so that many ads are seen early.
-    [10, () => search({ ...newFilter(), daysRunningTo: random.between(1, 300) }, { limit: random.pick([5, 50, 100]) })],
-    [8, () => search({ ctaType: ['SHOP_NOW'] }, { limit: random.between(1, 8) })],
-    [6, () => search({ countries: ['DE', 'US', 'FR'], ...newFilter() }, { detail: 'full' })],
-    [14, () => search(longFilter(), { limit: 100 })],
-    [10, () => paging ?? search({})],
+    [
+      10,
+      () =>
+        createSearchCall(
+          { ...buildNewFilter(), daysRunningTo: random.between(1, 300) },
+          { limit: random.pick([5, 50, 100]) },
+        ),
+    ],
+    [8, () => createSearchCall({ ctaType: ['SHOP_NOW'] }, { limit: random.between(1, 8) })],
+    [6, () => createSearchCall({ countries: ['DE', 'US', 'FR'], ...buildNewFilter() }, { detail: 'full' })],
+    [14, () => createSearchCall(buildLongFilter(), { limit: 100 })],
+    [10, () => nextPageCall ?? createSearchCall({})],
     [
       5,
-      () => expectSuccess('search_pages', { filters: { adsAmountFrom: -count++ / 1e6 }, limit: random.between(1, 50) }),
+      () =>
+        expectSuccess('search_pages', {
+          filters: { adsAmountFrom: -createdCount++ / 1e6 },
+          limit: random.between(1, 50),
+        }),
     ],
     [9, () => expectSuccess(random.pick(['list_collections', 'get_credits', 'get_account']), {})],
     [4, () => expectSuccess('whoami', {}, includesWord(name))],
-    [3, () => expectError(...random.pick(badCalls))],
-    [1, () => expectError('search_ads', { filters: { [`nothing${count++}`]: true } })],
-    [1, () => expectError('get_ad', unknownAd())],
-    [1, () => expectError(`no_such_tool_${count++}`, {})],
+    [3, () => expectError(...random.pick(invalidCalls))],
+    [1, () => expectError('search_ads', { filters: { [`nothing${createdCount++}`]: true } })],
+    [1, () => expectError('get_ad', buildUnknownAdArguments())],
+    [1, () => expectError(`no_such_tool_${createdCount++}`, {})],
   ];
-  const adKinds: typeof generalKinds = [
-    [8, () => aboutAd({})],
-    [8, () => aboutAd(random.pick([{ fresh: true }, { seen: true }]))],
+  const adCallKinds: typeof generalCallKinds = [
+    [8, () => createAdCall({})],
+    [8, () => createAdCall(random.pick([{ fresh: true }, { seen: true }]))],
   ];
-  const pageKinds: typeof generalKinds = [[5, () => aboutPage()]];
-  const collectionKinds: typeof generalKinds = [
-    [3, () => expectSuccess('list_collection_items', { ...inCollection(), limit: random.between(1, 100) })],
-    [3, () => expectSuccess('add_collection_item', { ...inCollection(), itemId: random.pick(ads) })],
+  const pageCallKinds: typeof generalCallKinds = [[5, () => createPageCall()]];
+  const collectionCallKinds: typeof generalCallKinds = [
+    [3, () => expectSuccess('list_collection_items', { ...buildCollectionArguments(), limit: random.between(1, 100) })],
+    [3, () => expectSuccess('add_collection_item', { ...buildCollectionArguments(), itemId: random.pick(ads) })],
   ];
 
   return {
-    next() {
-      const kinds = [...generalKinds];
-      if (ads.length > 0) kinds.push(...adKinds);
-      if (pages.length > 0) kinds.push(...pageKinds);
-      if (ads.length > 0 && collection) kinds.push(...collectionKinds);
-      return random.pick(kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make)))();
+    createNextCall() {
+      const callKinds = [...generalCallKinds];
+      if (ads.length > 0) callKinds.push(...adCallKinds);
+      if (pages.length > 0) callKinds.push(...pageCallKinds);
+      if (ads.length > 0 && collectionId) callKinds.push(...collectionCallKinds);
+      return random.pick(callKinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make)))();
     },
-    learn({ tool }, { structuredContent: { items = [], cursor } = {} }) {
+    rememberResult({ tool }, { structuredContent: { items = [], cursor } = {} }) {
       if (tool === 'search_ads')
-        remember(
+        rememberIds(
           random,
           ads,
           items.map(({ id }) => id),
         );
       if (tool === 'search_pages')
-        remember(
+        rememberIds(
           random,
           pages,
           items.map(({ pageId }) => pageId),
         );
-      if (tool === 'list_collections') collection ??= items[0]?.id;
-      if (tool.startsWith('search_')) paging = cursor ? expectSuccess(tool, { cursor }) : undefined;
+      if (tool === 'list_collections') collectionId ??= items[0]?.id;
+      if (tool.startsWith('search_')) nextPageCall = cursor ? expectSuccess(tool, { cursor }) : undefined;
     },
   };
 }
 
-const badCalls: [tool: string, args: object][] = [
+const invalidCalls: [tool: string, args: object][] = [
   ['search_ads', { limit: 'many' }],
   ['search_ads', { limt: 5 }],
   ['search_ads', { cursor: '@10/20.AAAAAAAA' }],
@@ -113,8 +127,16 @@ const badCalls: [tool: string, args: object][] = [
   ['add_collection_item', { collectionId: 'nobody', itemType: 'shoes', itemId: '1' }],
 ];
 
-function expectSuccess(tool: string, args: object, holds: (result: ToolResult) => boolean = () => true): Question {
-  return { tool, args, isRight: (result) => !result.isError && !!result.structuredContent && holds(result) };
+function expectSuccess(
+  tool: string,
+  args: object,
+  isExpectedData: (result: ToolResult) => boolean = () => true,
+): TrafficCall {
+  return {
+    tool,
+    args,
+    isExpectedResult: (result) => !result.isError && !!result.structuredContent && isExpectedData(result),
+  };
 }
 
 /**
@@ -123,14 +145,18 @@ function expectSuccess(tool: string, args: object, holds: (result: ToolResult) =
  */
 const includesWord = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
 
-function expectError(tool: string, args: object): Question {
-  return { tool, args, isRight: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
+function expectError(tool: string, args: object): TrafficCall {
+  return {
+    tool,
+    args,
+    isExpectedResult: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '',
+  };
 }
 
-function remember(random: SeededRandom, remembered: string[], ids: (string | undefined)[]): void {
+function rememberIds(random: SeededRandom, rememberedIds: string[], ids: (string | undefined)[]): void {
   for (const id of ids) {
-    if (id === undefined || remembered.includes(id)) continue;
-    if (remembered.length < maxIds) remembered.push(id);
-    else remembered[random.between(0, maxIds - 1)] = id;
+    if (id === undefined || rememberedIds.includes(id)) continue;
+    if (rememberedIds.length < maxIds) rememberedIds.push(id);
+    else rememberedIds[random.between(0, maxIds - 1)] = id;
   }
 }

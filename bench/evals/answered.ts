@@ -1,18 +1,18 @@
-import { type Demo, openDemo, type Spent } from './demo.ts';
+import { type CallCosts, type Demo, openDemo } from './demo.ts';
 
 /** A question with its answer, the tools used to answer it, and the cost. */
-export interface Answered extends Spent {
+export interface AnsweredQuestion extends CallCosts {
   question: string;
   tools: string[];
   answer: string;
 }
 
-type Call = (tool: string, args?: object) => Promise<Record<string, unknown>>;
+type CallTool = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
 /** What answering a question can use: the tools, and ids from the answers to earlier questions. */
 interface Session {
-  call: Call;
+  call: CallTool;
   /** Runs an SQL statement and returns its rows. */
   rows(sql: string, limit?: number): Promise<Rows>;
   passWeek(): void;
@@ -21,17 +21,17 @@ interface Session {
   pageId: string;
 }
 
-const inUs = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-const inDe = { countries: ['DE'] };
-const ofDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
-const listed = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
+const filtersInUs = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
+const filtersInGermany = { countries: ['DE'] };
+const sqlInGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+const formatRows = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
 /** Thirty questions of a user in one session, each with the tool calls that answer it. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',
     async (session) => {
-      const { items } = await session.call('search_ads', { filters: inUs, limit: 3 });
+      const { items } = await session.call('search_ads', { filters: filtersInUs, limit: 3 });
       const ads = items as { id: string; pageName: string; daysRunning: number }[];
       session.adIds = ads.map(({ id }) => id);
       return ads.map((ad) => `${ad.pageName} (${ad.daysRunning} days)`).join(', ');
@@ -48,11 +48,11 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     'What do the three look like?',
     async ({ call, adIds }) => `${((await call('view_ads', { adIds })).tiles as object[]).length} ads on one sheet`,
   ],
-  ['How many ads run in Germany?', async ({ call }) => (await call('count_ads', { filters: inDe })).total],
+  ['How many ads run in Germany?', async ({ call }) => (await call('count_ads', { filters: filtersInGermany })).total],
   [
     'Which formats do they have?',
     async ({ call }) => {
-      const { counts } = await call('count_ads', { filters: inDe, by: 'displayFormat' });
+      const { counts } = await call('count_ads', { filters: filtersInGermany, by: 'displayFormat' });
       const parts = counts as { filters: { displayFormat: string[] }; total: number }[];
       return parts.map(({ filters, total }) => `${filters.displayFormat[0]} ${total}`).join(', ');
     },
@@ -87,7 +87,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   [
     'What would reading all ads in Germany cost?',
     async ({ call }) => {
-      const { estimate } = await call('gather_ads', { filters: inDe, maxCredits: 0 });
+      const { estimate } = await call('gather_ads', { filters: filtersInGermany, maxCredits: 0 });
       const { credits, atLeast, atMost } = estimate as Record<'credits' | 'atLeast' | 'atMost', number | null>;
       return credits ?? `between ${atLeast} and ${atMost}`;
     },
@@ -95,24 +95,26 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   [
     'Read them all: what stands out?',
     async ({ call }) => {
-      const { read, summary } = await call('gather_ads', { filters: inDe, maxCredits: 50 });
+      const { read, summary } = await call('gather_ads', { filters: filtersInGermany, maxCredits: 50 });
       return `${read} ads; ${String(summary).split('\n')[0]}`;
     },
   ],
   [
     'Do videos run longer than the others there?',
     async ({ rows }) =>
-      listed(await rows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${ofDe} GROUP BY 1`)),
+      formatRows(await rows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${sqlInGermany} GROUP BY 1`)),
   ],
   [
     'Which advertiser in Germany tests the most messages?',
     async ({ rows }) =>
-      listed(await rows(`SELECT pageName, count(DISTINCT variant) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`)),
+      formatRows(
+        await rows(`SELECT pageName, count(DISTINCT variant) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+      ),
   ],
   [
     'Which message does Lichtwerft repeat?',
     async ({ rows, pageId }) =>
-      listed(
+      formatRows(
         await rows(
           `SELECT min(firstLine), count(*) FROM ads WHERE pageId = '${pageId}' GROUP BY variant ORDER BY 2 DESC LIMIT 1`,
         ),
@@ -120,16 +122,18 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
   [
     'Which calls to action are commonest in Germany?',
-    async ({ rows }) => listed(await rows(`SELECT ctaType, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ rows }) =>
+      formatRows(await rows(`SELECT ctaType, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'In which languages are these ads?',
-    async ({ rows }) => listed(await rows(`SELECT language, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ rows }) =>
+      formatRows(await rows(`SELECT language, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'Which pictures stand in most of them?',
     async ({ call }) => {
-      const { pictures, tiles } = await call('view_ads', { sql: `SELECT id ${ofDe}` });
+      const { pictures, tiles } = await call('view_ads', { sql: `SELECT id ${sqlInGermany}` });
       const [{ ads } = {}] = tiles as { ads?: number }[];
       return `${(pictures as { groups: number }).groups} different ones, the first in ${ads} ads`;
     },
@@ -137,7 +141,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   [
     'How many messages does the first of these pictures carry?',
     async ({ rows }) =>
-      listed(
+      formatRows(
         await rows(
           'SELECT count(DISTINCT variant) FROM ads WHERE pictureGroup IS NOT NULL GROUP BY pictureGroup ORDER BY count(*) DESC LIMIT 1',
         ),
@@ -145,36 +149,38 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
   [
     'Which landing pages do they lead to most?',
-    async ({ rows }) => listed(await rows(`SELECT landing, count(*) ${ofDe} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ rows }) =>
+      formatRows(await rows(`SELECT landing, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'Which campaigns do their links name?',
     async ({ rows }) =>
-      listed(
+      formatRows(
         await rows(
-          `SELECT utm ->> 'campaign', count(*) ${ofDe} AND utm IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+          `SELECT utm ->> 'campaign', count(*) ${sqlInGermany} AND utm IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
         ),
       ),
   ],
   [
     'Which platforms do the longest-running ones use?',
     async ({ rows }) =>
-      listed(
+      formatRows(
         await rows(
-          `SELECT platform, count(*) FROM ad_platforms WHERE id IN (SELECT id ${ofDe} ORDER BY daysRunning DESC LIMIT 20) GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
+          `SELECT platform, count(*) FROM ad_platforms WHERE id IN (SELECT id ${sqlInGermany} ORDER BY daysRunning DESC LIMIT 20) GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
         ),
       ),
   ],
   [
     'Draw when the ads in Germany started.',
     async ({ call }) => {
-      const sql = `SELECT startedMonth, count(*) AS ads ${ofDe} GROUP BY 1 ORDER BY 1`;
+      const sql = `SELECT startedMonth, count(*) AS ads ${sqlInGermany} GROUP BY 1 ORDER BY 1`;
       return `a line of ${(await call('query_ads', { sql, chart: 'line' })).rowCount} months`;
     },
   ],
   [
     'Give me a table of all of them for a spreadsheet.',
-    async ({ call }) => `${(await call('export_ads', { sql: `SELECT ads.* ${ofDe}`, format: 'xlsx' })).rows} rows`,
+    async ({ call }) =>
+      `${(await call('export_ads', { sql: `SELECT ads.* ${sqlInGermany}`, format: 'xlsx' })).rows} rows`,
   ],
   [
     'Note the hook of each of the three ads.',
@@ -187,7 +193,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     'Write a report of this for my colleagues.',
     async ({ call, adIds }) => {
       const sections = [
-        { heading: 'Formats', sql: `SELECT displayFormat, count(*) AS ads ${ofDe} GROUP BY 1`, chart: 'bar' },
+        { heading: 'Formats', sql: `SELECT displayFormat, count(*) AS ads ${sqlInGermany} GROUP BY 1`, chart: 'bar' },
         { heading: 'Three ads', adIds },
       ];
       const { bytes } = await call('write_report', { title: 'Ads in Germany', sections });
@@ -197,7 +203,7 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   [
     'Tell me next week what is new.',
     async ({ call }) => {
-      await call('watch_ads', { name: 'Germany', filters: inDe, maxCredits: 50 });
+      await call('watch_ads', { name: 'Germany', filters: filtersInGermany, maxCredits: 50 });
       return 'stored';
     },
   ],
@@ -235,23 +241,23 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
  * Answers all questions and returns the cost of each. All questions share a session, so ads that an earlier question
  * has read are not read again.
  */
-export async function answerQuestions(): Promise<Answered[]> {
+export async function answerQuestions(): Promise<AnsweredQuestion[]> {
   const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];
   return answered.map((one, at) => ({ ...one, rawTokens: counted[at]?.rawTokens ?? 0 }));
 }
 
-async function askAll(demo: Demo): Promise<Answered[]> {
+async function askAll(demo: Demo): Promise<AnsweredQuestion[]> {
   const used: string[] = [];
-  const call: Call = (tool, args) => {
+  const call: CallTool = (tool, args) => {
     used.push(tool);
     return demo.call(tool, args);
   };
   const rows: Session['rows'] = async (sql, limit = 50) => (await call('query_ads', { sql, limit })).rows as Rows;
-  const session: Session = { call, rows, passWeek: demo.passWeek, adIds: [], pageId: '' };
-  const answered: Answered[] = [];
+  const session: Session = { call, rows, passWeek: demo.advanceWeek, adIds: [], pageId: '' };
+  const answered: AnsweredQuestion[] = [];
   for (const [question, ask] of questions) {
     const answer = String(await ask(session));
-    answered.push({ question, answer, tools: used.splice(0), ...demo.takeSpent() });
+    answered.push({ question, answer, tools: used.splice(0), ...demo.takeCosts() });
   }
   await demo.close();
   return answered;

@@ -19,7 +19,7 @@ const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
 /** What the tool calls have cost since the last call of `takeSpent`. */
-export interface Spent {
+export interface CallCosts {
   calls: number;
   credits: number;
   /** Tokens of the texts that a model reads. */
@@ -36,8 +36,8 @@ export interface Demo {
    * @throws Error if the result is an error
    */
   call(name: string, args?: object): Promise<Result['data']>;
-  takeSpent(): Spent;
-  passWeek(): void;
+  takeCosts(): CallCosts;
+  advanceWeek(): void;
   close(): Promise<void>;
 }
 
@@ -49,8 +49,8 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   let time = startTime;
   const now = () => time;
   const { library, apiKey } = await openDemoLibrary({ now });
-  const nothing = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
-  let spent: Spent = { ...nothing };
+  const noCosts = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
+  let costs: CallCosts = { ...noCosts };
   const service = {
     baseUrl: 'https://library.demo.example',
     searchFilters: libraryFilters,
@@ -62,9 +62,9 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
     ...{ now, monotonicNow: now, random: () => 0 },
     ...(counted && {
       fetch: async (url, request) => {
-        const answer = await library.fetch(new Request(url, request as RequestInit));
-        spent.rawTokens += countTextTokens(await answer.clone().text());
-        return answer;
+        const response = await library.fetch(new Request(url, request as RequestInit));
+        costs.rawTokens += countTextTokens(await response.clone().text());
+        return response;
       },
     }),
   });
@@ -78,17 +78,17 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
     async call(name, args = {}) {
       const result = readResult(await client.callTool({ name, arguments: { ...args } }));
       if (result.isError) throw new Error(`${name}: ${result.text}`);
-      spent.calls++;
-      spent.tokens += countTextTokens(result.text);
-      spent.credits += result.data.receipt.charged ?? 0;
+      costs.calls++;
+      costs.tokens += countTextTokens(result.text);
+      costs.credits += result.data.receipt.charged ?? 0;
       return result.data;
     },
-    takeSpent() {
-      const sum = spent;
-      spent = { ...nothing };
-      return sum;
+    takeCosts() {
+      const takenCosts = costs;
+      costs = { ...noCosts };
+      return takenCosts;
     },
-    passWeek() {
+    advanceWeek() {
       time += 7 * 86_400_000;
     },
     async close() {
@@ -111,28 +111,28 @@ export interface RawDemo {
 export async function readRawDemo(): Promise<RawDemo> {
   const { library, apiKey } = await openDemoLibrary({ now: () => startTime });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const ask = async <Answer>(path: string, init: RequestInit = {}) => {
-    const answer = await library.fetch(new Request(`https://library.demo.example${path}`, { ...init, headers }));
-    return (await answer.json()) as Answer;
+  const requestJson = async <Answer>(path: string, init: RequestInit = {}) => {
+    const response = await library.fetch(new Request(`https://library.demo.example${path}`, { ...init, headers }));
+    return (await response.json()) as Answer;
   };
-  const everyItem = async <Item>(path: string): Promise<Item[]> => {
+  const readAllItems = async <Item>(path: string): Promise<Item[]> => {
     const items: Item[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const body = JSON.stringify({ limit: 100, cursor });
-      const page: { items: Item[]; cursor: string | null } = await ask(path, { method: 'POST', body });
+      const page: { items: Item[]; cursor: string | null } = await requestJson(path, { method: 'POST', body });
       items.push(...page.items);
       cursor = page.cursor;
     }
     return items;
   };
-  const { items: collections } = await ask<{ items: RawDemo['collections'] }>('/v1/collections');
+  const { items: collections } = await requestJson<{ items: RawDemo['collections'] }>('/v1/collections');
   return {
-    ads: await everyItem('/v1/ads/search'),
-    pages: await everyItem('/v1/pages/search'),
+    ads: await readAllItems('/v1/ads/search'),
+    pages: await readAllItems('/v1/pages/search'),
     collections,
     async readCollection(name) {
       const { id } = collections.find((one) => one.name === name) ?? { id: '' };
-      return (await ask<{ items: Ad[] }>(`/v1/collections/${id}/items?itemType=ads&limit=100`)).items;
+      return (await requestJson<{ items: Ad[] }>(`/v1/collections/${id}/items?itemType=ads&limit=100`)).items;
     },
   };
 }

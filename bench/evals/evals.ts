@@ -5,24 +5,24 @@
  * stated* is lower than on the existing page, the command fails and leaves the page unchanged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Answered, answerQuestions } from './answered.ts';
+import { type AnsweredQuestion, answerQuestions } from './answered.ts';
 import { openDemo, readRawDemo } from './demo.ts';
 import { maxShownTools, type Ranked, rankQuestions } from './found.ts';
-import { findLimits, type Limited } from './limited.ts';
-import { type Programmed, runPrograms } from './programmed.ts';
+import { findLimits, type LimitResult } from './limited.ts';
+import { type ProgramResult, runPrograms } from './programmed.ts';
 
-const page = new URL('../../docs/evals.md', import.meta.url);
-const before = existsSync(page) ? readFileSync(page, 'utf8') : '';
-const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-const table = (head: string[], rows: (string | number)[][]) =>
+const pageUrl = new URL('../../docs/evals.md', import.meta.url);
+const previousPage = existsSync(pageUrl) ? readFileSync(pageUrl, 'utf8') : '';
+const formatCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const formatTable = (head: string[], rows: (string | number)[][]) =>
   [head, head.map(() => '---'), ...rows]
-    .map((row) => `| ${row.map((one) => cell(String(one))).join(' | ')} |`)
+    .map((row) => `| ${row.map((one) => formatCell(String(one))).join(' | ')} |`)
     .join('\n');
-const number = (value: number) => value.toLocaleString('en-US');
+const formatNumber = (value: number) => value.toLocaleString('en-US');
 
 const isFound = ({ rank }: Ranked) => rank >= 1 && rank <= maxShownTools;
-const isRight = ({ problems, answer, expected }: Programmed) => problems.length === 0 && answer === expected;
-const shareOf = <One>(all: readonly One[], holds: (one: One) => boolean) =>
+const isRight = ({ problems, answer, expected }: ProgramResult) => problems.length === 0 && answer === expected;
+const formatShare = <One>(all: readonly One[], holds: (one: One) => boolean) =>
   `${all.filter(holds).length} of ${all.length}`;
 
 const demo = await openDemo();
@@ -31,14 +31,15 @@ const { ranked, others } = await rankQuestions(demo.client);
 const programs = await runPrograms(demo.client, raw);
 await demo.close();
 const answered = await answerQuestions();
-const limited = await findLimits();
-const isStated = ({ limit }: Limited) => limit !== undefined;
+const limitResults = await findLimits();
+const isStated = ({ limit }: LimitResult) => limit !== undefined;
 
-const [tuning, heldOut] = [ranked.filter((one) => one.tuning), ranked.filter((one) => !one.tuning)];
-const sum = (of: 'calls' | 'credits' | 'tokens' | 'rawTokens') => answered.reduce((all, one) => all + one[of], 0);
+const [tuningQuestions, heldOutQuestions] = [ranked.filter((one) => one.tuning), ranked.filter((one) => !one.tuning)];
+const sumCosts = (costName: 'calls' | 'credits' | 'tokens' | 'rawTokens') =>
+  answered.reduce((all, one) => all + one[costName], 0);
 const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
 
-const text = `# Evals
+const pageText = `# Evals
 
 This page is for reviewers. It answers four questions that can be measured without a model:
 
@@ -49,7 +50,7 @@ This page is for reviewers. It answers four questions that can be measured witho
 
 \`npm run evals\` measures the answers without a network and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
-**Found: ${shareOf(ranked, isFound)}** · **Programmed: ${shareOf(programs, isRight)}** · **Limits stated: ${shareOf(limited, isStated)}** · **Answered: ${answered.length} questions, ${number(sum('calls'))} calls, ${number(sum('tokens'))} tokens, ${number(sum('credits'))} credits**
+**Found: ${formatShare(ranked, isFound)}** · **Programmed: ${formatShare(programs, isRight)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answered.length} questions, ${formatNumber(sumCosts('calls'))} calls, ${formatNumber(sumCosts('tokens'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
 ## What this does not show
 
@@ -65,12 +66,12 @@ For each question, the evaluation ranks our tools among ${otherTools} tools of $
 
 | Half | Found |
 | --- | --- |
-| questions that may be used to tune the descriptions of tools | ${shareOf(tuning, isFound)} |
-| questions that may not be used for tuning | ${shareOf(heldOut, isFound)} |
+| questions that may be used to tune the descriptions of tools | ${formatShare(tuningQuestions, isFound)} |
+| questions that may not be used for tuning | ${formatShare(heldOutQuestions, isFound)} |
 
 These questions were not found:
 
-${table(
+${formatTable(
   ['question', 'right', 'rank', 'first'],
   ranked
     .filter((one) => !isFound(one))
@@ -84,7 +85,7 @@ This test runs twelve [programs](../bench/evals/programs), written as a model wo
 - The strict compiler accepts it. The types are generated from \`tools/list\` with json-schema-to-typescript.
 - It returns the same number as a count over all data of the demo.
 
-${table(
+${formatTable(
   ['question', 'types', 'answer', 'right'],
   programs.map((one) => [
     one.question,
@@ -101,15 +102,15 @@ This test asks thirty questions in one session on demo data, with fixed calls. I
 - *tokens* counts the text of the results (o200k_base).
 - *as the service sends it* counts the tokens of the service's responses behind these results.
 
-${table(
+${formatTable(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
-  answered.map((one: Answered) => [
+  answered.map((one: AnsweredQuestion) => [
     ...[one.question, one.answer, [...new Set(one.tools)].join(', '), one.calls],
-    ...[number(one.tokens), number(one.rawTokens), one.credits],
+    ...[formatNumber(one.tokens), formatNumber(one.rawTokens), one.credits],
   ]),
 )}
 
-Together, the results have ${number(sum('tokens'))} tokens, and the responses of the service have ${number(sum('rawTokens'))} tokens.
+Together, the results have ${formatNumber(sumCosts('tokens'))} tokens, and the responses of the service have ${formatNumber(sumCosts('rawTokens'))} tokens.
 
 ## Limits stated
 
@@ -120,9 +121,9 @@ This test asks ten questions that the demo data cannot answer. The figures look 
 - One advertiser has countries for only a third of its ads.
 - One \`gather_ads\` call stopped after 50 ads.
 
-${table(
+${formatTable(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
-  limited.map((one) => [
+  limitResults.map((one) => [
     one.question,
     one.figures,
     one.tools.join(', '),
@@ -133,14 +134,14 @@ ${table(
 )}
 `;
 
-process.stdout.write(text);
+process.stdout.write(pageText);
 for (const { problems } of programs) for (const problem of problems) process.stderr.write(`${problem}\n`);
-const fell = ['Found', 'Programmed', 'Limits stated'].filter((name) => {
-  const countIn = (one: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(one)?.[1] ?? 0);
-  return countIn(text) < countIn(before);
+const loweredFigures = ['Found', 'Programmed', 'Limits stated'].filter((name) => {
+  const readFigure = (one: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(one)?.[1] ?? 0);
+  return readFigure(pageText) < readFigure(previousPage);
 });
-if (fell.length === 0) writeFileSync(page, text);
+if (loweredFigures.length === 0) writeFileSync(pageUrl, pageText);
 else {
-  process.stderr.write(`${fell.join(' and ')} fell: docs/evals.md has a higher figure.\n`);
+  process.stderr.write(`${loweredFigures.join(' and ')} fell: docs/evals.md has a higher figure.\n`);
   process.exitCode = 1;
 }

@@ -4,7 +4,7 @@ import { type Demo, openDemo } from './demo.ts';
  * A question whose honest answer must mention a limit of the data, and the sentence in the results that states this
  * limit.
  */
-export interface Limited {
+export interface LimitResult {
   question: string;
   /** The answer that the figures seem to give. */
   figures: string;
@@ -15,7 +15,7 @@ export interface Limited {
   tokens: number;
 }
 
-type Call = Demo['call'];
+type CallTool = Demo['call'];
 type Rows = unknown[][];
 
 interface Coverage {
@@ -25,7 +25,7 @@ interface Coverage {
 
 /** What answering a question can use. `query` returns the rows of an SQL statement as text. */
 interface Session {
-  call: Call;
+  call: CallTool;
   query(sql: string): Promise<string>;
 }
 
@@ -37,9 +37,9 @@ interface LimitedQuestion {
 }
 
 const [oneDay, placeholders, someCountries] = ['Trà Sen Sớm', 'บ้านใบบุญ', 'Langkah Rimba'];
-const by = (advertiser: string | undefined) => `FROM ads WHERE pageName = '${advertiser}'`;
+const selectAdsOf = (advertiser: string | undefined) => `FROM ads WHERE pageName = '${advertiser}'`;
 
-const gather = async ({ call }: Session, advertiserExact: string | undefined) => {
+const gatherAds = async ({ call }: Session, advertiserExact: string | undefined) => {
   const { summary } = await call('gather_ads', { filters: { advertiserExact }, maxCredits: 20 });
   return String(summary);
 };
@@ -54,33 +54,35 @@ const questions: readonly LimitedQuestion[] = [
     question: `How many ads of ${oneDay} still run?`,
     // Nobody has seen these ads since that day, so whether they still run is unknown for all of them.
     limit: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
-    ask: async (session) => (await gather(session, oneDay)).split('\n')[0] ?? '',
+    ask: async (session) => (await gatherAds(session, oneDay)).split('\n')[0] ?? '',
   },
   {
     question: `How long does ${oneDay} usually run an ad?`,
     limit: /^Last seen on one day: .* Their days running are their age on that day\./,
-    ask: ({ query }) => query(`SELECT median(daysRunning) ${by(oneDay)}`),
+    ask: ({ query }) => query(`SELECT median(daysRunning) ${selectAdsOf(oneDay)}`),
   },
   {
     question: `In which month did ${oneDay} start most ads?`,
     limit: /^Last seen on one day: .* counts by start count survivors\./,
-    ask: ({ query }) => query(`SELECT startedMonth, count(*) ${by(oneDay)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+    ask: ({ query }) =>
+      query(`SELECT startedMonth, count(*) ${selectAdsOf(oneDay)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
   },
   {
     question: `Which product does ${placeholders} name in most headlines?`,
     limit: /^Ads whose texts have placeholders/,
-    ask: async (session) => findLine(await gather(session, placeholders), 'First lines'),
+    ask: async (session) => findLine(await gatherAds(session, placeholders), 'First lines'),
   },
   {
     question: `In which language does ${placeholders} advertise?`,
     limit: createGapPattern(placeholders, 'language'),
-    ask: ({ query }) => query(`SELECT language, count(*) ${by(placeholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+    ask: ({ query }) =>
+      query(`SELECT language, count(*) ${selectAdsOf(placeholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
   },
   {
     question: `Where does ${someCountries} advertise?`,
     limit: createGapPattern(someCountries, 'country'),
     ask: async (session) => {
-      await gather(session, someCountries);
+      await gatherAds(session, someCountries);
       return session.query(
         `SELECT country, count(*) FROM ad_countries JOIN ads USING (id) WHERE pageName = '${someCountries}' GROUP BY 1`,
       );
@@ -89,7 +91,7 @@ const questions: readonly LimitedQuestion[] = [
   {
     question: `Which picture does ${someCountries} use most?`,
     limit: createGapPattern(someCountries, 'pictureGroup'),
-    ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${by(someCountries)}`),
+    ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${selectAdsOf(someCountries)}`),
   },
   {
     question: 'What share of the ads in the US are videos?',
@@ -119,12 +121,12 @@ const questions: readonly LimitedQuestion[] = [
  * Answers all questions in one session. Finds in the results of each question the sentence that states the limit of the
  * data.
  */
-export async function findLimits(): Promise<Limited[]> {
+export async function findLimits(): Promise<LimitResult[]> {
   const demo = await openDemo();
-  const answers: Limited[] = [];
+  const answers: LimitResult[] = [];
   for (const { question, limit, ask } of questions) {
     const [tools, sentences]: [string[], string[]] = [[], []];
-    const call: Call = async (tool, args) => {
+    const call: CallTool = async (tool, args) => {
       const data = await demo.call(tool, args);
       tools.push(tool);
       const { partial = [], notes = [] } = (data.coverage ?? {}) as Coverage;
@@ -136,9 +138,9 @@ export async function findLimits(): Promise<Limited[]> {
       return rows.map((row) => row.join(' ')).join(', ');
     };
     const figures = await ask({ call, query });
-    const { calls, tokens } = demo.takeSpent();
-    const stated = sentences.find((sentence) => limit.test(sentence));
-    answers.push({ question, figures, limit: stated, tools: [...new Set(tools)], calls, tokens });
+    const { calls, tokens } = demo.takeCosts();
+    const limitSentence = sentences.find((sentence) => limit.test(sentence));
+    answers.push({ question, figures, limit: limitSentence, tools: [...new Set(tools)], calls, tokens });
   }
   await demo.close();
   return answers;

@@ -8,7 +8,7 @@ import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemo } from './demo.ts';
 
 /** How one of the example programs ran, compared with the correct answer. */
-export interface Programmed {
+export interface ProgramResult {
   question: string;
   /** Errors of the TypeScript compiler. */
   problems: string[];
@@ -17,15 +17,15 @@ export interface Programmed {
   expected: string;
 }
 
-const runsIn = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
-const dayOf = (date: string | null | undefined) => Date.parse(`${date}`.slice(0, 10)) / 86_400_000;
+const createCountryCheck = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
+const toDayNumber = (date: string | null | undefined) => Date.parse(`${date}`.slice(0, 10)) / 86_400_000;
 const now = Date.UTC(2026, 0, 15, 12);
-const daysRunning = ({ startedAt, endDate, lastSeenAt }: Ad) =>
-  dayOf(endDate && Date.parse(endDate) <= now ? endDate : lastSeenAt) - dayOf(startedAt);
+const computeDaysRunning = ({ startedAt, endDate, lastSeenAt }: Ad) =>
+  toDayNumber(endDate && Date.parse(endDate) <= now ? endDate : lastSeenAt) - toDayNumber(startedAt);
 const isRunning = ({ endDate }: Ad) => !(endDate && Date.parse(endDate) <= now);
 
-function median(values: number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
+function computeMedian(values: number[]): number {
+  const sorted = values.toSorted((left, right) => left - right);
   return ((sorted[(sorted.length - 1) >> 1] ?? 0) + (sorted[sorted.length >> 1] ?? 0)) / 2;
 }
 
@@ -35,18 +35,21 @@ function median(values: number[]): number {
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
     'How many ads in Ireland have run for more than 90 days?',
-    ({ ads }) => ads.filter((ad) => runsIn('IE')(ad) && daysRunning(ad) > 90).length,
+    ({ ads }) => ads.filter((ad) => createCountryCheck('IE')(ad) && computeDaysRunning(ad) > 90).length,
   ],
   'share-of-videos': [
     'What percentage of the ads in Germany are videos?',
     ({ ads }) => {
-      const german = ads.filter(runsIn('DE'));
+      const german = ads.filter(createCountryCheck('DE'));
       return Math.round((100 * german.filter((ad) => ad.displayFormat === 'VIDEO').length) / german.length);
     },
   ],
   'median-days': [
     'How many days has the median video in Germany run?',
-    ({ ads }) => median(ads.filter((ad) => runsIn('DE')(ad) && ad.displayFormat === 'VIDEO').map(daysRunning)),
+    ({ ads }) =>
+      computeMedian(
+        ads.filter((ad) => createCountryCheck('DE')(ad) && ad.displayFormat === 'VIDEO').map(computeDaysRunning),
+      ),
   ],
   'advertiser-size': [
     'How many ads does the largest advertiser in the US have?',
@@ -56,8 +59,10 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
   'cards-of-a-carousel': [
     'How many cards has the carousel in France that has run longest?',
     ({ ads }) => {
-      const carousels = ads.filter((ad) => runsIn('FR')(ad) && ad.displayFormat === 'CAROUSEL');
-      return carousels.toSorted((one, other) => daysRunning(other) - daysRunning(one))[0]?.cards?.length ?? 0;
+      const carousels = ads.filter((ad) => createCountryCheck('FR')(ad) && ad.displayFormat === 'CAROUSEL');
+      return (
+        carousels.toSorted((one, other) => computeDaysRunning(other) - computeDaysRunning(one))[0]?.cards?.length ?? 0
+      );
     },
   ],
   'likes-of-a-page': [
@@ -77,24 +82,24 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
   ],
   'estimated-spend': [
     'What have the ads in New Zealand spent at most, by their estimates?',
-    ({ ads }) => ads.filter(runsIn('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
+    ({ ads }) => ads.filter(createCountryCheck('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
   ],
   'labelled-ads': [
     'Label every ad in Ireland with its call to action: how many say LEARN_MORE?',
-    ({ ads }) => ads.filter((ad) => runsIn('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
+    ({ ads }) => ads.filter((ad) => createCountryCheck('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
   ],
   'watched-ads': [
     'Watch the videos in Germany: how many does the first check read?',
-    ({ ads }) => ads.filter((ad) => runsIn('DE')(ad) && ad.displayFormat === 'VIDEO').length,
+    ({ ads }) => ads.filter((ad) => createCountryCheck('DE')(ad) && ad.displayFormat === 'VIDEO').length,
   ],
   'exported-rows': [
     'How many rows has a table of all ads in Great Britain?',
-    ({ ads }) => ads.filter(runsIn('GB')).length,
+    ({ ads }) => ads.filter(createCountryCheck('GB')).length,
   ],
 };
 
 const root = new URL('../../', import.meta.url);
-const folder = new URL('node_modules/.cache/evals/', root);
+const programFolder = new URL('node_modules/.cache/evals/', root);
 
 /** Generates types for all tools from the tool list, as hosts with a code mode do, and writes them to a file. */
 async function writeTypes(client: Client): Promise<void> {
@@ -110,21 +115,21 @@ async function writeTypes(client: Client): Promise<void> {
     methods.push(`  ${name}(input${optional}: ${type}Input): Promise<${type}Output>;`);
   }
   writeFileSync(
-    new URL('tools.ts', folder),
+    new URL('tools.ts', programFolder),
     `${parts.join('\n')}\nexport interface Tools {\n${methods.join('\n')}\n}\n`,
   );
 }
 
 /** Returns the errors of the TypeScript compiler, by program. */
 function checkTypes(): Map<string, string[]> {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+  const files = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
     .resolve('typescript/package.json')
     .replace('package.json', 'bin/tsc');
-  const strict = ['--strict', '--noUncheckedIndexedAccess', '--noEmit', '--allowImportingTsExtensions'];
-  const where = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
-  const args = [compiler, ...strict, ...where, ...files];
-  const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(folder), encoding: 'utf8' });
+  const strictOptions = ['--strict', '--noUncheckedIndexedAccess', '--noEmit', '--allowImportingTsExtensions'];
+  const targetOptions = ['--target', 'es2022', '--module', 'nodenext', '--ignoreConfig', '--pretty', 'false'];
+  const args = [compiler, ...strictOptions, ...targetOptions, ...files];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: fileURLToPath(programFolder), encoding: 'utf8' });
   const problems = new Map<string, string[]>();
   for (const [line, file = ''] of stdout.matchAll(/^(.*?)\.ts\(\d.*$/gm))
     problems.set(file, [...(problems.get(file) ?? []), line]);
@@ -133,15 +138,15 @@ function checkTypes(): Map<string, string[]> {
 }
 
 /** Type-checks all programs, and runs each one with a new demo. */
-export async function runPrograms(client: Client, raw: RawDemo): Promise<Programmed[]> {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  cpSync(new URL('programs/', import.meta.url), folder, { recursive: true });
+export async function runPrograms(client: Client, raw: RawDemo): Promise<ProgramResult[]> {
+  rmSync(programFolder, { recursive: true, force: true });
+  mkdirSync(programFolder, { recursive: true });
+  cpSync(new URL('programs/', import.meta.url), programFolder, { recursive: true });
   await writeTypes(client);
   const problems = checkTypes();
-  const results: Programmed[] = [];
+  const results: ProgramResult[] = [];
   for (const [name, [question, expectedOf]] of Object.entries(programs)) {
-    const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(folder)}/`)).href);
+    const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(programFolder)}/`)).href);
     const demo: Demo = await openDemo();
     const tools = new Proxy({}, { get: (_, tool: string) => (input?: object) => demo.call(tool, input) });
     const given = await answer(tools).catch((error: Error) => `failed: ${error.message}`);

@@ -41,42 +41,42 @@ export interface Measured {
   followsAnnouncements: boolean;
 }
 
-interface Run {
+interface RecordedRun {
   requests: readonly ModelRequest[];
   messages: readonly RecordedMessage[];
   toolNames: readonly string[];
 }
 
 /** Matches a base64 picture. The minimum length of 1,500 excludes ordinary words. */
-const base64 = /[A-Za-z0-9+/=]{1500,}/g;
-const picturePart = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
+const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
+const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
-export function measureRun({ requests, messages, toolNames }: Run): Measured {
+export function measureRun({ requests, messages, toolNames }: RecordedRun): Measured {
   const calls = pairCalls(messages);
   const resultTexts = toolNames.map((name) => calls.get(name)?.text);
   const [list, view, error, report] = findResults(requests, resultTexts);
   const [listName = '', viewName = '', , reportName = ''] = toolNames;
   const sentList = calls.get(listName);
   const { clientName, revision } = findClient(messages);
-  const all = JSON.stringify(requests.map(({ body }) => body));
+  const requestsJson = JSON.stringify(requests.map(({ body }) => body));
   return {
     clientName,
     revision,
-    sent: formOf(sentList?.text !== undefined, sentList?.data !== undefined),
-    read: formOf(contains(list, sentList?.text), contains(list, sentList?.data)),
-    listTokens: encode((list ?? '').replace(base64, '')).length,
+    sent: getReadForm(sentList?.text !== undefined, sentList?.data !== undefined),
+    read: getReadForm(contains(list, sentList?.text), contains(list, sentList?.data)),
+    listTokens: encode((list ?? '').replace(base64Pattern, '')).length,
     sentTokens: encode(sentList?.text ?? '').length,
     pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
     readsErrors: error !== undefined,
     links: findLinkOutcome(report, calls.get(reportName)),
     ...countTools(requests, messages),
-    instructions: findInstructions(messages, all),
+    instructions: findInstructions(messages, requestsJson),
     readsFileLocation: /ads(?:-\d+)?\.html/.test(report ?? ''),
     followsAnnouncements: followsAnnouncement(messages),
   };
 }
 
-const formOf = (hasText: boolean, hasData: boolean): ReadForm =>
+const getReadForm = (hasText: boolean, hasData: boolean): ReadForm =>
   hasText && hasData ? 'both' : hasText ? 'text' : hasData ? 'data' : 'neither';
 
 interface CallResult {
@@ -92,9 +92,12 @@ function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult
   const results = new Map<string, CallResult>();
   for (const { from, message } of messages) {
     if (from !== 'host' || message.method !== 'tools/call' || results.has(message.params.name)) continue;
-    const answer = messages.find((other) => other.from === 'server' && other.message.id === message.id);
-    if (!answer?.message.result) continue;
-    const { content, structuredContent } = answer.message.result as { content: Content[]; structuredContent?: object };
+    const response = messages.find((other) => other.from === 'server' && other.message.id === message.id);
+    if (!response?.message.result) continue;
+    const { content, structuredContent } = response.message.result as {
+      content: Content[];
+      structuredContent?: object;
+    };
     results.set(message.params.name, {
       text: content.map(({ text }) => text ?? '').join('\n'),
       ...(structuredContent && { data: JSON.stringify(structuredContent) }),
@@ -121,16 +124,20 @@ function findResults(
 ): (string | undefined)[] {
   const conversation = requests.filter((request) => listOfferedTools(request).length > 3);
   const additions = conversation.map((request, at) => {
-    const before = conversation[at - 1];
-    const added = listMessages(request).slice(before ? listMessages(before).length : 0);
-    return JSON.stringify(added.filter(({ role }: { role?: string }) => role !== 'assistant' && role !== 'model'));
+    const previousRequest = conversation[at - 1];
+    const addedMessages = listMessages(request).slice(previousRequest ? listMessages(previousRequest).length : 0);
+    return JSON.stringify(
+      addedMessages.filter(({ role }: { role?: string }) => role !== 'assistant' && role !== 'model'),
+    );
   });
-  let from = 0;
+  let firstIndex = 0;
   return texts.map((text) => {
-    const at = additions.findIndex((json, index) => index >= from && text !== undefined && isMentioned(json, text));
-    if (at < 0) return undefined;
-    from = at + 1;
-    return additions[at];
+    const additionIndex = additions.findIndex(
+      (json, index) => index >= firstIndex && text !== undefined && isMentioned(json, text),
+    );
+    if (additionIndex < 0) return undefined;
+    firstIndex = additionIndex + 1;
+    return additions[additionIndex];
   });
 }
 
@@ -160,8 +167,8 @@ function contains(json: string | undefined, text: string | undefined): boolean {
 function findPictureOutcome(message: string | undefined, wasSent: boolean): PictureOutcome {
   if (!wasSent) return 'left out by the server';
   if (message === undefined) return 'dropped';
-  if (picturePart.test(message)) return 'a picture';
-  return base64.test(message) ? 'base64 text' : 'dropped';
+  if (picturePattern.test(message)) return 'a picture';
+  return base64Pattern.test(message) ? 'base64 text' : 'dropped';
 }
 
 /**
@@ -177,14 +184,14 @@ function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutc
 /** Counts the tools that the server listed and that the model received. Many hosts prefix the tool names. */
 function countTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]) {
   const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
-  const ownNames = [...new Set(lists.map(({ name }: { name: string }) => name))];
-  const isOwn = (own: string, name: string) => new RegExp(`(?:^|[^a-z])${own}$`).test(name);
+  const ourToolNames = [...new Set(lists.map(({ name }: { name: string }) => name))];
+  const isOurTool = (ourName: string, name: string) => new RegExp(`(?:^|[^a-z])${ourName}$`).test(name);
   const offeredNames = requests.map((request) => listOfferedTools(request).map(({ name }) => name));
   return {
-    listedTools: ownNames.length,
-    tools: ownNames.filter((own) => offeredNames.flat().some((name) => isOwn(own, name))).length,
-    repeatedTools: ownNames.filter((own) =>
-      offeredNames.some((names) => names.filter((name) => isOwn(own, name)).length > 1),
+    listedTools: ourToolNames.length,
+    tools: ourToolNames.filter((own) => offeredNames.flat().some((name) => isOurTool(own, name))).length,
+    repeatedTools: ourToolNames.filter((own) =>
+      offeredNames.some((names) => names.filter((name) => isOurTool(own, name)).length > 1),
     ).length,
   };
 }
@@ -200,17 +207,22 @@ function findClient(messages: readonly RecordedMessage[]) {
   return infos.at(-1) ?? { clientName: 'unknown', revision: 'unknown' };
 }
 
-function findInstructions(messages: readonly RecordedMessage[], all: string): InstructionsOutcome {
+function findInstructions(messages: readonly RecordedMessage[], requestsJson: string): InstructionsOutcome {
   const instructions: string = messages.find(({ message }) => message.result?.instructions)?.message.result
     .instructions;
   if (instructions === undefined) return 'none';
   const lines = instructions.trim().split('\n');
   const [firstLine, lastLine] = [lines[0]?.slice(0, 60), lines.at(-1)?.slice(-60)];
-  if (!contains(all, firstLine)) return 'none';
-  return contains(all, lastLine) ? 'whole' : 'beginning';
+  if (!contains(requestsJson, firstLine)) return 'none';
+  return contains(requestsJson, lastLine) ? 'whole' : 'beginning';
 }
 
 function followsAnnouncement(messages: readonly RecordedMessage[]): boolean {
-  const announced = messages.findIndex(({ message }) => message.method === 'notifications/resources/list_changed');
-  return announced >= 0 && messages.slice(announced).some(({ message }) => message.method === 'resources/list');
+  const announcementIndex = messages.findIndex(
+    ({ message }) => message.method === 'notifications/resources/list_changed',
+  );
+  return (
+    announcementIndex >= 0 &&
+    messages.slice(announcementIndex).some(({ message }) => message.method === 'resources/list')
+  );
 }

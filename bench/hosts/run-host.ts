@@ -25,17 +25,17 @@ const steps: Step[] = [
 /** Time limit of one command in milliseconds. On a busy machine, hosts need up to a minute. */
 const maxCommandMs = 180_000;
 
-const [id = '', setupName = 'command', installation = '', node = process.execPath] = process.argv.slice(2);
-const host = hostsUnderTest[id];
-if (host === undefined) throw new Error(`There is no host ${id}.`);
+const [hostId = '', setupName = 'command', installation = '', node = process.execPath] = process.argv.slice(2);
+const host = hostsUnderTest[hostId];
+if (host === undefined) throw new Error(`There is no host ${hostId}.`);
 
 const runFolder = mkdtempSync(join(tmpdir(), 'ad-library-host-'));
 process.once('exit', () => {
   if (process.env.KEEP_RUNS !== 'true') rmSync(runFolder, { recursive: true, force: true });
 });
-const home = join(runFolder, 'home');
-const work = join(runFolder, 'work');
-for (const folder of [home, work]) mkdirSync(folder);
+const homeFolder = join(runFolder, 'home');
+const workFolder = join(runFolder, 'work');
+for (const folder of [homeFolder, workFolder]) mkdirSync(folder);
 
 // Replace the server file of each plugin with a program that records its messages.
 for (const { folder, files } of packPlugins()) {
@@ -55,7 +55,7 @@ const setup = host.setups(environment)[setupName as 'command' | 'plugin'];
 if (setup === undefined) throw new Error(`${host.title} has no setup ${setupName}.`);
 for (const [path, content] of Object.entries(setup.files ?? {})) {
   const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
-  writeFile(path.startsWith('./') ? join(work, path) : join(home, path), text);
+  writeFile(path.startsWith('./') ? join(workFolder, path) : join(homeFolder, path), text);
 }
 
 const program = join(installation, host.program);
@@ -82,15 +82,15 @@ async function runProgram({ args, input = '' }: { args: string[]; input?: string
   const variables = host?.variables(environment);
   const path = [dirname(node), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
   const child = spawn(program, args, {
-    cwd: work,
-    env: { PATH: path, HOME: home, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
+    cwd: workFolder,
+    env: { PATH: path, HOME: homeFolder, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
     timeout: maxCommandMs,
   });
   child.stdin.end(input);
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
   const code = await new Promise((resolve) => child.on('close', resolve).on('error', resolve));
-  return { output: `$ ${id} ${args.join(' ')}\n${text}exit code ${code}\n` };
+  return { output: `$ ${hostId} ${args.join(' ')}\n${text}exit code ${code}\n` };
 }
 
 /**

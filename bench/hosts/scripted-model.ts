@@ -36,7 +36,7 @@ interface OfferedTool {
   isDeferred?: boolean;
 }
 
-type Reply = { text: string } | { tool: OfferedTool; args: object };
+type ModelReply = { text: string } | { tool: OfferedTool; args: object };
 
 const pathPatterns: Record<Protocol, RegExp> = {
   chat: /\/chat\/completions/,
@@ -93,39 +93,39 @@ async function readJson(request: IncomingMessage): Promise<Json> {
  */
 function createScript(steps: readonly Step[]) {
   const missingTools: string[] = [];
-  let next = 0;
+  let nextStep = 0;
   let searchedStep = -1;
-  let last: { results: number; reply: Reply } | undefined;
-  const chooseReply = (request: ModelRequest): Reply => {
-    const step = steps[next];
+  let lastReply: { results: number; reply: ModelReply } | undefined;
+  const chooseReply = (request: ModelRequest): ModelReply => {
+    const step = steps[nextStep];
     if (step === undefined) return { text: 'done' };
-    const offered = listOfferedTools(request);
-    const tool = findTool(offered, step.tool);
+    const offeredTools = listOfferedTools(request);
+    const tool = findTool(offeredTools, step.tool);
     const args = step.args(findAdIds(request));
     if (tool && !tool.isDeferred) {
-      next += 1;
+      nextStep += 1;
       return { tool, args };
     }
-    const search = offered.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
-    if (search && searchedStep !== next) {
-      searchedStep = next;
+    const search = offeredTools.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
+    if (search && searchedStep !== nextStep) {
+      searchedStep = nextStep;
       const query = search.name === 'ToolSearch' ? `select:${tool?.name ?? step.tool}` : step.tool.replaceAll('_', ' ');
       return { tool: search, args: { query } };
     }
-    next += 1;
-    const indirectCall = offered.find(({ name }) => name === 'tool_call');
+    nextStep += 1;
+    const indirectCall = offeredTools.find(({ name }) => name === 'tool_call');
     if (indirectCall) return { tool: indirectCall, args: { name: `mcp__ad-library__${step.tool}`, arguments: args } };
     missingTools.push(step.tool);
     return chooseReply(request);
   };
   return {
     missingTools,
-    answer(request: ModelRequest): Reply {
+    answer(request: ModelRequest): ModelReply {
       const isConversation = listOfferedTools(request).length > 3;
       if (!isConversation) return { text: 'Ads' };
       const results = countResults(request);
-      if (last?.results !== results) last = { results, reply: chooseReply(request) };
-      return last.reply;
+      if (lastReply?.results !== results) lastReply = { results, reply: chooseReply(request) };
+      return lastReply.reply;
     },
   };
 }
@@ -139,14 +139,14 @@ export function listOfferedTools({ protocol, body }: ModelRequest): OfferedTool[
   if (protocol === 'gemini')
     return tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations.map(({ name }: Json) => ({ name })));
   if (protocol === 'anthropic') {
-    const loaded = JSON.stringify(body.messages ?? []);
+    const messagesJson = JSON.stringify(body.messages ?? []);
     return tools.map(({ name, defer_loading }) => ({
       name,
-      isDeferred: defer_loading === true && !loaded.includes(`"tool_name":"${name}"`),
+      isDeferred: defer_loading === true && !messagesJson.includes(`"tool_name":"${name}"`),
     }));
   }
-  const found = Array.isArray(body.input) ? body.input.flatMap((item: Json) => item.tools ?? []) : [];
-  return [...tools, ...found].flatMap((tool) => flattenTool(tool));
+  const searchedTools = Array.isArray(body.input) ? body.input.flatMap((item: Json) => item.tools ?? []) : [];
+  return [...tools, ...searchedTools].flatMap((tool) => flattenTool(tool));
 }
 
 const flattenTool = (tool: Json, namespace?: string): OfferedTool[] =>
@@ -165,9 +165,9 @@ const idPattern = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
 function findAdIds(request: ModelRequest): string[] {
   const text = JSON.stringify(listMessages(request));
-  const listed = text.matchAll(new RegExp(`\\d\\. (${idPattern.source})`, 'g'));
-  const inData = text.matchAll(new RegExp(`"id\\\\*":\\s*\\\\*"(${idPattern.source})`, 'g'));
-  return [...new Set([...listed, ...inData].flatMap(([, id]) => id ?? []))];
+  const idsInText = text.matchAll(new RegExp(`\\d\\. (${idPattern.source})`, 'g'));
+  const idsInData = text.matchAll(new RegExp(`"id\\\\*":\\s*\\\\*"(${idPattern.source})`, 'g'));
+  return [...new Set([...idsInText, ...idsInData].flatMap(([, id]) => id ?? []))];
 }
 
 function sendJson(response: ServerResponse, value: object): void {
@@ -184,7 +184,7 @@ let lastId = 0;
 const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
 
 /** Writes a reply in the format of each protocol. */
-const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: Reply, streams: boolean) => void> = {
+const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void> = {
   chat(response, { model }, reply, streams) {
     const toolCalls = 'tool' in reply && [
       {
@@ -271,7 +271,7 @@ const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: Re
 /**
  * Creates the output item of a reply in the Responses protocol. Codex uses a special type of item to search for tools.
  */
-function createOutputItem(reply: Reply): object {
+function createOutputItem(reply: ModelReply): object {
   const status = 'completed';
   if ('text' in reply) {
     const content = [{ type: 'output_text', text: reply.text, annotations: [] }];
