@@ -55,7 +55,7 @@ export interface KnownAdFacts {
   lastSeenAt: number | null;
   /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
-  /** Those of `chartedFields` for which the ad has a value. */
+  /** The fields among `chartedFields` for which the ad has a value. */
   chartedFields: readonly ChartedField[];
 }
 
@@ -64,8 +64,9 @@ export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'
 type ChartedField = (typeof chartedFields)[number];
 
 /**
- * Reads when the service last saw an ad. Returns null for a date after the ad was read, apart from the difference of
- * time zones. Such a date is wrong, and as the last day of a gathering it would make all other ads look ended.
+ * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null if this time is
+ * more than a day (for time zones) after the ad was read. Such a date is wrong, and as the last day of its search it
+ * would make all other ads look ended.
  */
 function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
   const time = parseTime(lastSeenAt);
@@ -97,14 +98,13 @@ interface KnownFacts {
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-/**
- * Facts about gatherings, i.e. the stored ads of one search each. `listingOrders` and `lastSeenRanges` are maps by gathering id. They
- * contain the order in which the service listed the ads of an incomplete gathering, and the dates on which a
- * gathering's ads were last seen. `lastGatheringByAd` maps each ad to the gathering that read it last.
- */
+/** Facts about all gatherings of a dataset. A gathering is the stored ads of one search. */
 interface GatheringFacts {
+  /** In which order the service listed the ads of each incomplete gathering, by gathering id. */
   listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
+  /** The first and the last date on which any ad of a gathering was seen running, by gathering id. */
   lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
+  /** The gathering that read each ad last, by normalized ad id. */
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
@@ -128,7 +128,7 @@ const decoder = new TextDecoder();
  */
 const createSharedCaches = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
-  parsedAds: new WeakMap<Uint8Array, ParsedAd>(),
+  parsedAdsByJson: new WeakMap<Uint8Array, ParsedAd>(),
 });
 type SharedCaches = ReturnType<typeof createSharedCaches>;
 
@@ -137,7 +137,7 @@ type SharedCaches = ReturnType<typeof createSharedCaches>;
  * @param now returns milliseconds since the Unix epoch; needed to detect expired picture URLs
  */
 export function createAdRowReaders(now: () => number) {
-  // Created on demand, because the caches allocate memory for all their entries.
+  // Create the caches on first use, because they allocate memory for all their entries at once.
   let sharedCaches: SharedCaches | undefined;
   const getSharedCaches = () => {
     sharedCaches ??= createSharedCaches();
@@ -177,10 +177,10 @@ export class AdRowReader {
 
   /**
    * Yields the table rows of ads in batches.
-   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read; all
-   * ads by default.
+   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read;
+   * all ads by default.
    */
-  async *readRows(contents: AdContents, { json: includeJson, ids }: { json: boolean; ids?: ReadonlySet<string> }) {
+  async *readRows(contents: AdContents, { includeJson, ids }: { includeJson: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
     const pictures = await this.#groupPictures(contents);
     const perceptualHashes = this.readPerceptualHashes(contents);
@@ -321,7 +321,7 @@ export class AdRowReader {
   }
 
   #parseAd({ json, at }: StoredItem): ParsedAd {
-    const { parsedAds: parsedAdsByJson } = this.#sharedCaches;
+    const { parsedAdsByJson } = this.#sharedCaches;
     const cachedAd = parsedAdsByJson.get(json);
     if (cachedAd) return cachedAd;
     const ad = parseItem({ json });

@@ -62,7 +62,7 @@ export function formatIncompleteGathering(incompleteGathering: IncompleteGatheri
   const total = formatReadCount(incompleteGathering);
   const removedText = evictedCount > 0 ? `${formatNumber(evictedCount)} of them were removed to make room.` : undefined;
   if (hasReadLastPage) return [`Read ${total}.`, removedText].filter(Boolean).join(' ');
-  const { orderPhrase, missing: missingAdsSentence } =
+  const { orderPhrase, missingAdsSentence } =
     readCount === 0 || hasUnreadPart ? emptyOrderTexts : describeListingOrder(listingOrder);
   const earlier = earlierCompleteDay && `An earlier gathering, of ${earlierCompleteDay}, is complete.`;
   const parts = incompletePartTexts.length > 0 ? `Not complete: ${incompletePartTexts.join('; ')}.` : undefined;
@@ -86,7 +86,7 @@ function formatReadCount({ readCount, matchingCount, matchingCountText, repeated
   return `${formatNumber(readCount)} of ${total}${repeatsText}`;
 }
 
-const emptyOrderTexts = { orderPhrase: '', missing: undefined };
+const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
 
 /** For each order by date: its name in descending and in ascending order, and how results describe a date. */
 const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
@@ -101,7 +101,10 @@ const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [s
  */
 function describeListingOrder(listingOrder: ListingOrder | undefined) {
   if (listingOrder === undefined)
-    return { orderPhrase: ', in no order that the fields show', missing: 'The missing ads may differ from these.' };
+    return {
+      orderPhrase: ', in no order that the fields show',
+      missingAdsSentence: 'The missing ads may differ from these.',
+    };
   const { field, isDescending, minValue, maxValue, hasListedAllValues } = listingOrder;
   const range =
     minValue === maxValue ? String(minValue) : `${formatOrderValue(minValue)} to ${formatOrderValue(maxValue)}`;
@@ -109,12 +112,12 @@ function describeListingOrder(listingOrder: ListingOrder | undefined) {
   const dateOrder = dateOrderTexts[field];
   const orderName =
     dateOrder?.names[isDescending ? 0 : 1] ?? `by ${field}, ${isDescending ? 'highest' : 'lowest'} first`;
-  const missing = dateOrder
+  const missingAdsSentence = dateOrder
     ? `The missing ads ${dateOrder.verb} ${lastValue} or ${isDescending ? 'earlier' : 'later'}, or have no date.`
     : `The missing ads have ${isDescending ? 'at most' : 'at least'} ${lastValue}, or no ${field}.`;
   return {
     orderPhrase: `, ${orderName}: ${range}`,
-    missing: hasListedAllValues ? `The missing ads have no ${field}.` : missing,
+    missingAdsSentence: hasListedAllValues ? `The missing ads have no ${field}.` : missingAdsSentence,
   };
 }
 
@@ -172,7 +175,7 @@ export function formatOneDayAdvertisers(
   return `Last seen on one day: ${advertiserList}. ${explanation}`;
 }
 
-/** If the share of ads with a value for a field is below this threshold, the field is reported as incomplete. */
+/** A field is reported as incomplete if less than this share of the ads has a value for it. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
 /**
@@ -184,7 +187,7 @@ const maxRelativeShareOfWorstAdvertiser = 0.5;
 const maxWorstAdvertisers = 2;
 
 /**
- * Selects the advertisers whose missing fields are reported. Advertisers are identified by the keys from
+ * Defines which advertisers a note about missing fields covers. The keys of the advertisers come from
  * `createAdvertiserKeyFinder`.
  */
 export interface GapScope {
@@ -269,7 +272,7 @@ const formatAdvertiserList = (keys: readonly string[], getAdvertiserName: GapSco
     ? ` of ${formatCount(keys.length, 'advertiser')}`
     : ` of ${joinNames(keys.map(getAdvertiserName))}`;
 
-/** Columns that are misleading for advertisers whose ads were nearly all last seen on the same day. */
+/** Columns whose values are misleading if nearly all ads of an advertiser were last seen on the same day. */
 const runningTimeColumns = new Set([
   'startedAt',
   'startedMonth',
@@ -289,7 +292,7 @@ export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
  * is listed with the larger number of ads.
  */
 export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
-  const definedReadFields = readFieldsByStatement.filter((read) => read !== undefined);
+  const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);
   const areAdvertisersNamed = definedReadFields.every(({ namedAdvertisers }) => namedAdvertisers.size > 0);
   const namedAdvertisers = new Set(
     areAdvertisersNamed ? definedReadFields.flatMap((read) => [...read.namedAdvertisers]) : [],

@@ -80,7 +80,7 @@ const CurrentView = z
   })
   .meta({ title: 'Current' });
 
-/** Schema of `coverage`, which tells which ads and searches a result is based on and what is missing. */
+/** Schema of `coverage`, which says which ads and searches a result is based on and which data is missing. */
 export const CoverageView = z
   .looseObject({
     ads: z.number().describe('Number of ads in the dataset.'),
@@ -106,7 +106,7 @@ export const FileCoverageView = z
   .looseObject({})
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
-/** A dataset, and the query result whose coverage (i.e. which data is missing) is computed. */
+/** The input for computing the coverage of a query result, i.e. which ads it is based on and which are missing. */
 export interface CoverageInput {
   contents: DatasetContents;
   /** Facts about each ad of the dataset, by normalized ad id. */
@@ -273,7 +273,7 @@ function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   return { totalAds: ads.length, adsByAdvertiser: countByAdvertiser(ads), fields, namedAdvertisers: new Set() };
 }
 
-/** Describes how many ads of a search were read, and which are missing. */
+/** Describes how many ads of a search were read, and which ads are missing. */
 function describeIncompleteGathering(
   gathering: Gathering,
   { contents, listingOrders, remainingPrices }: Pick<CoverageInput, 'contents' | 'listingOrders' | 'remainingPrices'>,

@@ -10,7 +10,8 @@ import type { Sheet, SheetCell } from './workbook.ts';
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
 /**
- * Runs an SQL statement from the beginning and passes the result to `readRows`. Resolves to the value that `readRows` returns.
+ * Runs an SQL statement from the beginning and passes the result to `readRows`. Resolves to the value that `readRows`
+ * returns.
  */
 export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
@@ -191,11 +192,9 @@ async function formatCsvText(
   return quotedTextPattern.test(cell) ? `"${text}"` : text;
 }
 
-/**
- * `charsPerPiece` is the number of characters to escape before yielding to the event loop, which takes a few milliseconds.
- * Texts up to `maxShortTextChars` take so little time that no yielding is needed.
- */
+/** Number of characters to escape before yielding to the event loop. Escaping them takes a few milliseconds. */
 const charsPerPiece = 32_768;
+/** Escaping a text of at most this many characters takes so little time that no yielding is needed. */
 const maxShortTextChars = 1000;
 
 /**

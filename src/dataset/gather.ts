@@ -26,7 +26,7 @@ import {
 } from './gatherings.ts';
 import { classifyFailure, isCallAbandoned, type StopInfo, type StopSignals } from './stops.ts';
 
-/** What a call should read (filters or a collection), and the limits of the call. */
+/** A request to read all ads of a question (a search or a collection), with the limits of the call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
@@ -60,7 +60,7 @@ export interface GatherContext extends StopSignals {
   now: number;
   /** Returns the current time in milliseconds since the Unix epoch. It never goes backwards. */
   clock(): number;
-  /** Time at which the call must end, comparable with `clock`. */
+  /** Time by which the call must end, as a value of `clock()`. */
   deadline: number;
   /** True if the user chose "first page only" in the confirmation form. The call then requests only one page. */
   isFirstPageOnly: boolean;
@@ -103,8 +103,8 @@ export interface GatherOutcome {
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages. If a
- * caller sends several calls for the same search, they run one at a time.
+ * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages. If
+ * a caller sends several calls for the same search, they run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
  * @param useGathering receives the gathering, and a function that reads the missing pages
  */
@@ -142,7 +142,7 @@ async function openCurrentGathering(
   const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
   /** True if an earlier call with `fresh` stopped too long ago to be continued. */
   const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
-  return { ...openedGathering, contents, isTooOld: isTooOldToContinue };
+  return { ...openedGathering, contents, isTooOldToContinue };
 }
 
 /**
@@ -173,10 +173,10 @@ const maxAdsInParts = 100_000;
 const maxIdlePages = 3;
 /** A page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
 const slowestPageFactor = 1.5;
-/** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount per ad. */
-const summaryTimeMs = { all: 300, each: 0.6 };
+/** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
+const summaryTimeMs = { fixed: 300, perAd: 0.6 };
 
-/** The cursor of a page of results, and the maximum number of ads on it. */
+/** Where a page of results starts (`cursor`), and the maximum number of ads on it (`limit`). */
 interface PagePosition {
   limit: number;
   cursor: string | null;
@@ -205,7 +205,7 @@ type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItem
 class GatheringReader {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
-  readonly #reopen: () => Promise<OpenedGathering>;
+  readonly #reopenGathering: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
   /** The stored ads of the search and of each part, with the latest known progress. */
@@ -222,7 +222,7 @@ class GatheringReader {
    */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
-  readonly #pageSizes: { max: number; accepted: number };
+  readonly #pageSizes: { maxToTry: number; maxAccepted: number };
   #slowestPageMs = 0;
   /** Number of pages that this call has read. */
   #pagesRead = 0;
@@ -230,31 +230,31 @@ class GatheringReader {
   private constructor(
     request: GatherRequest,
     openedGathering: OpenedGathering,
-    reopen: () => Promise<OpenedGathering>,
+    reopenGathering: () => Promise<OpenedGathering>,
     { context, dataset, callBudget }: { context: GatherContext; dataset: Dataset; callBudget: CallBudget },
   ) {
     this.#request = request;
     this.#openedGathering = openedGathering;
-    this.#reopen = reopen;
+    this.#reopenGathering = reopenGathering;
     this.#context = context;
     this.#dataset = dataset;
     this.#callBudget = callBudget;
-    this.#pageSizes = { max: determineMaxPageSize(request.question, context.adFilters), accepted: 0 };
+    this.#pageSizes = { maxToTry: determineMaxPageSize(request.question, context.adFilters), maxAccepted: 0 };
   }
 
   /** Reads the missing pages and returns what was read and why reading stopped. */
   static async readMissingPages(
     request: GatherRequest,
     openedGathering: OpenedGathering,
-    reopen: () => Promise<OpenedGathering>,
+    reopenGathering: () => Promise<OpenedGathering>,
     context: GatherContext,
   ): Promise<GatherOutcome> {
     const [dataset, callBudget] = [await context.openDataset(), await context.createCallBudget(request.maxCredits)];
-    const reader = new GatheringReader(request, openedGathering, reopen, { context, dataset, callBudget });
+    const reader = new GatheringReader(request, openedGathering, reopenGathering, { context, dataset, callBudget });
     return reader.#buildOutcome(await reader.#readParts(), openedGathering);
   }
 
-  async #buildOutcome(stopInfo: StopInfo, { isTooOld: isTooOldToContinue }: OpenedGathering): Promise<GatherOutcome> {
+  async #buildOutcome(stopInfo: StopInfo, { isTooOldToContinue }: OpenedGathering): Promise<GatherOutcome> {
     const contents = await this.#dataset.readContents();
     const { gathering, parts } = this.#openedGathering;
     return {
@@ -306,7 +306,7 @@ class GatheringReader {
     const chargeableRequests: Promise<unknown>[] = [];
     try {
       // Other calls may have read pages of this part while this call was waiting for the lock.
-      this.#continueFromGathering(await this.#reopen());
+      this.#continueFromGathering(await this.#reopenGathering());
       const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
       const readAdIds = new Set(part.storedGathering?.adIds);
@@ -368,7 +368,7 @@ class GatheringReader {
     return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
-  /** Records that it is useless to continue this part, so that a later call with `fresh` starts again. */
+  /** Marks a part as impossible to continue, so that a later call with `fresh` starts the part again. */
   async #endPart({ state }: PartProgress, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<StopInfo> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
@@ -381,7 +381,7 @@ class GatheringReader {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
     const pageSizes = this.#pageSizes;
-    const getLargestSize = () => Math.min(pageSizes.max, this.#maxAds - this.#adIds.size);
+    const getLargestSize = () => Math.min(pageSizes.maxToTry, this.#maxAds - this.#adIds.size);
     const largestPage = buildPageRequest(part.question, { limit: getLargestSize(), cursor });
     const isLargestPageCached =
       remainingAds < getLargestSize() &&
@@ -397,15 +397,15 @@ class GatheringReader {
       try {
         await this.#requestPage(part, { limit, cursor });
         this.#pagesRead++;
-        pageSizes.accepted = Math.max(pageSizes.accepted, limit);
+        pageSizes.maxAccepted = Math.max(pageSizes.maxAccepted, limit);
         return;
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = smallerPageSizes.find((size) => size < limit);
         // The service may have refused the page because it was too small, so try the largest size once.
-        if (limit === maxPageSize && limit < pageSizes.max) maxPageSize = Infinity;
-        else if (smallerSize === undefined || limit <= pageSizes.accepted) throw error;
-        else pageSizes.max = smallerSize;
+        if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;
+        else if (smallerSize === undefined || limit <= pageSizes.maxAccepted) throw error;
+        else pageSizes.maxToTry = smallerSize;
       } finally {
         this.#slowestPageMs = Math.max(this.#slowestPageMs, this.#context.clock() - startedAt);
       }
@@ -414,17 +414,17 @@ class GatheringReader {
 
   /** Requests a page and stores it, even if the caller disconnects before the response arrives. */
   async #requestPage(part: PartProgress, position: PagePosition): Promise<void> {
-    let pageStoring: Promise<void> | undefined;
+    let storingPage: Promise<void> | undefined;
     const storePageOnce = (response: AdListResponse) => {
-      pageStoring ??= this.#storePage(part, response);
-      return pageStoring;
+      storingPage ??= this.#storePage(part, response);
+      return storingPage;
     };
     // The service charges for every page it has sent. Store the page even if the caller has disconnected.
     const onSending = (sending: Promise<ServiceResponse>) => {
       // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
-      const storingPage = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
-      part.chargeableRequests.push(storingPage);
-      return storingPage;
+      const request = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
+      part.chargeableRequests.push(request);
+      return request;
     };
     const operation = getListOperation(part.question);
     const skipsCaching = this.#adIds.size >= maxCachedAds;
@@ -455,7 +455,7 @@ class GatheringReader {
   /** Stores the progress of a part after a page was read, including the ad ids on that page. */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
-    const { ids, found: totalAds } = await readListedAds(part.question, response);
+    const { ids, totalAds } = await readListedAds(part.question, response);
     const { cursor, hasMore } = response.value;
     const { charged } = response.receipt;
     const [readCountBefore, listedCountBefore] = [part.readAdIds.size, adIdsListedByCall.size];
@@ -517,7 +517,7 @@ class GatheringReader {
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryTimeMs.all - summaryTimeMs.each * this.#adIds.size;
+    const remainingMs = deadline - clock() - summaryTimeMs.fixed - summaryTimeMs.perAd * this.#adIds.size;
     return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 
@@ -560,7 +560,7 @@ async function readListedAds({ collectionId }: GatheringQuestion, response: AdLi
   const ids = parseAds(collectionResponse).map(({ id }) => id);
   return {
     ids: ids.filter(({ length }) => length <= maxIdLength),
-    found:
+    totalAds:
       collectionId === undefined
         ? readTotalHits(response as ApiResponse<'searchAds'>)
         : parseCount(collectionResponse.value.collection?.adCount),
@@ -575,7 +575,7 @@ export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, no
   now - (receipt.age ?? 0);
 
 /**
- * Returns the maximum page size, which is the described maximum of the filter `limit`. If there is none, returns the
+ * Returns the maximum page size. This is the maximum that the service describes for the filter `limit`, or otherwise the
  * limit from the API document.
  */
 export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {

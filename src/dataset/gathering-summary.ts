@@ -34,7 +34,7 @@ export async function readGatheredRows(
 ) {
   const ads: AdRow[] = [];
   const countryRows: Row<'ad_countries'>[] = [];
-  for await (const adRowsBatch of getAdRowReader().readRows(contents, { json: false, ids }))
+  for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids }))
     for (const { ad, countries } of adRowsBatch) {
       ads.push({ ...ad, ...emptyTexts });
       countryRows.push(...countries);

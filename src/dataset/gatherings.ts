@@ -9,8 +9,8 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 type Filters = Readonly<Record<string, unknown>>;
 
 /**
- * Describes which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search into
- * parts, each with additional filters.
+ * A question, i.e. which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search
+ * into parts, each with additional filters.
  */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
@@ -36,7 +36,7 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
  * Creates the state of a new gathering (the stored ads of one search). Its id is derived from the search and the
  * sequence number, so two processes that start the same gathering create the same id.
  * @param startedAt time at which the gathering starts, in milliseconds since the Unix epoch
- * @param sequenceNumber sequence number of the gathering
+ * @param sequenceNumber higher than the sequence numbers of all earlier gatherings
  */
 export function createGathering(
   question: GatheringQuestion,

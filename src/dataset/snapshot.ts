@@ -62,7 +62,7 @@ export function createSnapshot(reader: AdRowReader, contents: DatasetContents): 
     version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${reader.getTimeVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
       let earliestStart: string | undefined;
-      for await (const batch of reader.readRows(contents, { json: includeJson })) {
+      for await (const batch of reader.readRows(contents, { includeJson })) {
         for (const { ad } of batch)
           if (ad.startedAt !== null && ad.startedAt < (earliestStart ?? '~')) earliestStart = ad.startedAt;
         yield* listAdTables(batch);

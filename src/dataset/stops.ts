@@ -14,7 +14,7 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Describes why a tool call stopped reading ads. */
+/** Explains why a tool call stopped reading ads: the reason, with the error or the limit that caused it. */
 export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;

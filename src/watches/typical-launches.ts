@@ -58,7 +58,7 @@ export async function computeTypicalLaunches(
   /** The number of launches in each interval before the last check. Index 0 is the most recent interval. */
   const launchesByInterval: number[] = [];
   let [started, earliest] = [0, lastDay];
-  for await (const adRowsBatch of getAdRowReader().readRows(contents, { json: false, ids: listedIds }))
+  for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids: listedIds }))
     for (const { ad } of adRowsBatch) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = getDayNumber(Date.parse(ad.startedAt));

@@ -137,11 +137,14 @@ describe('The date axis of a chart', () => {
     ['2026-11', '2026-12-01', false],
     ['2026-09', '2026-09-10', true],
     ['2026-12', '2026-11-20', false],
-  ])('%s is the last month of a chart of ads read on %s and is marked as incomplete: %s', (month, readOn, isOpen) => {
-    const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
-    expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
-    expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
-  });
+  ])(
+    'a chart that ends with the month %s marks that month as unfinished if the ads were read on %s: %s',
+    (month, readOn, isOpen) => {
+      const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
+      expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
+      expect(data.title).toBe(isOpen ? `by month (${month} so far)` : 'by month');
+    },
+  );
 });
 
 describe('The rows of a chart', () => {
@@ -166,7 +169,7 @@ describe('The rows of a chart', () => {
   });
 });
 
-describe('Count columns in chart data', () => {
+describe('Columns with counts in chart data', () => {
   test.each<[string, string[]]>([
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1', ['ads']],
     ['select month, COUNT( DISTINCT pageId ) "ads" from ads', ['ads']],
@@ -190,7 +193,7 @@ describe('Count columns in chart data', () => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
-  test('a result column such as count(*) is treated as a count', () => {
+  test('without SQL, only a column whose name is a call of count, such as count(*), is treated as a count', () => {
     expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

@@ -211,7 +211,7 @@ describe('SQL columns of imported ads', () => {
     expect(urls).toEqual(['https://adstransparency.example/CR12', null, null, null, null, ofMeta, null]);
   });
 
-  test('ad fields of any shape never produce an invalid payer or reach', () => {
+  test('transparency fields of any type never produce an invalid payer or reach in SQL', () => {
     const anything = fc.anything();
     const fields = fc.record(
       {

@@ -260,7 +260,7 @@ test('a Parquet export keeps the rows of all its row groups', async () => {
   expect((await exportParquet(['n', 'id'])).rows).toEqual([]);
 });
 
-test('a Parquet export fails if the SQL statement returns other rows when it runs a second time', async () => {
+test('a Parquet export fails if its SQL statement returns different rows when it runs a second time', async () => {
   let runs = 0;
   const source: Statement = {
     ...statement([], []),

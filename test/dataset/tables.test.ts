@@ -168,12 +168,12 @@ test('the event loop stays responsive while many ads are loaded into SQL tables'
   expect(eventLoopTurns).toBeGreaterThan(3);
   eventLoopTurns = 0;
   let ads = 0;
-  for await (const batch of reader.readRows(contents, { json: false })) ads += batch.length;
+  for await (const batch of reader.readRows(contents, { includeJson: false })) ads += batch.length;
   expect(ads).toBe(manyAds.length);
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('the columns active and daysRunning refer to the time at which the ad was read', () => {
+test('the SQL columns active and daysRunning describe an ad as of the time at which it was read', () => {
   const endedAd = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(endedAd, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });

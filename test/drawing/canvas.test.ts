@@ -63,7 +63,7 @@ test('a path that extends beyond the canvas covers the same pixels inside the ca
   );
 });
 
-test('a path can have a hole or be a line with round ends', () => {
+test('a filled path can have a hole, and a stroked line has round ends', () => {
   expect(
     measureInk(drawPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20]).toReversed()])),
   ).toBeCloseTo(1200, 0);

@@ -168,7 +168,7 @@ test('the full view of an ad has all fields from the API except null fields', ()
   expect(view.daysRunning).toBe(80);
 });
 
-test('fifty ads with all fields fit into the default token budget', () => {
+test('a list of fifty ads with all fields fits into the default token budget', () => {
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );

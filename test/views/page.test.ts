@@ -31,7 +31,7 @@ test('an empty list says whether later result pages may have items', () => {
   );
 });
 
-test('a continued list continues the item numbers of the previous page', () => {
+test('a list of the next result page continues the item numbers of the previous page', () => {
   const items = [viewPage(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,

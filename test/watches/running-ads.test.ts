@@ -123,7 +123,7 @@ const otherSearches: [name: string, searches: (week: number) => object[]][] = [
 ];
 
 test.for(otherSearches)(
-  'current_ads contains only ads of the newest complete reading, although %s listed others before',
+  'the SQL view current_ads contains only the ads of the newest complete run, although %s listed other ads before',
   async ([, listSearches], { upstream, start }) => {
     let clock = Date.parse('2026-11-02T07:00:00Z');
     const server = await start({}, { now: () => clock });
@@ -143,7 +143,7 @@ test.for(otherSearches)(
   },
 );
 
-test('current_ads keeps the ads of a narrower search that was read after a broader one', async ({
+test('the SQL view current_ads keeps the ads of a narrower search that was read after a broader search', async ({
   upstream,
   start,
 }) => {

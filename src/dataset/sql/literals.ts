@@ -82,7 +82,7 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
   const readableConditions = conditions.flatMap((condition) => condition ?? []);
   if (readableConditions.length === 0) return undefined;
   return {
-    exactValues: readableConditions.flatMap(({ exactValues: texts }) => texts),
+    exactValues: readableConditions.flatMap(({ exactValues }) => exactValues),
     patterns: readableConditions.flatMap(({ patterns }) => patterns),
   };
 }

@@ -153,7 +153,7 @@ const runStatement = async (sql: string, from = pool, of: DatasetSnapshot = snap
   }
 };
 
-test.each(attacks)('hostile SQL is %s and does not break the SQL engine: %j', async (outcome, sql) => {
+test.each(attacks)('the SQL engine survives a hostile statement, which is %s: %j', async (outcome, sql) => {
   const from = outcome === 'stopped' ? hastyPool : pool;
   const result = await runStatement(sql, from);
   if (outcome === 'answered') expect(result).toHaveProperty('rows');

@@ -33,7 +33,7 @@ test.each([
   "SELECT count(*) FILTER (WHERE pageName = 'A') FROM ads",
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
-])('the statement %s may read ads of any advertiser', (sql) => {
+])('no advertisers are recognized in the SQL statement %s, which may read ads of any advertiser', (sql) => {
   expect(readLiterals(sql).advertisers).toBeUndefined();
 });
 
@@ -83,7 +83,7 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
   };
 });
 
-test('no row that meets a condition belongs to an advertiser outside the named ones', () => {
+test('no row that meets an SQL condition belongs to an advertiser that the condition does not name', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
       const { advertisers } = readLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
@@ -94,14 +94,14 @@ test('no row that meets a condition belongs to an advertiser outside the named o
   );
 });
 
-test('a statement names the advertisers of a condition that is combined with others by AND', () => {
+test('the advertisers named in one condition of an SQL statement are recognized if AND combines it with other conditions', () => {
   for (const { sql } of simpleConditions.slice(0, 4)) {
     const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`);
     expect(advertisers).toBeDefined();
   }
 });
 
-test('LIKE patterns on pageName are read if their wildcards are only at the ends', () => {
+test('advertisers are recognized in a LIKE pattern on pageName if its wildcards are only at the ends', () => {
   const includes = (pattern: string, pageName: string) => {
     const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
     return advertisers && includesAdvertiser(advertisers, { pageId: null, pageName });
