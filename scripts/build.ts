@@ -119,7 +119,7 @@ const firstCallFiles = [
   'api/client',
   'api/http',
   'cache/accepted-keys',
-  'cache/answers',
+  'cache/call-cache',
   'credits/meter',
   'mcp/call-tool',
   'mcp/caller-context',
