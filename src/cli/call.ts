@@ -130,22 +130,22 @@ const zeroWidthJoiner = '\u200d';
  * @throws SettingsError if the tool is unknown, if only the ad board (the interactive view in AI apps) can call it, or
  * if it needs stored data and no data folder is set
  */
-function checkTool(name: string, { files, demo }: Config): void {
-  if (!toolNames.includes(name)) {
-    const [nearestName = ''] = sortBySimilarity(name, toolNames);
-    const isBoardTool = describedTools.some((tool) => tool.name === name);
-    if (isBoardTool) throw new SettingsError([`${name} belongs to the board's page and cannot be called`]);
-    const hint = isSimilar(name, nearestName)
+function checkTool(toolName: string, { files, demo }: Config): void {
+  if (!toolNames.includes(toolName)) {
+    const [nearestName = ''] = sortBySimilarity(toolName, toolNames);
+    const isBoardTool = describedTools.some((tool) => tool.name === toolName);
+    if (isBoardTool) throw new SettingsError([`${toolName} belongs to the board's page and cannot be called`]);
+    const hint = isSimilar(toolName, nearestName)
       ? `did you mean ${nearestName}?`
       : `the tools are ${toolNames.join(', ')}`;
     throw new SettingsError([
-      `there is no tool ${escapeControlCharacters(JSON.stringify(name.slice(0, 60)))}; ${hint}`,
+      `there is no tool ${escapeControlCharacters(JSON.stringify(toolName.slice(0, 60)))}; ${hint}`,
     ]);
   }
-  const tool = describedTools.find((candidate) => candidate.name === name);
+  const tool = describedTools.find((candidate) => candidate.name === toolName);
   if (!tool?.storesUserData || (files !== undefined && !demo)) return;
   const reason = demo ? 'demo data is not stored' : `${settings.files.variable} (or --files) must name a folder for it`;
-  throw new SettingsError([`${name} needs data that is stored between calls, and ${reason}`]);
+  throw new SettingsError([`${toolName} needs data that is stored between calls, and ${reason}`]);
 }
 
 /**

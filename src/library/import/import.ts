@@ -97,7 +97,7 @@ export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' 
  * One line of the temporary file that stores records between the two passes: the line number and JSON path of a record,
  * and either the record itself or the reason why it is unusable.
  */
-type SpoolEntry = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
+type SpooledRecord = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class SourceImporter {
   readonly #target: ImportTarget;
@@ -139,7 +139,7 @@ class SourceImporter {
    * a temporary file for the second pass.
    */
   async observeRecords(source: AsyncIterable<string | Uint8Array>): Promise<void> {
-    let lastLine = 1;
+    let lastLineNumber = 1;
     let unusableCount = 0;
     const onTableDetected = (tableLayout: TableLayout) => {
       this.#tableLayout = tableLayout;
@@ -167,7 +167,7 @@ class SourceImporter {
         let nextPauseAt = performance.now() + maxTransactionMs;
         for (const sourceEntry of entries) {
           const entry = this.#observeEntry(sourceEntry);
-          lastLine = entry.line || lastLine;
+          lastLineNumber = entry.line || lastLineNumber;
           if ('problem' in entry && ++unusableCount >= maxUnusableRecords)
             throw new UnreadableSourceError(
               `${maxUnusableRecords.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
@@ -183,7 +183,7 @@ class SourceImporter {
       }
     } catch (error) {
       if (!(error instanceof UnreadableSourceError)) throw error;
-      this.#readError = { line: lastLine, error };
+      this.#readError = { line: lastLineNumber, error };
     }
   }
 
@@ -225,7 +225,7 @@ class SourceImporter {
         this.#target.database.transaction(() => {
           for (; index < lines.length && performance.now() < transactionEndsAt; index++) {
             if (lines[index]) {
-              this.#storeEntry(JSON.parse(lines[index] ?? '') as SpoolEntry, writer);
+              this.#storeEntry(JSON.parse(lines[index] ?? '') as SpooledRecord, writer);
               this.#counts.storedRecords++;
             }
           }
@@ -247,11 +247,11 @@ class SourceImporter {
     return this.#reporter.finish(this.#tableLayout ? undefined : this.#usedKeys);
   }
 
-  #storeEntry([line, path, kind, content]: SpoolEntry, writer: RecordWriter): void {
+  #storeEntry([line, path, contentKind, content]: SpooledRecord, writer: RecordWriter): void {
     const location = { line, path };
     try {
-      if (kind === 'problem') throw new Error(String(content));
-      this.#storeRecord(kind, content, writer);
+      if (contentKind === 'problem') throw new Error(String(content));
+      this.#storeRecord(contentKind, content, writer);
       for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(location, error.message);
       for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
     } catch (error) {
@@ -270,11 +270,13 @@ class SourceImporter {
    * Converts one record to an ad or an advertiser page, and stores it.
    * @throws Error that explains why the record is unusable
    */
-  #storeRecord(kind: SpoolEntry[2], content: unknown, writer: RecordWriter): void {
+  #storeRecord(contentKind: SpooledRecord[2], content: unknown, writer: RecordWriter): void {
     const record =
-      kind === 'cells'
+      contentKind === 'cells'
         ? this.#convertRow?.(content as string[])
-        : SourceRecord.fromObject((kind === 'text' ? parseJson(String(content)) : content) as Record<string, unknown>);
+        : SourceRecord.fromObject(
+            (contentKind === 'text' ? parseJson(String(content)) : content) as Record<string, unknown>,
+          );
     if (!record) return;
     const format = this.#tableLayout?.format ?? this.#detector.detectRecordFormat(record);
     if (!format) throw new Error(unknownFormatProblem);
@@ -283,10 +285,10 @@ class SourceImporter {
       this.#ignoredCountByReason.set(ignoreReason, (this.#ignoredCountByReason.get(ignoreReason) ?? 0) + 1);
       return;
     }
-    const originalText = kind === 'text' ? String(content) : undefined;
+    const originalText = contentKind === 'text' ? String(content) : undefined;
     const { ad, page, json } = validateRecord(record, { format, originalText, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
-    if (kind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
+    if (contentKind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (format.addToStoredAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
@@ -297,7 +299,7 @@ class SourceImporter {
  * text, so that the library can store exactly what the source wrote.
  */
 function toSpoolLine(entry: SourceEntry): string {
-  const [kind, content] =
+  const [contentKind, content] =
     'problem' in entry
       ? (['problem', entry.problem] as const)
       : 'cells' in entry
@@ -305,7 +307,7 @@ function toSpoolLine(entry: SourceEntry): string {
         : 'text' in entry && isValidJson(entry.text)
           ? (['text', entry.text] as const)
           : (['value', entry.value] as const);
-  return JSON.stringify([entry.line, entry.path, kind, content] satisfies SpoolEntry);
+  return JSON.stringify([entry.line, entry.path, contentKind, content] satisfies SpooledRecord);
 }
 
 function isValidJson(text: string): boolean {

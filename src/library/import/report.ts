@@ -115,11 +115,11 @@ export class ImportReporter {
    * @param message starts with the key; messages with the same key are counted together
    */
   countValueProblem(location: RecordLocation, message: string): void {
-    const key = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
-    const valueProblem = this.#valueProblems.get(key);
+    const messageKey = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
+    const valueProblem = this.#valueProblems.get(messageKey);
     if (valueProblem) valueProblem.count++;
     else if (this.#valueProblems.size < maxCountedKeys)
-      this.#valueProblems.set(key, { count: 1, firstLocation: location, message });
+      this.#valueProblems.set(messageKey, { count: 1, firstLocation: location, message });
   }
 
   /**

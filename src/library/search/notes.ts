@@ -174,7 +174,7 @@ export function countByValue(key: string, search: Search, database: Database) {
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   // The plus sign in `+record` prevents SQLite from using an index on this column. Without it, SQLite would look up
   // each value for every matching record, which is slower than reading the records of each value.
-  const rows = database.all<{ value: string; total: number; valueCount: number }>(
+  const countRows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount
      FROM ${name}_tag_values AS stored JOIN ${name}_tags ON tag = stored.number
@@ -182,8 +182,8 @@ export function countByValue(key: string, search: Search, database: Database) {
      GROUP BY tag HAVING max(isCounted) ORDER BY total DESC, stored.value LIMIT ?`,
     [...parameters, tag.key, maxCountedValues],
   );
-  const counts = rows.map(({ value, total }) => ({ value, total }));
+  const counts = countRows.map(({ value, total }) => ({ value, total }));
   const booleanCounts = counts.map(({ value, total }) => ({ value: value === 'true', total }));
-  const more = (rows[0]?.valueCount ?? 0) - rows.length;
+  const more = (countRows[0]?.valueCount ?? 0) - countRows.length;
   return { by: key, values: tag.isBoolean ? booleanCounts : counts, none, more };
 }

@@ -54,8 +54,8 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
   }
   if (typeof cursor !== 'string')
     throw createInvalidRequestError('"cursor" takes the text that an earlier answer returned.');
-  const content = cursors.decode(getListName(itemType), cursor) as CursorContent;
-  const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = content;
+  const cursorContent = cursors.decode(getListName(itemType), cursor) as CursorContent;
+  const [previousLimit, totalHits, sortValue, rowNumber, asOf, storedFilters] = cursorContent;
   // Another version of the library, with other filters, may have created the cursor, so validate its filters again.
   const cursorFilters = parseFilters(libraryFilters[itemType], storedFilters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {

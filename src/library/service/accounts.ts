@@ -122,8 +122,9 @@ type KeyStoreOptions = { database: Database; collections: CollectionStore; now: 
 
 /** Creates the store of the API keys that are in a database. */
 export function createKeyStore({ database, collections, now, random }: KeyStoreOptions) {
-  const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
-  const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
+  const keyColumns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
+  const listKeys = () =>
+    database.all<KeyRow>(`SELECT ${keyColumns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
   /**
    * Finds an API key by its id, by its visible prefix, or by the whole key.
@@ -131,7 +132,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
    * @throws Error unless exactly one key matches
    */
   function getKeyInfo(idOrKey: string): KeyInfo {
-    const sql = `SELECT ${columns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
+    const sql = `SELECT ${keyColumns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [row, ...otherRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
     // Do not repeat the given text in the message, because it may be a valid key of another service.
     if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
@@ -168,7 +169,7 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
 
   return {
     create,
-    list,
+    list: listKeys,
     /**
      * Revokes a key immediately. Revoking it again changes nothing.
      *

@@ -74,10 +74,10 @@ const pageFilters: Record<string, readonly [title: string, formatValue: (value: 
 export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
   const queryKeys = ['sort', ...(itemType === 'ads' ? Object.keys(pageFilters) : ['query'])];
-  const parameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
-  const query = Object.fromEntries([['type', itemType], ...parameters.filter(([, value]) => value !== '')]);
+  const queryParameters = queryKeys.map((key) => [key, searchParams.get(key)?.trim() ?? ''] as const);
+  const query = Object.fromEntries([['type', itemType], ...queryParameters.filter(([, value]) => value !== '')]);
   const { type: _, active, sort = '', ...textFilters } = query;
-  const { query: words = '' } = textFilters;
+  const { query: searchWords = '' } = textFilters;
   const filters = {
     ...textFilters,
     ...(active && { active: active === 'true' }),
@@ -85,7 +85,7 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
   };
   const listProps = { query, context };
   return renderDocument(
-    words || 'Ad library',
+    searchWords || 'Ad library',
     <>
       {context.isDemo && demoNotice}
       <header>
@@ -96,7 +96,9 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
             </Link>
           ))}
         </nav>
-        <h1 dir="auto">{words ? `“${sanitizeLine(words)}”` : itemType === 'ads' ? 'Ads' : 'Advertisers'}</h1>
+        <h1 dir="auto">
+          {searchWords ? `“${sanitizeLine(searchWords)}”` : itemType === 'ads' ? 'Ads' : 'Advertisers'}
+        </h1>
         <SearchForm itemType={itemType} {...listProps} />
         {itemType === 'ads' && <FilterLinks {...listProps} />}
       </header>

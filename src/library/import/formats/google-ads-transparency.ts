@@ -207,7 +207,7 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
   if (isRowOfRegion) for (const key of regionKeys) record.markUsed(key);
   return entries.flatMap((entry): RegionStats[] => {
     if (!isObject(entry)) return [];
-    const region = new SourceRecord(Object.entries(entry), { path: isRowOfRegion ? '' : 'region_stats.' });
+    const region = new SourceRecord(Object.entries(entry), { keyPrefix: isRowOfRegion ? '' : 'region_stats.' });
     const regionCode = parser.parseText(region.get('regioncode') ?? region.get('region'));
     if (regionCode === undefined) {
       parser.addValueError(new Error(`region_stats: ${quoteValue(entry)} has no region_code`));

@@ -295,7 +295,7 @@ function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRec
   const value = record.get('snapshot');
   const snapshot = parser.parseStructure(value);
   const name = record.getSourceName('snapshot');
-  if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { path: `${name}.` });
+  if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { keyPrefix: `${name}.` });
   if (!isMissing(value))
     parser.addValueError(new Error(`${name}: not an object, so the ad has no texts from its snapshot`));
   const snapshotFields: [string, unknown][] = [];
@@ -305,7 +305,7 @@ function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRec
     snapshotFields.push([snapshotKey, snapshotKey === 'body' ? { text: record.get(key) } : record.get(key)]);
     record.markUsed(key);
   }
-  return new SourceRecord(snapshotFields, { path: 'snapshot_' });
+  return new SourceRecord(snapshotFields, { keyPrefix: 'snapshot_' });
 }
 
 /**

@@ -46,7 +46,7 @@ export function toCamelCase(name: string): string {
  */
 export class SourceRecord {
   /** A prefix for keys in error messages, if this record is part of a larger one, e.g. `snapshot.`. */
-  readonly #path: string;
+  readonly #keyPrefix: string;
   readonly #fields: SourceField[];
   readonly #fieldByKey = new Map<string, SourceField>();
   readonly #usedFields = new Set<SourceField>();
@@ -59,12 +59,12 @@ export class SourceRecord {
     return record;
   }
 
-  /** @param hiddenNames columns that `get` and `has` ignore, because another column already contains their field */
-  constructor(fields: Iterable<readonly [string, unknown]>, { path = '', hiddenNames = new Set<string>() } = {}) {
-    this.#path = path;
+  /** @param ignoredNames columns that `get` and `has` ignore, because another column already contains their field */
+  constructor(fields: Iterable<readonly [string, unknown]>, { keyPrefix = '', ignoredNames = new Set<string>() } = {}) {
+    this.#keyPrefix = keyPrefix;
     this.#fields = Array.from(fields, ([name, value]) => ({ name, value }));
     for (const field of this.#fields) {
-      if (hiddenNames.has(field.name)) continue;
+      if (ignoredNames.has(field.name)) continue;
       const key = normalizeKey(field.name);
       // If a key occurs in several spellings, use the first one that has a value.
       if ((this.#fieldByKey.get(key)?.value ?? null) === null) this.#fieldByKey.set(key, field);
@@ -86,7 +86,7 @@ export class SourceRecord {
 
   /** Returns a key as the source spells it, for error messages, e.g. `snapshot.link_url` for `linkurl`. */
   getSourceName(key: string): string {
-    return `${this.#path}${this.#fieldByKey.get(key)?.name ?? key}`;
+    return `${this.#keyPrefix}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
   /** Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. */

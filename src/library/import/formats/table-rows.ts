@@ -13,7 +13,7 @@ export function createRowConverter(columns: readonly string[], { format, fields 
       return new SourceRecord(Object.entries(buildObject(columns, paths, cellsWithValues)));
     };
   }
-  const hiddenNames = new Set(
+  const ignoredNames = new Set(
     columns.filter((name, index) => fields[index] === undefined && columns.indexOf(name) === index),
   );
   return (cells: readonly string[]): SourceRecord => {
@@ -22,7 +22,7 @@ export function createRowConverter(columns: readonly string[], { format, fields 
       const cell = cells[index] ?? '';
       if (cell.trim() !== '' && !cellByName.has(name)) cellByName.set(name, cell);
     }
-    return new SourceRecord(cellByName, { hiddenNames });
+    return new SourceRecord(cellByName, { ignoredNames });
   };
 }
 

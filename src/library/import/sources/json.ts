@@ -69,7 +69,7 @@ interface Frame {
 }
 
 /** A piece of JSON that the reader parses as a whole. */
-interface ParsedUnit {
+interface JsonUnit {
   /** The index in the text of the first character. */
   startIndex: number;
   line: number;
@@ -104,7 +104,7 @@ class JsonReader {
   #frames: Frame[] = [];
   /** How many of the outermost frames have been opened, so that their items are parsed one by one. */
   #openedCount = 0;
-  #unit: ParsedUnit | undefined;
+  #unit: JsonUnit | undefined;
   #isLineStart = true;
   /** True while the reader skips the rest of an unusable line. */
   #isSkippingLine = false;
@@ -285,7 +285,7 @@ class JsonReader {
     this.#endValue();
   }
 
-  #endUnit(unit: ParsedUnit): void {
+  #endUnit(unit: JsonUnit): void {
     this.#unit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
     const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
@@ -304,7 +304,7 @@ class JsonReader {
    * Handles a unit that is too long: opens it, so that its items become the next units. If it cannot be opened, reports
    * the problem and discards its text.
    */
-  #handleLongUnit(unit: ParsedUnit): void {
+  #handleLongUnit(unit: JsonUnit): void {
     const canOpenUnit =
       !unit.isDropped &&
       this.#frames.length > this.#openedCount &&
@@ -323,7 +323,7 @@ class JsonReader {
   }
 
   /** Goes back to the start of a unit, and continues with its first item as the next unit. */
-  #openUnit(unit: ParsedUnit, openReason: string): void {
+  #openUnit(unit: JsonUnit, openReason: string): void {
     const path = this.#getItemPath();
     this.#frames.length = this.#openedCount;
     const frame = createFrame(unit.startIndex, unit.line, this.#tokenizer.text[unit.startIndex] === '[', path);
@@ -366,7 +366,7 @@ class JsonReader {
     }
   }
 
-  #describeDamage(unit: ParsedUnit): string {
+  #describeDamage(unit: JsonUnit): string {
     const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
     return hasInvalidBytes(text) ? notUtf8Problem : notJsonProblem;
   }

@@ -130,13 +130,13 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
         pendingRows.parsedLength += slice.length;
         error = await reader.parseChunk(slice);
         yield reader.takeEntries();
-        dropLinesBefore(reader.nextLine);
+        dropLinesBefore(reader.nextLineNumber);
         dropEmptyLines();
       }
       if (error === undefined && isEndOfText) error = await reader.parseLastRow();
       yield reader.takeEntries();
       if (error === undefined) return;
-      dropLinesBefore(reader.nextLine);
+      dropLinesBefore(reader.nextLineNumber);
       dropEmptyLines();
       yield [{ line: pendingRows.line, path: '', problem: describeCsvError(error) }];
       rereadLength += pendingRows.parsedLength;
@@ -161,7 +161,7 @@ type Parse = typeof parse;
 /** Runs the CSV parser over a text until a row does not end, because a quotation mark is not closed. */
 class TableRowReader {
   /** The number of the line where the next row starts. */
-  nextLine: number;
+  nextLineNumber: number;
   /** How many rows to skip at the start: the column names, and the rows above them. */
   rowsToSkip: number;
   readonly #columnCount: number;
@@ -175,7 +175,7 @@ class TableRowReader {
     { delimiter, lineEndings, columns }: TableLayout,
     startPosition: { line: number; rowsToSkip: number },
   ) {
-    this.nextLine = startPosition.line;
+    this.nextLineNumber = startPosition.line;
     this.rowsToSkip = startPosition.rowsToSkip;
     this.#columnCount = columns.length;
     const newline = getNewline(lineEndings);
@@ -189,10 +189,10 @@ class TableRowReader {
         if (this.#isBroken) return null;
         // `lines` counts all lines up to the end of the current row. The row may follow empty lines and contain line
         // breaks in its cells, so compute where it starts.
-        const nextLine = startPosition.line + lines;
+        const nextLineNumber = startPosition.line + lines;
         const lineCount = raw.trim().split(newline).length;
-        this.#rows.push({ cells, line: nextLine - lineCount });
-        this.nextLine = nextLine;
+        this.#rows.push({ cells, line: nextLineNumber - lineCount });
+        this.nextLineNumber = nextLineNumber;
         return null;
       },
     });
