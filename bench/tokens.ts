@@ -182,7 +182,7 @@ function measureToolList(): void {
   checkLimit('of those, the tools of the ten operations', countListTokens(true, operationTools), 2000);
   printLine(`  all that is listed, output schemas too: ${countTextTokens(JSON.stringify(listToolsForModel(false)))}`);
   printLine(`  the same in demo mode: ${countTextTokens(JSON.stringify(listToolsForModel(true)))}`);
-  printLine(`  instructions: ${countTextTokens(buildInstructions({ offered: tools, cachesAnswers: true }))}`);
+  printLine(`  instructions: ${countTextTokens(buildInstructions({ offeredTools: tools, cachesAnswers: true }))}`);
 }
 
 /** Checks that the text and the structured content state every promised fact of every ad. */

@@ -156,7 +156,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const { createHttpService, createUndiciFetch: undiciFetch } = await import('./api/http.ts');
   const { createApi } = await import('./api/client.ts');
   const { openMeter } = await import('./credits/meter.ts');
-  const { openCallCache: openAnswers } = await import('./cache/call-cache.ts');
+  const { openCallCache } = await import('./cache/call-cache.ts');
   const { recordAcceptedKeys } = await import('./cache/accepted-keys.ts');
   const { createSingleUserKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
@@ -218,15 +218,15 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     keys,
   );
   const meter = openMeter(http, meterOptions);
-  const answers = openAnswers(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
-  const createCallerApi = createApi(answers.send, baseUrl);
+  const callCache = openCallCache(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
+  const createCallerApi = createApi(callCache.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
   const pictures = createPictureOpener(options, upstream);
   const { open } = pictures;
   const contexts = createCallerContexts({
     createCallerApi,
-    answers,
+    callCache,
     keys,
     meter,
     state,
@@ -239,7 +239,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     ...contexts,
     whoami,
     close: async (ms) => {
-      await answers.close(ms);
+      await callCache.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
       // Close the network last. Closing a dataset whose owner is unknown sends one more request to identify the owner.
       await network.close();

@@ -59,7 +59,7 @@ export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibrary
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(
-  { signals, ms: timeoutMs }: { signals: readonly AbortSignal[]; ms: number },
+  { signals, timeoutMs }: { signals: readonly AbortSignal[]; timeoutMs: number },
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();

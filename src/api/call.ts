@@ -149,9 +149,9 @@ export class PaymentNeeded extends Error {
 }
 
 /** Returns a copy of the response whose receipt shows that no request was sent and nothing was charged. */
-export const markAsCached = (answer: ServiceResponse, age?: number): ServiceResponse => {
-  const receipt = { ...answer.receipt, charged: 0, cached: true, ...(age !== undefined && { age }) };
-  return { ...answer, receipt };
+export const markAsCached = (response: ServiceResponse, ageMs?: number): ServiceResponse => {
+  const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { age: ageMs }) };
+  return { ...response, receipt };
 };
 
 /**

@@ -41,8 +41,8 @@ const maxCollections = 10_000;
 /**
  * Creates a schema for a list. The length is checked before the items, because each invalid item costs time and memory.
  */
-const createListSchema = <Item extends z.ZodType>(item: Item, max = maxPageItems) =>
-  z.array(z.unknown()).max(max).pipe(z.array(item));
+const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = maxPageItems) =>
+  z.array(z.unknown()).max(maxItems).pipe(z.array(itemSchema));
 
 /**
  * The only field that every ad must have. Views read all other fields from the raw response body and check them there.

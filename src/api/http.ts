@@ -127,7 +127,7 @@ async function sendRequest(
   } catch (error) {
     const { isSent } = progress;
     progress.isSent = false;
-    throw describeError(error, { signal, sent: isSent });
+    throw describeError(error, { signal, wasSent: isSent });
   }
 }
 
@@ -135,13 +135,13 @@ async function sendRequest(
  * If it is known that no request was sent, adds this fact to an `AdLibraryError`. If the signal has aborted, replaces
  * any other error with the abort error.
  */
-function describeError(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
+function describeError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
-    if (sent || failure.kind !== 'network') return error;
+    if (wasSent || failure.kind !== 'network') return error;
     return new AdLibraryError({ ...failure, wasSent: false }, { cause: error });
   }
-  return signal.aborted ? createAbortError(signal, sent) : error;
+  return signal.aborted ? createAbortError(signal, wasSent) : error;
 }
 
 /**
@@ -233,10 +233,10 @@ function readRedirectTarget(location: string | null, url: string): string | unde
  * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
  * charge.
  */
-function throwBodyError(error: unknown, { signal }: ApiCall, facts: FailureFacts): never {
+function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: FailureFacts): never {
   const expectedError = toAdLibraryError(error, signal);
   if (expectedError === undefined) throw error;
-  throw new AdLibraryError({ ...facts, ...expectedError.failure }, { cause: error });
+  throw new AdLibraryError({ ...failureFacts, ...expectedError.failure }, { cause: error });
 }
 
 /**

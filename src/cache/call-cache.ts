@@ -263,7 +263,7 @@ export function openCallCache(
     send: async (call: ApiCall) => meter.addBalance(call, answerCall(call)),
     close: inFlight.close,
     confirmKey,
-    hasCachedAnswer: hasCachedResponse,
+    hasCachedResponse,
     findCachedTotal,
     /** Opens the dataset of an API key after checking that the service accepts the key. */
     async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {

@@ -127,15 +127,15 @@ export function openMeter(service: SendCall, options: MeterOptions) {
 
   const sendMetered: SendCall = async (call) => {
     const startedCall = await startCall(call);
-    let answer: ServiceResponse;
+    let response: ServiceResponse;
     try {
-      answer = await service(call);
+      response = await service(call);
     } catch (error) {
       await settleCall(startedCall, { error });
       throw error;
     }
-    await settleCall(startedCall, { answer });
-    return answer;
+    await settleCall(startedCall, { response });
+    return response;
   };
 
   const readCredits = createCreditsReader(options);
@@ -149,10 +149,10 @@ export function openMeter(service: SendCall, options: MeterOptions) {
     async send(call: ApiCall): Promise<ServiceResponse> {
       const { operation } = call.request;
       if (!operation.requiresCredits) {
-        const answer = await sendMetered(call);
+        const response = await sendMetered(call);
         if (operation.name === 'getCredits')
-          await usage.recordUsageLimit(call.owner.tenantId, (answer.value as ParsedCreditStatus).usageLimit);
-        return answer;
+          await usage.recordUsageLimit(call.owner.tenantId, (response.value as ParsedCreditStatus).usageLimit);
+        return response;
       }
       const window: FullUsageWindow | undefined = await usage.admit(call);
       return sendMetered(call).catch(async (error) => {
@@ -171,11 +171,11 @@ export function openMeter(service: SendCall, options: MeterOptions) {
         return pendingResponse.catch(async (error) => {
           throw isPaid(operation, await readPrices(tenantId)) ? markAsPaid(error) : error;
         });
-      const answer = await pendingResponse;
-      const { receipt } = answer;
-      if (!receipt.cached) return answer;
+      const response = await pendingResponse;
+      const { receipt } = response;
+      if (!receipt.cached) return response;
       const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
-      return { ...answer, receipt: { ...receipt, remaining } };
+      return { ...response, receipt: { ...receipt, remaining } };
     },
     prices: readPrices,
     async spending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {

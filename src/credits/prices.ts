@@ -220,8 +220,8 @@ const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
  * bound for the cost of other sizes.
  */
 function evictPageSize({ bySize }: PriceTable): void {
-  const max = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
-  for (const [size, { maxCharged }] of bySize) if (maxCharged < max) return void bySize.delete(size);
+  const highestCharge = Math.max(...[...bySize.values()].map(({ maxCharged }) => maxCharged));
+  for (const [size, { maxCharged }] of bySize) if (maxCharged < highestCharge) return void bySize.delete(size);
   bySize.delete([...bySize.keys()][0] ?? 0);
 }
 

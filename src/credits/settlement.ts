@@ -5,7 +5,7 @@ import type { CreditAccount, Settlement } from './ledger.ts';
 import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './prices.ts';
 
 /** The result of a call: a response, or the error with which the call failed. */
-export type Outcome = { answer: ServiceResponse } | { error: unknown };
+export type Outcome = { response: ServiceResponse } | { error: unknown };
 
 /** A finished call, successful or not. */
 interface FinishedCall {
@@ -20,8 +20,8 @@ export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAns
 
 /** Returns the charge that the service reported for a call. Returns undefined if the charge is unknown. */
 export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | undefined {
-  if ('answer' in outcome) {
-    const { charged, chargeUnreadable } = outcome.answer.receipt;
+  if ('response' in outcome) {
+    const { charged, chargeUnreadable } = outcome.response.receipt;
     return charged ?? (isPaid || chargeUnreadable ? undefined : 0);
   }
   const { error } = outcome;
@@ -36,19 +36,19 @@ export function readReportedCharge({ outcome, isPaid }: FinishedCall): number | 
  */
 export function buildSettlement(endedCall: FinishedCall, charge: Charge): Settlement {
   const { request, outcome } = endedCall;
-  const answer = 'answer' in outcome ? outcome.answer : undefined;
+  const response = 'response' in outcome ? outcome.response : undefined;
   const { charged, uncertain } = charge;
   const isStated = readReportedCharge(endedCall) !== undefined;
   const status =
-    request.operation.name === 'getCredits' ? (answer?.value as ParsedCreditStatus | undefined) : undefined;
+    request.operation.name === 'getCredits' ? (response?.value as ParsedCreditStatus | undefined) : undefined;
   return {
     charged,
     uncertain,
-    isPaidAnswer: answer !== undefined && request.operation.requiresCredits,
-    remaining: answer?.receipt.remaining ?? status?.credits ?? undefined,
+    isPaidAnswer: response !== undefined && request.operation.requiresCredits,
+    remaining: response?.receipt.remaining ?? status?.credits ?? undefined,
     // An error that reports a charge also reveals a price, although its number of items is unknown.
     updatePrices: (prices) =>
-      isStated && (answer || charged > 0) ? learnPrice(prices, request, answer ?? noItems, charged) : prices,
+      isStated && (response || charged > 0) ? learnPrice(prices, request, response ?? noItems, charged) : prices,
   };
 }
 

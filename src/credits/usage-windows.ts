@@ -41,7 +41,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
     if (pausedTenants.has(tenantId)) return undefined;
-    return withDeadline({ signals: [], ms: waitLimitMs }, async (signal) => {
+    return withDeadline({ signals: [], timeoutMs: waitLimitMs }, async (signal) => {
       try {
         // Omit the connection: the request is free and must not count toward the connection's budget.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };

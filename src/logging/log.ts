@@ -5,8 +5,8 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
 /** Returns true if a log with the given level writes the events of `method`. */
-export const isLogged = (method: keyof Log, level: LogLevel): boolean =>
-  logLevels.indexOf(method) >= logLevels.indexOf(level);
+export const isLogged = (method: keyof Log, minLevel: LogLevel): boolean =>
+  logLevels.indexOf(method) >= logLevels.indexOf(minLevel);
 
 /** A log with one method per level. Each call writes one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
@@ -20,12 +20,12 @@ export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) =>
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /**
- * Creates a log that writes each event at or above `level` as one line. `write` must not write to standard output,
+ * Creates a log that writes each event at or above `minLevel` as one line. `write` must not write to standard output,
  * because MCP messages are sent there.
  */
-function createFilteredLog(level: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
+function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
   const createMethod = (method: keyof Log): Log[keyof Log] =>
-    isLogged(method, level)
+    isLogged(method, minLevel)
       ? (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`))
       : () => {};
   return {
@@ -58,8 +58,8 @@ interface LogOptions {
 }
 
 /** Creates a log for people (`text`) or for log collectors (`json`, with one object per line). */
-export const createLog = (level: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
-  createFilteredLog(level, write, format === 'json' ? createJsonFormat(now) : formatText);
+export const createLog = (minLevel: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
+  createFilteredLog(minLevel, write, format === 'json' ? createJsonFormat(now) : formatText);
 
 const createJsonFormat =
   (now: LogOptions['now']): FormatLine =>

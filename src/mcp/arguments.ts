@@ -34,20 +34,20 @@ const maxDepth = 32;
  * recursion could overflow the stack.
  */
 function findUnsendableValue(name: string, value: unknown): string[] {
-  let level = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
+  let nestedValues = [value];
+  for (let depth = 0; nestedValues.length > 0; depth++) {
+    if (nestedValues.includes(Number.POSITIVE_INFINITY) || nestedValues.includes(Number.NEGATIVE_INFINITY)) {
       return [`${quoteId(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
     }
-    level = level.filter((innerValue) => typeof innerValue === 'object' && innerValue !== null);
-    if (depth >= maxDepth && level.length > 0) {
+    nestedValues = nestedValues.filter((innerValue) => typeof innerValue === 'object' && innerValue !== null);
+    if (depth >= maxDepth && nestedValues.length > 0) {
       const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
       return [`${quoteId(name)}: nested too deeply, ${levels}.`];
     }
-    if (level.some((innerValue) => Object.hasOwn(innerValue as object, '__proto__'))) {
+    if (nestedValues.some((innerValue) => Object.hasOwn(innerValue as object, '__proto__'))) {
       return [`${quoteId(name)}: the key __proto__ cannot be sent. Leave it out.`];
     }
-    level = level.flatMap((innerValue) => Object.values(innerValue as object));
+    nestedValues = nestedValues.flatMap((innerValue) => Object.values(innerValue as object));
   }
   return [];
 }

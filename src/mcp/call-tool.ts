@@ -97,14 +97,14 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     if (thrown instanceof FormNeeded) throw thrown;
     return buildErrorOutcome(server, call, receipts, thrown);
   });
-  const ms = server.monotonicNow() - startedAt;
+  const durationMs = server.monotonicNow() - startedAt;
   const withoutKey = createKeyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({
     tool: getLoggedName(server, call),
     tenantId,
     connection: connection?.id,
-    ms,
+    ms: durationMs,
     ...withoutKey(logFields),
   });
   // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. Errors can contain
@@ -153,7 +153,7 @@ function withCallDeadline<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const signals = [call.signal, server.closing];
-  return withDeadline({ signals, ms: getRemainingMs(server, call) }, (signal) =>
+  return withDeadline({ signals, timeoutMs: getRemainingMs(server, call) }, (signal) =>
     work(signal).catch((error) => {
       if (error instanceof AdLibraryError || !signal.aborted) throw error;
       throw createAbortError(signal, tool.operations.length > 0);

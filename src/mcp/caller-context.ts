@@ -17,7 +17,7 @@ import { Semaphore } from '../workers/semaphore.ts';
 
 interface CallerContextOptions {
   createCallerApi(caller: Caller): Api;
-  answers: CallCache;
+  callCache: CallCache;
   keys: AcceptedKeys;
   meter: Meter;
   state: State;
@@ -41,7 +41,7 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
 
 /** Opens the resources that all callers share. Returns functions that create the context of a single caller. */
 export function createCallerContexts(options: CallerContextOptions) {
-  const { createCallerApi, answers, keys, meter, state, baseUrl, version, now } = options;
+  const { createCallerApi, callCache, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
@@ -55,7 +55,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       return {
         api: createCallerApi(caller),
         openDataset: async () => {
-          const dataset = await answers.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
+          const dataset = await callCache.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
@@ -68,8 +68,8 @@ export function createCallerContexts(options: CallerContextOptions) {
           const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },
-        findCachedTotal: (filters) => answers.findCachedTotal(tenantId, filters),
-        isCached: (request) => answers.hasCachedAnswer(tenantId, request),
+        findCachedTotal: (filters) => callCache.findCachedTotal(tenantId, filters),
+        isCached: (request) => callCache.hasCachedResponse(tenantId, request),
         createCallBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         loadPictures: async () => (await options.pictures()).forTenant(tenantId),
@@ -93,7 +93,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       const isAccepted = async () => {
         try {
           const signal = AbortSignal.timeout(maxConfirmMs);
-          await answers.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
+          await callCache.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           return true;
         } catch {
           return false;

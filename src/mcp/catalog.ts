@@ -51,11 +51,11 @@ export function createCatalog({ server, version, openCallResources, searchFilter
    * Finds a resource by its URI.
    * @throws the error created by `errors.notFound` if the resource does not exist
    */
-  const findResource = async (read: ResourceRequest): Promise<Resource> => {
+  const findResource = async (request: ResourceRequest): Promise<Resource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
-    const file = skills.length > 0 ? findSkillFile(read.uri) : undefined;
+    const file = skills.length > 0 ? findSkillFile(request.uri) : undefined;
     if (file) return file;
-    if (!showsBoard || read.uri !== boardUri) return findExport((await getOpenCalls()).getExports(read), read);
+    if (!showsBoard || request.uri !== boardUri) return findExport((await getOpenCalls()).getExports(request), request);
     const board = await readBoardResource();
     return { readContents: async () => board };
   };
@@ -96,7 +96,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       extensions: { 'io.modelcontextprotocol/skills': {} },
     }),
     instructions: joinNonEmpty(
-      [buildInstructions({ offered: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }), server.notice],
+      [
+        buildInstructions({ offeredTools: [...server.tools.values()], cachesAnswers: server.cacheMs > 0 }),
+        server.notice,
+      ],
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
@@ -132,7 +135,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       return [...(showsBoard ? [boardResource] : []), ...files.map(describeFile)];
     },
     findResource,
-    readResource: async (read: ResourceRequest) => (await findResource(read)).readContents(),
+    readResource: async (request: ResourceRequest) => (await findResource(request)).readContents(),
   };
 }
 

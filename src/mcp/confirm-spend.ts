@@ -98,7 +98,7 @@ export async function confirmSpend(question: SpendQuestion, options: ConfirmOpti
   const { person, signals } = options;
   const form = createForm(question);
   if (person.asks === 'duringCall') {
-    const answer = await withDeadline({ signals, ms: maxAnswerMs }, (signal) => person.show(form, signal)).catch(
+    const answer = await withDeadline({ signals, timeoutMs: maxAnswerMs }, (signal) => person.show(form, signal)).catch(
       () => undefined,
     );
     return readConfirmation(question, answer);

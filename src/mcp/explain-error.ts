@@ -27,7 +27,7 @@ interface ErrorMeta extends Record<string, unknown> {
  * internal errors never appear in the result.
  * @param wasSent true if the tool call had sent a request before it failed
  */
-export function explainError(thrown: unknown, offered: readonly ToolDescription[], { wasSent = false } = {}) {
+export function explainError(thrown: unknown, offeredTools: readonly ToolDescription[], { wasSent = false } = {}) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, requestId } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
@@ -39,7 +39,7 @@ export function explainError(thrown: unknown, offered: readonly ToolDescription[
     formatDetails(failure),
     usageLimit && formatWindows(usageLimit),
     formatCharge(failure, wasSent),
-    [retryTexts[retry], next, listWorkingTools(failure, offered)].filter(Boolean).join(' '),
+    [retryTexts[retry], next, listWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
   ];
   return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure) };
@@ -249,9 +249,9 @@ const tightWindow = {
   next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
-function listWorkingTools({ kind }: Failure, offered: readonly ToolDescription[]): string {
+function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = joinNames(offered.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
+  const names = joinNames(offeredTools.flatMap((tool) => (canCostCredits(tool) ? [] : tool.name)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 

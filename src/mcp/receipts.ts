@@ -29,9 +29,9 @@ export class Receipts {
    */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, isPaid, wasSent, storage } = failure;
-    const unknown = isPaid && mayBeCharged(failure) ? null : 0;
+    const unreportedCharge = isPaid && mayBeCharged(failure) ? null : 0;
     if (wasSent !== false && !storage)
-      this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
+      this.add({ charged: charged ?? unreportedCharge, remaining: null, cached: false, requestId });
   };
 
   buildCost({ operations, makesSeveralCalls }: Tool): Cost {

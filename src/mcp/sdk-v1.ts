@@ -99,7 +99,7 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
   return {
     asks: 'duringCall',
     show: (form, signal) =>
-      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], ms: maxFormMs }, (formSignal) =>
+      withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], timeoutMs: maxFormMs }, (formSignal) =>
         server.elicitInput({ ...form }, { signal: formSignal, timeout: maxFormMs }),
       ),
   };

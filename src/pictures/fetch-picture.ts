@@ -54,7 +54,7 @@ export async function fetchPicture(
     return { bytes: new Uint8Array(await response.arrayBuffer()) };
   }
   const fetchBytes = (deadline: AbortSignal) => fetchWithRedirects(new URL(pictureUrl), options, deadline);
-  return withDeadline({ signals: [signal], ms: limits.fetchMs }, fetchBytes).catch((error) => {
+  return withDeadline({ signals: [signal], timeoutMs: limits.fetchMs }, fetchBytes).catch((error) => {
     signal.throwIfAborted();
     return { reason: explainFetchError(error, limits) };
   });
@@ -193,7 +193,7 @@ const createPublicLookup =
   ({ resolveHost, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
     const lookUp = async () => {
-      const addresses = await withDeadline({ signals: [], ms: resolveMs }, (signal) =>
+      const addresses = await withDeadline({ signals: [], timeoutMs: resolveMs }, (signal) =>
         raceAbort(resolveHost(host, signal), signal),
       ).catch((): string[] => []);
       const [first] = addresses;

@@ -174,7 +174,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     { signal, drawingMs }: DrawingOptions,
   ): Promise<Drawing | { reason: string }> {
     try {
-      const drawing = await withDeadline({ signals: [signal], ms: drawingMs() }, (timeUpSignal) =>
+      const drawing = await withDeadline({ signals: [signal], timeoutMs: drawingMs() }, (timeUpSignal) =>
         drawInWorker(tenantId, request, timeUpSignal),
       );
       return 'failed' in drawing ? { reason: drawProblems[drawing.failed] } : drawing;
@@ -277,7 +277,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         { signal, waitMs, drawingMs, isOverview = false }: SheetOptions,
       ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
         const grid = computeGrid(isOverview ? maxTiles : tiles.length);
-        const fetchedTiles = await withDeadline({ signals: [signal], ms: waitMs }, (timeUpSignal) =>
+        const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: waitMs }, (timeUpSignal) =>
           Promise.all(
             tiles.map(async (tile): Promise<FetchedTile> => {
               if ('reason' in tile) return tile;

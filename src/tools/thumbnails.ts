@@ -15,7 +15,7 @@ export async function loadThumbnails(ads: readonly { adId: string; picture: AdPi
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   const pictures = await context.loadPictures();
-  const thumbnails = await withDeadline({ signals: [signal], ms: (deadline - clock()) / 2 }, (timeUpSignal) =>
+  const thumbnails = await withDeadline({ signals: [signal], timeoutMs: (deadline - clock()) / 2 }, (timeUpSignal) =>
     Promise.all(
       ads.map(async ({ adId, picture }) => ({
         adId,

@@ -170,7 +170,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const pictures = await context.loadPictures();
   const queue = adsToFetch.values();
   let fetchedCount = 0;
-  await withDeadline({ signals: [signal], ms: fetchTimeShare * (deadline - clock()) }, (timeUpSignal) =>
+  await withDeadline({ signals: [signal], timeoutMs: fetchTimeShare * (deadline - clock()) }, (timeUpSignal) =>
     Promise.all(
       Array.from({ length: maxConcurrentFetches }, async () => {
         for (const { item, picture } of queue) {

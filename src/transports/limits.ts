@@ -57,7 +57,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     run: (waitedMs: number) => Promise<Result>,
   ): Promise<Result> {
     const arrivedAt = now();
-    const deadline = { signals: [signal], ms: catalog.timeoutMs };
+    const deadline = { signals: [signal], timeoutMs: catalog.timeoutMs };
     const releaseSlot = await withDeadline(deadline, (deadlineSignal) => slots.acquire(tenantId, deadlineSignal));
     try {
       return await run(now() - arrivedAt);
@@ -85,18 +85,18 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     });
   };
 
-  const readResource = async (read: ResourceRequest): Promise<ResourceContents> => {
+  const readResource = async (request: ResourceRequest): Promise<ResourceContents> => {
     const run = async () => {
-      const { isLarge, readContents } = await catalog.findResource(read);
+      const { isLarge, readContents } = await catalog.findResource(request);
       if (!isLarge) return readContents();
-      return runInSlot(fileSlots, read, async () => {
+      return runInSlot(fileSlots, request, async () => {
         // Converting a large file blocks the event loop, so let other callers run first.
         await nextEventLoopTurn();
         return readContents();
       });
     };
-    return runInSlot(callSlots, read, run).catch((error) => {
-      throw error instanceof AdLibraryError ? read.errors.refused(error.message) : error;
+    return runInSlot(callSlots, request, run).catch((error) => {
+      throw error instanceof AdLibraryError ? request.errors.refused(error.message) : error;
     });
   };
 
@@ -105,7 +105,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),
-      readResource: (read: ResourceRequest) => trackWork(readResource(read)),
+      readResource: (request: ResourceRequest) => trackWork(readResource(request)),
     },
     /** Returns how many tool calls and resource reads are running and waiting. */
     countCalls: () => ({ running: callSlots.runningCount, waiting: callSlots.waitingCount }),

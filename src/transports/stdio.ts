@@ -163,8 +163,8 @@ type RevisionTransport = ReturnType<typeof openTransport>;
 /** A request that has no response yet. */
 interface OpenRequest {
   /** Resolves when the response has been sent, or when the client has cancelled the request. */
-  ended: Promise<void>;
-  end(): void;
+  completion: Promise<void>;
+  complete(): void;
 }
 
 /**
@@ -174,14 +174,14 @@ interface OpenRequest {
 function openTransport(write: SendMessage, schemas: RequestSchemas) {
   const openRequests = new Map<unknown, OpenRequest>();
   const openRequest = (id: unknown) => {
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
+    let complete = () => {};
+    const completion = new Promise<void>((resolve) => {
+      complete = resolve;
     });
-    openRequests.set(id, { ended, end });
+    openRequests.set(id, { completion, complete });
   };
   const endRequest = (id: unknown) => {
-    openRequests.get(id)?.end();
+    openRequests.get(id)?.complete();
     openRequests.delete(id);
   };
   const send = async (message: JSONRPCMessage) => {
@@ -191,10 +191,10 @@ function openTransport(write: SendMessage, schemas: RequestSchemas) {
   const transport: Transport = { start: async () => {}, close: async () => transport.onclose?.(), send };
   return Object.assign(transport, {
     /** Resolves when the response to the request has been sent, or when the client has cancelled the request. */
-    waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.ended ?? Promise.resolve(),
+    waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.completion ?? Promise.resolve(),
     /** Resolves when every request has its response. */
     waitUntilAnswered: async () => {
-      while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ ended }) => ended));
+      while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ completion }) => completion));
     },
     /** Passes a message to the SDK. If a request does not match its schema, sends an error response instead. */
     receive: (message: JSONRPCMessage) => {

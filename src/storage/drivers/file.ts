@@ -114,13 +114,13 @@ export class FileStore implements Store {
     this.#isRunning = true;
     for (let [firstJob] = this.#jobs; firstJob !== undefined; [firstJob] = this.#jobs) {
       const { isWrite } = firstJob;
-      const end = this.#jobs.findIndex((job) => job.isWrite !== isWrite);
-      const jobs = this.#jobs.splice(0, end === -1 ? this.#jobs.length : end);
+      const endIndex = this.#jobs.findIndex((job) => job.isWrite !== isWrite);
+      const jobs = this.#jobs.splice(0, endIndex === -1 ? this.#jobs.length : endIndex);
       try {
         const replies = await (isWrite
           ? this.#write(jobs)
           : this.#readIfChanged().then(() => this.#runAgainstMemory(jobs)));
-        for (const [at, job] of jobs.entries()) job.resolve(replies[at] as never);
+        for (const [index, job] of jobs.entries()) job.resolve(replies[index] as never);
       } catch (cause) {
         const verb = isWrite ? 'written' : 'read';
         const problem = `${this.#options.path} cannot be ${verb}: ${explainFileError(cause).replace(/\.$/, '')}.`;
@@ -200,7 +200,7 @@ export class FileStore implements Store {
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
     const [id, tempFile] = [randomUUID(), `${path}.part`];
-    let end = 0;
+    let newEndPosition = 0;
     try {
       const file = await open(
         tempFile,
@@ -210,7 +210,7 @@ export class FileStore implements Store {
       const append = async (line: string) => {
         const bytes = Buffer.from(line);
         await file.writeFile(bytes);
-        end += bytes.length;
+        newEndPosition += bytes.length;
       };
       // Sync the temporary file before renaming it, so that a crash cannot leave an incomplete file under the final
       // name.
@@ -221,7 +221,7 @@ export class FileStore implements Store {
       });
       await rename(tempFile, path);
       await syncFolder(path);
-      [this.#fileId, this.#endPosition, this.#fileStamp, this.#compactAboveBytes] = [id, end, '', 0];
+      [this.#fileId, this.#endPosition, this.#fileStamp, this.#compactAboveBytes] = [id, newEndPosition, '', 0];
     } catch {
       await rm(tempFile, { force: true }).catch(() => {});
     }
@@ -320,14 +320,14 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
     if (bytesRead === 0) return;
     position += bytesRead;
     const chunk = buffer.subarray(0, bytesRead);
-    let at = 0;
-    for (let lineFeedIndex = chunk.indexOf(10); lineFeedIndex !== -1; lineFeedIndex = chunk.indexOf(10, at)) {
-      lineParts.push(chunk.subarray(at, lineFeedIndex));
+    let lineStart = 0;
+    for (let lineFeedIndex = chunk.indexOf(10); lineFeedIndex !== -1; lineFeedIndex = chunk.indexOf(10, lineStart)) {
+      lineParts.push(chunk.subarray(lineStart, lineFeedIndex));
       yield lineParts.length === 1 ? (lineParts[0] as Buffer) : Buffer.concat(lineParts);
-      [lineParts, length, at] = [[], 0, lineFeedIndex + 1];
+      [lineParts, length, lineStart] = [[], 0, lineFeedIndex + 1];
     }
-    lineParts.push(chunk.subarray(at));
-    length += chunk.length - at;
+    lineParts.push(chunk.subarray(lineStart));
+    length += chunk.length - lineStart;
     if (length > maxLineBytes) throw new Error(`it has a line of more than ${maxLineBytes} bytes`);
   }
 }

@@ -77,8 +77,8 @@ export function openRedisStore(
       const reply = await runScript(readItemsScript, [bodiesKey, orderKey], [...ids]);
       const [bodies, sequenceNumbers] = reply as [(Buffer | null)[], (Buffer | null)[]];
       return new Map(
-        ids.flatMap((id, at) =>
-          bodies[at] ? [[id, { sequenceNumber: Number(sequenceNumbers[at]), body: bodies[at] }] as const] : [],
+        ids.flatMap((id, index) =>
+          bodies[index] ? [[id, { sequenceNumber: Number(sequenceNumbers[index]), body: bodies[index] }] as const] : [],
         ),
       );
     },
@@ -113,8 +113,12 @@ function parseChunk(metadata: Record<string, string>, fields: readonly Buffer[])
   const { generation, lastSequenceNumber, evictedThrough, bytes: _, ...evicted } = metadata;
   if (generation === undefined) return undefined;
   const items: ItemsChunk['items'] = [];
-  for (let at = 0; at < fields.length; at += 3)
-    items.push({ id: String(fields[at]), sequenceNumber: Number(fields[at + 1]), body: fields[at + 2] as Buffer });
+  for (let index = 0; index < fields.length; index += 3)
+    items.push({
+      id: String(fields[index]),
+      sequenceNumber: Number(fields[index + 1]),
+      body: fields[index + 2] as Buffer,
+    });
   return {
     generation,
     items,

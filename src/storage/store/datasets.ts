@@ -80,9 +80,9 @@ export class StoreDatasets implements Datasets {
    */
   async #nextSequenceNumber(key: string): Promise<number> {
     const { documents, store } = this.#access;
-    const lastOrder = this.#lastSequenceNumber;
+    const lastSequenceNumber = this.#lastSequenceNumber;
     const next = documents.update<{ order: number }, number>(key, (doc, now) => {
-      const order = Math.max((doc?.order ?? 0) + 1, lastOrder + 1, Math.floor(now));
+      const order = Math.max((doc?.order ?? 0) + 1, lastSequenceNumber + 1, Math.floor(now));
       return { next: { order }, ttlMs: limits.ttlMs, result: order };
     });
     const order = await next.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));

@@ -109,7 +109,7 @@ export class Documents {
         }
         const writeResult = await this.#writeIfUnchanged(key, currentEntry.version, next, ttlMs);
         if (writeResult.isDone) return result;
-        currentEntry = writeResult.found;
+        currentEntry = writeResult.currentEntry;
       }
     });
   }
@@ -142,7 +142,8 @@ export class Documents {
     this.#entries.delete(key);
     const request = ++this.#requestCount;
     const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
-    if (!swapResult.isDone) return { isDone: false, found: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
+    if (!swapResult.isDone)
+      return { isDone: false, currentEntry: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
     const writtenDocument = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
     this.#cacheEntry(key, {
       ...writtenDocument,
@@ -150,7 +151,7 @@ export class Documents {
       requestNumber: request,
       bytes: estimateBytes(body?.length),
     });
-    return { isDone: true, found: undefined };
+    return { isDone: true, currentEntry: undefined };
   }
 
   /** Reads a document from the store. The store omits the body if its version is the cached one. */

@@ -11,7 +11,7 @@ import type { LeaseHolder } from './leases.ts';
 
 /** The stored document of one API call: the cached response, and the claim of the replica that is sending the call. */
 interface StoredCall {
-  cached?: { operation: OperationName; answer: StoredAnswer; at: number } | undefined;
+  cached?: { operation: OperationName; answer: StoredResponse; at: number } | undefined;
   /** The claim of the process that is sending the call now. */
   running?: StoredClaim;
   /** The id of the latest claim whose process died while sending the call. */
@@ -23,7 +23,7 @@ interface StoredClaim extends LeaseHolder {
 }
 
 /** An API response without `value`, which can be parsed again from `raw` and need not be stored. */
-type StoredAnswer = Omit<ServiceResponse, 'value'>;
+type StoredResponse = Omit<ServiceResponse, 'value'>;
 
 /**
  * How long the store remembers that a process is sending a call, or that it died while sending it, in milliseconds.
@@ -85,8 +85,8 @@ export function openStoredResponseCache(
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
     // While the store is unreachable, use the document that this replica read last.
     const storedDocument = reply ?? documents.getCached<StoredCall>(key);
-    const localAnswer = await localCache.get(tenantId, name);
-    if (localAnswer && localAnswer.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localAnswer;
+    const localResponse = await localCache.get(tenantId, name);
+    if (localResponse && localResponse.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localResponse;
     return (
       storedDocument &&
       parseCachedResponse(
@@ -138,7 +138,7 @@ export function openStoredResponseCache(
      * Returns true if another call holds the claim. A claim of this process that has already ended does not count,
      * although the store may still contain it.
      */
-    const isOtherClaim = (running: StoredClaim) => running.id !== id && !leases.isClosed(running.id, running);
+    const isOtherClaim = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {

@@ -45,7 +45,7 @@ export class WriteQueue {
   readonly #maxDelayMs: number;
   readonly #runAfter: (delayMs: number, run: () => void) => void;
   #bytes = 0;
-  #running: Promise<void> | undefined;
+  #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
   /** When the queue may run again after it has waited for a lock, by `performance.now()`. */
@@ -79,10 +79,10 @@ export class WriteQueue {
    * the store would otherwise block all others.
    */
   run(): Promise<void> {
-    this.#running ??= this.#runAll().finally(() => {
-      this.#running = undefined;
+    this.#currentRun ??= this.#runAll().finally(() => {
+      this.#currentRun = undefined;
     });
-    return this.#running;
+    return this.#currentRun;
   }
 
   /**
@@ -91,14 +91,14 @@ export class WriteQueue {
    * the lock.
    */
   async runIfDue(): Promise<void> {
-    if (this.#pendingWrites.size > 0 && (this.#running || performance.now() >= this.#pausedUntil)) await this.run();
+    if (this.#pendingWrites.size > 0 && (this.#currentRun || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
   /**
    * Runs the queue in the background. Call this after a write has succeeded, because the store is then available again.
    */
   onWritten(): void {
-    if (this.#pendingWrites.size > 0 && !this.#running) void this.run();
+    if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.run();
   }
 
   async #runAll(): Promise<void> {

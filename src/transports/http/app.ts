@@ -201,9 +201,9 @@ export function createHttpApp(options: HttpOptions) {
  * format.
  */
 function readOutputSetting(context: Context): OutputSetting | undefined | Response {
-  const words = context.req.queries('output');
-  const output = outputSettings.find((setting) => words?.length === 1 && setting === words[0]);
-  if (words === undefined || output !== undefined) return output;
+  const requestedOutputs = context.req.queries('output');
+  const output = outputSettings.find((setting) => requestedOutputs?.length === 1 && setting === requestedOutputs[0]);
+  if (requestedOutputs === undefined || output !== undefined) return output;
   return refuse(context, 400, `output takes one of ${outputSettings.join(', ')}, as in /mcp?output=text.`);
 }
 
@@ -323,15 +323,15 @@ function acceptBothTypes(request: Request): Request {
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-/** Returns true if JSON text is nested more than `max` levels deep. The text is scanned without parsing it. */
-function isNestedDeeper(text: string, max: number): boolean {
+/** Returns true if JSON text is nested more than `maxLevels` levels deep. The text is scanned without parsing it. */
+function isNestedDeeper(text: string, maxLevels: number): boolean {
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
     const character = text[index];
     if (character === '"') index = findStringEnd(text, index) - 1;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
-    if (depth > max) return true;
+    if (depth > maxLevels) return true;
   }
   return false;
 }

@@ -121,7 +121,7 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
       const { refusal, stopTracking } = trackBody(key, incoming as IncomingMessage);
       try {
         const body = await Promise.race([readBody(context, limit), refusal]);
-        const waitLimit = { signals: [context.req.raw.signal], ms: waitMs };
+        const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
         const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
         // If the body is rejected while it waits for a slot, the slot may still be granted later. Release it then.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));

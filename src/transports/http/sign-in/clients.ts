@@ -54,7 +54,7 @@ const maxTotalUriLength = 2000;
  * Limits for fetching the metadata documents of clients: the size of a document, the time for a fetch, the time that a
  * fetch may wait for a slot, and the number of fetches per minute, in total and per IP address.
  */
-const documentLimits = { bytes: 5 * 1024, ms: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
+const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
 /** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */
 const [maxFetches, maxFetchesPerAddress] = [4, 2];
 /** How long a metadata document is cached, in milliseconds. */
@@ -122,12 +122,12 @@ export function createClients(options: ClientsOptions) {
   };
 
   /**
-   * Counts a fetch. Returns undefined if the fetch is allowed. After more than `max` fetches in a minute, returns the
+   * Counts a fetch. Returns undefined if the fetch is allowed. After more than `maxCount` fetches in a minute, returns the
    * milliseconds to wait.
    */
-  const countFetch = (name: string, max: number): number | undefined => {
+  const countFetch = (name: string, maxCount: number): number | undefined => {
     const { count, remainingMs } = fetchCounter.add(name, 1);
-    return count > max ? remainingMs : undefined;
+    return count > maxCount ? remainingMs : undefined;
   };
 
   return {
@@ -216,7 +216,7 @@ function parseDocumentUrl(id: string): URL | undefined {
 const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 
 function fetchDocument(url: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
-  return withDeadline({ signals: [], ms: documentLimits.ms }, async (signal) => {
+  return withDeadline({ signals: [], timeoutMs: documentLimits.timeoutMs }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
     const answer = await requestWithUniformDelay(url, { agent, headers, nonPublicFailureMs: nonPublicDelayMs }, signal);
     if (answer.statusCode !== 200) {
@@ -234,8 +234,9 @@ function parseClient(text: string, url: URL): ClientLookup {
   const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
   if (id !== url.href) return refuse('belongs to another address');
   // A client may prefer an authentication method that this server does not support, as long as it also lists `none`.
-  const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
-  if (method !== 'none' && !others.includes('none'))
+  const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: supportedMethods = [] } =
+    methods;
+  if (method !== 'none' && !supportedMethods.includes('none'))
     return refuse('requires a way to authenticate that this server does not support');
   // Leave out unsupported redirect URIs, e.g. of desktop apps. This server never redirects to them.
   return { id, name: shortenName(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };

@@ -103,10 +103,10 @@ export function createSignIn(options: SignInOptions) {
     const authorization = await parseAuthorization(form, getClientAddress(context));
     if ('text' in authorization) return respondWithProblem(context, authorization);
     const { fields, redirectUri, client } = authorization;
-    const redirectBack = (answer: Record<string, string>) =>
+    const redirectBack = (parameters: Record<string, string>) =>
       context.body(null, 303, {
         ...signInPageHeaders,
-        location: addResponseParameters(redirectUri, { ...answer, ...pickState(fields) }),
+        location: addResponseParameters(redirectUri, { ...parameters, ...pickState(fields) }),
       });
     if (form.has('cancel')) return redirectBack({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
@@ -224,8 +224,8 @@ export function createSignIn(options: SignInOptions) {
    * Adds response parameters to a redirect URI. The issuer is included, so that a client that uses several
    * authorization servers cannot confuse their responses (RFC 9207).
    */
-  function addResponseParameters(redirectUri: string, answer: Record<string, string>): string {
-    const query = new URLSearchParams({ ...answer, iss: publicUrl });
+  function addResponseParameters(redirectUri: string, parameters: Record<string, string>): string {
+    const query = new URLSearchParams({ ...parameters, iss: publicUrl });
     return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
   }
 
@@ -246,7 +246,7 @@ export function createSignIn(options: SignInOptions) {
     const reportCall = (outcome: Partial<CallEvent>) =>
       options.onCall({ tool: 'sign_in', tenantId, ms: elapsed() - startedAt, ...outcome });
     try {
-      const deadline = { signals: [context.req.raw.signal], ms: keyCheckTimeoutMs };
+      const deadline = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
       const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(address, signal));
       await withDeadline(deadline, (signal) => options.checkKey({ apiKey, tenantId, signal })).finally(releaseSlot);
       reportCall({ cached: false });
