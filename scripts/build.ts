@@ -42,7 +42,7 @@ import { buildOptions } from './bundle.ts';
 import { collectLicences, createBillOfMaterials } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
-const dist = new URL('dist/', root);
+const distFolder = new URL('dist/', root);
 /**
  * Temporary folder for the build. It is next to `dist`, i.e. on the same file system, so that files can be moved there.
  */
@@ -178,19 +178,19 @@ const demoFolder = new URL('src/library/demo/', root);
 for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
   writeFileSync(new URL(file, chunkFolder), bytes);
 cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
-const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
-const inputs = [...bundled, ...companionFiles.map((file) => `node_modules/${file}`)];
+const bundledInputs = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
 // Generate types only for this module, because other programs import nothing else and its types refer to no other
 // module.
-const types = mkdtempSync(join(tmpdir(), 'types-'));
+const typesFolder = mkdtempSync(join(tmpdir(), 'types-'));
 const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
-const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', types];
+const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', typesFolder];
 execFileSync(process.execPath, [compiler, ...compilerOptions], { cwd: root, stdio: 'inherit' });
-copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
-rmSync(types, { recursive: true });
+copyFileSync(join(typesFolder, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
+rmSync(typesFolder, { recursive: true });
 
 // The chunk folder is complete now, so the entry files can refer to it.
 const name = computeBuildName(chunkFolder);
@@ -198,24 +198,25 @@ for (const entry of ['main.js', 'embed.js']) {
   const path = new URL(entry, buildFolder);
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${name}/`));
 }
-mkdirSync(dist, { recursive: true });
-const current = new URL(`${name}/`, dist);
-if (!existsSync(current)) renameSync(chunkFolder, current);
-utimesSync(current, new Date(), new Date());
+mkdirSync(distFolder, { recursive: true });
+const currentFolder = new URL(`${name}/`, distFolder);
+if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
+utimesSync(currentFolder, new Date(), new Date());
 rmSync(chunkFolder, { recursive: true, force: true });
 // The npm package contains only the latest build, without files that are needed to run the sources.
 writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${name}/\n/board.html\n`);
 const entries = readdirSync(buildFolder).sort(
   (left, right) => Number(left === 'main.js') - Number(right === 'main.js'),
 );
-for (const entry of entries) renameSync(new URL(entry, buildFolder), new URL(entry, dist));
+for (const entry of entries) renameSync(new URL(entry, buildFolder), new URL(entry, distFolder));
 
 const isBuild = (entry: string) => entry.startsWith('build-');
-const readBuildTime = (build: string) => statSync(new URL(build, dist)).mtimeMs;
-const distEntries = readdirSync(dist);
+const readBuildTime = (build: string) => statSync(new URL(build, distFolder)).mtimeMs;
+const distEntries = readdirSync(distFolder);
 const builds = distEntries.filter(isBuild).sort((left, right) => readBuildTime(right) - readBuildTime(left));
 const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !entries.includes(entry));
-for (const entry of [...staleEntries, ...builds.slice(maxBuilds)]) rmSync(new URL(entry, dist), { recursive: true });
+for (const entry of [...staleEntries, ...builds.slice(maxBuilds)])
+  rmSync(new URL(entry, distFolder), { recursive: true });
 
 /**
  * Returns the chunks that a chunk imports. `kind` selects static imports (`import-statement`) or dynamic imports

@@ -4,7 +4,7 @@ import type { BuildOptions } from 'esbuild';
 import { strToU8, type ZipOptions, zipSync } from 'fflate';
 
 const root = new URL('../', import.meta.url);
-const read = (path: string) => readFileSync(new URL(path, root));
+const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 
 /**
  * The esbuild options of `npm run build`. Benchmarks build the programs they compare with the server using the same
@@ -23,10 +23,10 @@ export const buildOptions = {
  * Checks the URLs of privacy policies, which MCP hosts show as links before installation. Returns a message for each
  * invalid URL.
  */
-export function findPolicyProblems(addresses: readonly string[]): string[] {
-  const isWeb = (address: string) => URL.canParse(address) && new URL(address).protocol === 'https:';
-  return addresses
-    .filter((address) => !isWeb(address))
+export function findPolicyProblems(policyUrls: readonly string[]): string[] {
+  const isHttpsUrl = (url: string) => URL.canParse(url) && new URL(url).protocol === 'https:';
+  return policyUrls
+    .filter((address) => !isHttpsUrl(address))
     .map(
       (address) => `${JSON.stringify(address)} is not the URL of a privacy policy, such as https://example.com/privacy`,
     );
@@ -41,12 +41,12 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   bytes: Uint8Array;
   policies: string[];
 } {
-  const manifest = JSON.parse(String(read('manifest.json')));
+  const manifest = JSON.parse(String(readProjectFile('manifest.json')));
   const policies = [...manifest.privacy_policies, ...privacyPolicies];
   const bytes = zipFiles({
     'manifest.json': encodeJson({ ...manifest, privacy_policies: policies }),
-    'icon.png': read('docs/pictures/icon.png'),
-    [manifest.screenshots[0]]: read(`docs/pictures/${manifest.screenshots[0]}`),
+    'icon.png': readProjectFile('docs/pictures/icon.png'),
+    [manifest.screenshots[0]]: readProjectFile(`docs/pictures/${manifest.screenshots[0]}`),
     ...readServerFiles(),
   });
   return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
@@ -54,13 +54,13 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
 
 /** Returns the files of the built server that a host needs over stdio, by path. */
 export function readServerFiles(): Record<string, Uint8Array> {
-  const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
+  const { name, version, license, type, engines } = JSON.parse(String(readProjectFile('package.json')));
   const files: Record<string, Uint8Array> = {
     // This file only declares that the other files are ES modules. It cannot be used to install the server with npm.
     'package.json': encodeJson({ name, version, license, type, engines }),
-    LICENSE: read('LICENSE'),
+    LICENSE: readProjectFile('LICENSE'),
   };
-  for (const file of listNeededFiles().sort()) files[file] = read(file);
+  for (const file of listNeededFiles().sort()) files[file] = readProjectFile(file);
   return files;
 }
 
@@ -82,9 +82,9 @@ const listFiles = (folder: string): string[] =>
 
 /** Returns the files of the latest build. `dist` may also contain earlier builds. */
 export function listLatestBuild(): string[] {
-  const [pieces = ''] = /build-\w+/.exec(String(read('dist/main.js'))) ?? [];
+  const [buildFolderName = ''] = /build-\w+/.exec(String(readProjectFile('dist/main.js'))) ?? [];
   return listFiles('dist/').filter(
-    (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(`dist/${pieces}/`),
+    (file) => !/^dist\/(?:\.npmignore$|board\.html$|build-)/.test(file) || file.startsWith(`dist/${buildFolderName}/`),
   );
 }
 
@@ -98,15 +98,15 @@ const otherCommandsChunk =
 /** Returns the chunks that `main.js` can load over stdio, and all files that are not code. */
 function listNeededFiles(): string[] {
   const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
-  const loaded = new Set<string>();
+  const loadedFiles = new Set<string>();
   const addChunk = (name: string) => {
     const file = files.get(name);
-    if (file === undefined || loaded.has(file) || otherCommandsChunk.test(name)) return;
-    loaded.add(file);
-    for (const [next] of String(read(file)).matchAll(/[\w.-]+\.js\b/g)) addChunk(next);
+    if (file === undefined || loadedFiles.has(file) || otherCommandsChunk.test(name)) return;
+    loadedFiles.add(file);
+    for (const [importedName] of String(readProjectFile(file)).matchAll(/[\w.-]+\.js\b/g)) addChunk(importedName);
   };
   addChunk('main.js');
-  return [...files.values()].filter((file) => loaded.has(file) || !/\.(?:js|d\.ts)$/.test(file));
+  return [...files.values()].filter((file) => loadedFiles.has(file) || !/\.(?:js|d\.ts)$/.test(file));
 }
 
 export const encodeJson = (value: object): Uint8Array => strToU8(`${JSON.stringify(value, null, 2)}\n`);

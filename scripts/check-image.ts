@@ -6,7 +6,7 @@
  * as `--network host`.
  */
 import { spawnSync } from 'node:child_process';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
@@ -24,12 +24,13 @@ process.once('uncaughtException', (error) => fail(error.message));
  */
 function findEngine(): string {
   const isUsable = (name: string, ...args: string[]) => spawnSync(name, args, { stdio: 'ignore' }).status === 0;
-  const usable = ['podman', 'docker'].find((name) => isUsable(name, 'info'));
-  if (usable !== undefined) return usable;
+  const usableEngine = ['podman', 'docker'].find((name) => isUsable(name, 'info'));
+  if (usableEngine !== undefined) return usableEngine;
   if (isUsable('buildah', '--version'))
     fail('buildah can build the image but cannot run this check; install podman, which uses the same storage');
-  const stopped = ['podman', 'docker'].find((name) => isUsable(name, '--version'));
-  if (stopped !== undefined) fail(`${stopped} is installed but does not work; "${stopped} info" shows the reason`);
+  const stoppedEngine = ['podman', 'docker'].find((name) => isUsable(name, '--version'));
+  if (stoppedEngine !== undefined)
+    fail(`${stoppedEngine} is installed but does not work; "${stoppedEngine} info" shows the reason`);
   return fail('no container engine is installed; install podman, or docker with a running daemon');
 }
 
@@ -71,78 +72,95 @@ function startContainer(name: string, options: string[], command: string[] = [])
 const readPort = (container: string): string => runEngine(['port', container, '3000/tcp']).split(':').at(-1) ?? '';
 
 /** Repeats a check until it passes, for at most 30 seconds. */
-async function waitFor<Result>(what: string, check: () => Promise<Result>): Promise<Result> {
+async function waitFor<Result>(checkName: string, runCheck: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await check();
+      return await runCheck();
     } catch (error) {
-      if (attempt === 60) throw new Error(`${what}: ${(error as Error).message}`);
-      await after(500);
+      if (attempt === 60) throw new Error(`${checkName}: ${(error as Error).message}`);
+      await sleep(500);
     }
   }
 }
 
-function check(condition: boolean, what: string): void {
-  if (!condition) throw new Error(what);
-  process.stdout.write(`ok: ${what}\n`);
+function assertCheck(condition: boolean, checkName: string): void {
+  if (!condition) throw new Error(checkName);
+  process.stdout.write(`ok: ${checkName}\n`);
 }
 
-const initialize = {
+const initializeMessage = {
   jsonrpc: '2.0',
   id: 0,
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'check', version: '1' } },
 };
-const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count_ads', arguments: {} } };
+const callMessage = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count_ads', arguments: {} } };
 /**
  * Returns true for the response to the tool call. The response to `initialize` also mentions demo data, so the id is
  * checked, too.
  */
-const isAnswer = (text: string) => /"id":1\b/.test(text) && text.includes('DEMO DATA');
+const isCallResponse = (text: string) => /"id":1\b/.test(text) && text.includes('DEMO DATA');
 
-async function post(port: string): Promise<string> {
+async function postCall(port: string): Promise<string> {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-  const response = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers, body: JSON.stringify(call) });
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(callMessage),
+  });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return response.text();
 }
 
 const buildArguments = nodeImage === undefined ? [] : ['--build-arg', `NODE_IMAGE=${nodeImage}`];
 // The default image format of podman does not support health checks.
-const format = engine === 'podman' ? ['--format', 'docker'] : [];
+const formatOptions = engine === 'podman' ? ['--format', 'docker'] : [];
 const buildOptions = process.env.IMAGE_BUILD_OPTIONS?.split(' ') ?? [];
-runEngine(['build', ...format, ...buildOptions, ...buildArguments, '--tag', image, '.']);
-check(runEngine(['run', '--rm', image, '--version']) !== '', 'the image starts the command');
-check(runEngine(['run', '--rm', '--entrypoint', 'id', image, '-u']) !== '0', 'the server does not run as root');
+runEngine(['build', ...formatOptions, ...buildOptions, ...buildArguments, '--tag', image, '.']);
+assertCheck(runEngine(['run', '--rm', image, '--version']) !== '', 'the image starts the command');
+assertCheck(runEngine(['run', '--rm', '--entrypoint', 'id', image, '-u']) !== '0', 'the server does not run as root');
 
-const demo = ['-e', 'AD_LIBRARY_DEMO=true'];
-const http = startContainer('http', [...demo, '-p', '127.0.0.1::3000']);
-check(isAnswer(await waitFor('MCP over HTTP', () => post(readPort(http)))), 'a call over HTTP is answered');
-const [inspected] = JSON.parse(runEngine(['image', 'inspect', image]));
+const demoOptions = ['-e', 'AD_LIBRARY_DEMO=true'];
+const httpContainer = startContainer('http', [...demoOptions, '-p', '127.0.0.1::3000']);
+assertCheck(
+  isCallResponse(await waitFor('MCP over HTTP', () => postCall(readPort(httpContainer)))),
+  'a call over HTTP is answered',
+);
+const [imageDetails] = JSON.parse(runEngine(['image', 'inspect', image]));
 // podman and docker report the health check of an image in different places.
-const [, ...healthCommand] = (inspected.Healthcheck ?? inspected.Config.Healthcheck).Test;
-check(spawnSync(engine, ['exec', http, ...healthCommand]).status === 0, 'the health check of the image passes');
-runEngine(['stop', '--time', '15', http]);
-check(
-  runEngine(['inspect', '--format', '{{.State.ExitCode}}', http]) === '0',
+const [, ...healthCommand] = (imageDetails.Healthcheck ?? imageDetails.Config.Healthcheck).Test;
+assertCheck(
+  spawnSync(engine, ['exec', httpContainer, ...healthCommand]).status === 0,
+  'the health check of the image passes',
+);
+runEngine(['stop', '--time', '15', httpContainer]);
+assertCheck(
+  runEngine(['inspect', '--format', '{{.State.ExitCode}}', httpContainer]) === '0',
   'the server ends with code 0 after SIGTERM',
 );
 
-const session = [initialize, call].map((message) => `${JSON.stringify(message)}\n`).join('');
-const overStdio = runEngine(['run', '--rm', '-i', ...demo, image, 'stdio'], session);
-check(isAnswer(overStdio), 'a call over stdio is answered after the end of the input');
-const files = ['-v', `${volume}:/data`, '-e', 'AD_LIBRARY_FILES=/data/files'];
-check(isAnswer(runEngine(['run', '--rm', '-i', ...demo, ...files, image, 'stdio'], session)), 'stdio uses the volume');
+const sessionInput = [initializeMessage, callMessage].map((message) => `${JSON.stringify(message)}\n`).join('');
+const stdioOutput = runEngine(['run', '--rm', '-i', ...demoOptions, image, 'stdio'], sessionInput);
+assertCheck(isCallResponse(stdioOutput), 'a call over stdio is answered after the end of the input');
+const fileOptions = ['-v', `${volume}:/data`, '-e', 'AD_LIBRARY_FILES=/data/files'];
+assertCheck(
+  isCallResponse(runEngine(['run', '--rm', '-i', ...demoOptions, ...fileOptions, image, 'stdio'], sessionInput)),
+  'stdio uses the volume',
+);
 
-const id = '11111111-1111-4111-8111-111111111111';
-const onVolume = ['run', '--rm', '-i', '-v', `${volume}:/data`, image, 'library'];
-runEngine([...onVolume, 'import', '-'], `${JSON.stringify({ id })}\n`);
-const key = runEngine([...onVolume, 'key', 'create', '--unmetered']);
-const library = startContainer('library', ['-v', `${volume}:/data`, '-p', '127.0.0.1::3000'], ['library', 'serve']);
-const ad = await waitFor('the library', async () => {
-  const headers = { authorization: `Bearer ${key}` };
-  const response = await fetch(`http://127.0.0.1:${readPort(library)}/v1/ads/${id}`, { headers });
+const importedAdId = '11111111-1111-4111-8111-111111111111';
+const libraryCommand = ['run', '--rm', '-i', '-v', `${volume}:/data`, image, 'library'];
+runEngine([...libraryCommand, 'import', '-'], `${JSON.stringify({ id: importedAdId })}\n`);
+const libraryKey = runEngine([...libraryCommand, 'key', 'create', '--unmetered']);
+const libraryContainer = startContainer(
+  'library',
+  ['-v', `${volume}:/data`, '-p', '127.0.0.1::3000'],
+  ['library', 'serve'],
+);
+const adJson = await waitFor('the library', async () => {
+  const headers = { authorization: `Bearer ${libraryKey}` };
+  const response = await fetch(`http://127.0.0.1:${readPort(libraryContainer)}/v1/ads/${importedAdId}`, { headers });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return response.text();
 });
-check(ad.includes(id), 'a local library outlives its container on the volume');
+assertCheck(adJson.includes(importedAdId), 'a local library outlives its container on the volume');

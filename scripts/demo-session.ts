@@ -18,7 +18,7 @@ interface Ad {
   daysRunning: number;
 }
 
-interface Data {
+interface ToolData {
   items: Ad[];
   totalHits: number;
   rows: number[][];
@@ -26,33 +26,34 @@ interface Data {
 }
 
 /**
- * A tool call. `shows` matches the lines of the result to print. `fold` is the maximum number of lines after wrapping a
- * line, 2 by default.
+ * A tool call. `shownLines` matches the lines of the result to print. `maxWrappedLines` is the maximum number of lines
+ * into which one long line is wrapped, 2 by default.
  */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
-  shows: RegExp;
-  fold?: number;
+  shownLines: RegExp;
+  maxWrappedLines?: number;
 }
 
-const columns = Math.min(process.stdout.columns || 80, 100);
+const terminalColumns = Math.min(process.stdout.columns || 80, 100);
 const isPlain = !process.stdout.isTTY || Boolean(process.env.NO_COLOR);
-const paint = (style: Parameters<typeof styleText>[0], text: string) => (isPlain ? text : styleText(style, text));
-const print = (text = '') => process.stdout.write(`${text}\n`);
+const styleForTerminal = (style: Parameters<typeof styleText>[0], text: string) =>
+  isPlain ? text : styleText(style, text);
+const printLine = (text = '') => process.stdout.write(`${text}\n`);
 
 const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
-const creditsLine = /^Credits:/;
+const creditsLinePattern = /^Credits:/;
 /** Matches the request id, which is left out of the demo. */
-const requestId = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
+const requestIdPattern = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
-const shortId = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
-const shortenIds = (text: string) => text.replace(requestId, '').replace(shortId, '$1…');
+const adIdPattern = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
+const shortenIds = (text: string) => text.replace(requestIdPattern, '').replace(adIdPattern, '$1…');
 
-const folder = mkdtempSync(join(tmpdir(), 'ad-library-demo-'));
-function save(name: string, content: string | Uint8Array): string {
-  const file = join(folder, name);
+const outputFolder = mkdtempSync(join(tmpdir(), 'ad-library-demo-'));
+function saveFile(name: string, content: string | Uint8Array): string {
+  const file = join(outputFolder, name);
   writeFileSync(file, content);
   return file;
 }
@@ -61,18 +62,18 @@ function save(name: string, content: string | Uint8Array): string {
 let callLines: string[] = [];
 
 async function main() {
-  print(paint('bold', 'Ad Library MCP: an assistant answers questions about ads'));
-  print();
-  paragraph(
+  printLine(styleForTerminal('bold', 'Ad Library MCP: an assistant answers questions about ads'));
+  printLine();
+  printParagraph(
     'This is demo data: the ads are invented, and no real credits are spent. Each question (Q) is followed by its answer (A), the tool calls behind it (→) and what they returned (│).',
   );
   await client.connect(
-    new StdioClientTransport({ ...commandLine(['--demo', '--files', join(folder, 'files')]), stderr: 'inherit' }),
+    new StdioClientTransport({ ...commandLine(['--demo', '--files', join(outputFolder, 'files')]), stderr: 'inherit' }),
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-  const search = { name: 'search_ads', args: { filters, limit: 3 }, shows: /^("|\d+\. )/, fold: 1 };
-  const { items, totalHits } = await call(search);
+  const search = { name: 'search_ads', args: { filters, limit: 3 }, shownLines: /^("|\d+\. )/, maxWrappedLines: 1 };
+  const { items, totalHits } = await callForData(search);
   const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
   printAnswer('Which ads that promise free shipping in the US have run longest, and still run?', [
     `"${items[0]?.headline}" by ${first?.pageName}, for ${first?.daysRunning} days.`,
@@ -83,83 +84,88 @@ async function main() {
   const sheet = await savePicture('sheet', {
     name: 'view_ads',
     args: { adIds: items.map(({ id }) => id) },
-    shows: /^\d+\. /,
+    shownLines: /^\d+\. /,
   });
   printAnswer('What do they look like?', [`See for yourself: ${sheet}`]);
 
-  const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
-  const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${inGermany} GROUP BY 1`;
-  const gather = { filters: { countries: ['DE'] }, maxCredits: 40 };
-  await call({ name: 'gather_ads', args: gather, shows: /^(Gathering|Days running)/ });
-  const { rows } = await call({ name: 'query_ads', args: { sql: byFormat }, shows: /\|/ });
-  const [[, other = 0, otherDays = 0] = [], [, videos = 0, videoDays = 0] = []] = rows;
-  const share = Math.round((100 * videos) / (videos + other));
+  const fromGermanAds = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+  const formatSql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${fromGermanAds} GROUP BY 1`;
+  const gatherArguments = { filters: { countries: ['DE'] }, maxCredits: 40 };
+  await callForData({ name: 'gather_ads', args: gatherArguments, shownLines: /^(Gathering|Days running)/ });
+  const { rows } = await callForData({ name: 'query_ads', args: { sql: formatSql }, shownLines: /\|/ });
+  const [[, otherCount = 0, otherDays = 0] = [], [, videoCount = 0, videoDays = 0] = []] = rows;
+  const share = Math.round((100 * videoCount) / (videoCount + otherCount));
   printAnswer('What share of the ads in Germany are videos, and do they run longer than the others?', [
-    `${videos} of ${videos + other} ads, ${share}%, are videos.`,
+    `${videoCount} of ${videoCount + otherCount} ads, ${share}%, are videos.`,
     `${videoDays > otherDays ? 'Yes, they do' : 'No, they do not'}: half of them have run ${videoDays} days or longer;`,
     `of the other ads, half have run ${otherDays} days or longer.`,
   ]);
 
-  const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${inGermany}`;
-  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shows: /\.csv/ };
-  const saved = await saveExports(exported);
+  const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${fromGermanAds}`;
+  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLines: /\.csv/ };
+  const savedFiles = await saveExports(exported);
   printAnswer('Give me those ads as a table for a spreadsheet.', [
-    `${videos + other} rows, as ${saved.find((file) => file.endsWith('.csv'))}.`,
+    `${videoCount + otherCount} rows, as ${savedFiles.find((file) => file.endsWith('.csv'))}.`,
     'A note beside it says how they were gathered.',
   ]);
 
-  const starts = `SELECT startedMonth, count(*) AS ads ${inGermany} GROUP BY 1 ORDER BY 1`;
-  const chart = await savePicture('chart', { name: 'query_ads', args: { sql: starts, chart: 'line' }, shows: /^$/ });
+  const startsSql = `SELECT startedMonth, count(*) AS ads ${fromGermanAds} GROUP BY 1 ORDER BY 1`;
+  const chart = await savePicture('chart', {
+    name: 'query_ads',
+    args: { sql: startsSql, chart: 'line' },
+    shownLines: /^$/,
+  });
   const sections = [
-    { heading: 'Videos run longer', sql: byFormat },
-    { heading: 'When the ads started', sql: starts, chart: 'line' },
+    { heading: 'Videos run longer', sql: formatSql },
+    { heading: 'When the ads started', sql: startsSql, chart: 'line' },
     { heading: 'Three ads', adIds: items.map(({ id }) => id) },
   ];
   const [report] = await saveExports({
     name: 'write_report',
     args: { title: 'Ads in Germany', sections },
-    shows: /\.html/,
-    fold: 1,
+    shownLines: /\.html/,
+    maxWrappedLines: 1,
   });
   printAnswer('When did they start? Draw it, and put all of this into a report for my colleagues.', [
     `The chart: ${chart}. The report, which opens in any browser: ${report}`,
   ]);
 
-  const watch = { name: 'Germany', filters: gather.filters, maxCredits: 40 };
-  await call({ name: 'watch_ads', args: watch, shows: /^Stored/, fold: 1 });
+  const watch = { name: 'Germany', filters: gatherArguments.filters, maxCredits: 40 };
+  await callForData({ name: 'watch_ads', args: watch, shownLines: /^Stored/, maxWrappedLines: 1 });
   printAnswer('Tell me next week what is new.', [
     'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);
 
-  print();
+  printLine();
   const ratio = (videoDays / otherDays).toFixed(1);
-  paragraph(
+  printParagraph(
     `Finding: in Germany, the median video has run ${videoDays} days, ${ratio} times as long as the median other ad (${otherDays} days). Ads that still run count with their days so far.`,
     'bold',
   );
-  paragraph(`Cost: ${spending.credits} credits for ${spending.calls} tool calls. All but reading ads was free.`);
+  printParagraph(`Cost: ${spending.credits} credits for ${spending.calls} tool calls. All but reading ads was free.`);
   await client.close();
 }
 
-function paragraph(text: string, style?: 'bold'): void {
-  for (const line of wrap(text, columns)) print(style === undefined ? line : paint(style, line));
+function printParagraph(text: string, style?: 'bold'): void {
+  for (const line of wrap(text, terminalColumns)) printLine(style === undefined ? line : styleForTerminal(style, line));
 }
 
 /** Prints a question, its answer, and the tool calls that led to the answer. */
 function printAnswer(question: string, answer: readonly string[]): void {
-  print();
-  printMarked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
-  printMarked('A', wrap(answer.join(' '), columns - 3), ['bold']);
-  for (const line of callLines) print(line);
+  printLine();
+  printMarked('Q', wrap(question, terminalColumns - 3), ['bold', 'cyan']);
+  printMarked('A', wrap(answer.join(' '), terminalColumns - 3), ['bold']);
+  for (const line of callLines) printLine(line);
   callLines = [];
 }
 
 function printMarked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
-  for (const [index, line] of lines.entries()) print(paint(style, `${index === 0 ? mark : ' '}  ${line}`));
+  for (const [index, line] of lines.entries())
+    printLine(styleForTerminal(style, `${index === 0 ? mark : ' '}  ${line}`));
 }
 
-async function call(demoCall: DemoCall): Promise<Data> {
-  return (await callTool(demoCall)).structuredContent as unknown as Data;
+async function callForData(demoCall: DemoCall): Promise<ToolData> {
+  return (await callTool(demoCall)).structuredContent as unknown as ToolData;
 }
 
 /** Writes the picture of a result to a file and returns the path of the file. */
@@ -167,35 +173,39 @@ async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
   const { content } = await callTool(demoCall);
   const image = content.find((block) => block.type === 'image');
   if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
-  return save(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
+  return saveFile(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
 /** Writes the files that a call exported, such as a table and its note, and returns their paths. */
 async function saveExports(demoCall: DemoCall): Promise<string[]> {
-  const before = new Set((await client.listResources()).resources.map(({ uri }) => uri));
+  const earlierUris = new Set((await client.listResources()).resources.map(({ uri }) => uri));
   await callTool(demoCall);
-  const saved: string[] = [];
+  const savedFiles: string[] = [];
   for (const { uri, name } of (await client.listResources()).resources) {
-    if (before.has(uri)) continue;
+    if (earlierUris.has(uri)) continue;
     const [resource] = (await client.readResource({ uri })).contents;
-    if (resource && 'text' in resource) saved.push(save(name, resource.text));
+    if (resource && 'text' in resource) savedFiles.push(saveFile(name, resource.text));
   }
-  return saved;
+  return savedFiles;
 }
 
-async function callTool({ name, args, shows, fold: max = 2 }: DemoCall): Promise<CallToolResult> {
+async function callTool({ name, args, shownLines, maxWrappedLines = 2 }: DemoCall): Promise<CallToolResult> {
   const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
   if (result.isError) throw new Error(text);
   spending.calls++;
-  spending.credits += (result.structuredContent as unknown as Data).receipt.charged ?? 0;
+  spending.credits += (result.structuredContent as unknown as ToolData).receipt.charged ?? 0;
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
-  const width = columns - 6;
-  const shown = (line: string, maxLines: number) => fold(shortenIds(line), { columns: width, max: maxLines });
-  const kept = lines.filter((line) => shows.test(line) || creditsLine.test(line));
-  const [start, ...rest] = shown(`${name} ${formatArguments(args)}`, 4);
-  callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
-  for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);
+  const width = terminalColumns - 6;
+  const wrapLine = (line: string, maxLines: number) => wrapAndClip(shortenIds(line), { columns: width, maxLines });
+  const shownResultLines = lines.filter((line) => shownLines.test(line) || creditsLinePattern.test(line));
+  const [firstLine, ...otherLines] = wrapLine(`${name} ${formatArguments(args)}`, 4);
+  callLines.push(
+    styleForTerminal('yellow', `   → ${firstLine}`),
+    ...otherLines.map((line) => styleForTerminal('yellow', `     ${line}`)),
+  );
+  for (const line of shownResultLines.flatMap((line) => wrapLine(line, maxWrappedLines)))
+    callLines.push(`   ${styleForTerminal('dim', '│')} ${line}`);
   return result;
 }
 
@@ -212,11 +222,11 @@ function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Returns the first `max` lines of a wrapped text. Adds an ellipsis if lines are left out. */
-function fold(text: string, { columns, max }: { columns: number; max: number }): string[] {
+/** Returns the first `maxLines` lines of a wrapped text. Adds an ellipsis if lines are left out. */
+function wrapAndClip(text: string, { columns, maxLines }: { columns: number; maxLines: number }): string[] {
   const lines = wrap(text, columns - 2);
-  if (lines.length <= max) return lines;
-  return [...lines.slice(0, max - 1), `${lines[max - 1]} …`];
+  if (lines.length <= maxLines) return lines;
+  return [...lines.slice(0, maxLines - 1), `${lines[maxLines - 1]} …`];
 }
 
 /** Formats arguments as JSON with spaces, so that the text can be wrapped. */

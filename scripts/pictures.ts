@@ -15,26 +15,26 @@ import { startUpstream } from '../test/support/faulty-upstream.ts';
 import { startServer } from '../test/support/server.ts';
 import { screenshot as conversationFile } from './docs/published.ts';
 
-const folder = new URL('../docs/pictures/', import.meta.url);
-const day = Date.UTC(2026, 10, 20, 12);
+const picturesFolder = new URL('../docs/pictures/', import.meta.url);
+const pictureTime = Date.UTC(2026, 10, 20, 12);
 const filters = { countries: ['US'], query: '"free shipping"' };
-const gathered = { tool: 'gather_ads', args: { filters, maxAds: 200, maxCredits: 50 } } satisfies HostOptions;
+const gatherOptions = { tool: 'gather_ads', args: { filters, maxAds: 200, maxCredits: 50 } } satisfies HostOptions;
 
-mkdirSync(folder, { recursive: true });
+mkdirSync(picturesFolder, { recursive: true });
 const [server, browser] = await Promise.all([
-  startServer({ config: { demo: true }, now: () => day }),
+  startServer({ config: { demo: true }, now: () => pictureTime }),
   launchChromium(),
 ]);
 const hostPage = await openHostPage(browser);
 
 async function saveScreenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
-  const { page, board } = await hostPage.show(server.client, { ...gathered, ...options });
+  const { page, board } = await hostPage.show(server.client, { ...gatherOptions, ...options });
   await board.locator('.card img').nth(1).waitFor();
   if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
   else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(800);
-  writeFileSync(new URL(name, folder), await page.screenshot());
+  writeFileSync(new URL(name, picturesFolder), await page.screenshot());
 }
 
 await drawConversation();
@@ -48,7 +48,7 @@ await server.call('gather_ads', { maxAds: 3000, maxCredits: 300 });
 const { data } = await server.call('query_ads', { sql, limit: 12 });
 const { raw } = await server.call('view_ads', { adIds: (data.rows as string[][]).map(([id]) => id) });
 const image = raw.content.find(({ type }) => type === 'image');
-if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', folder), Buffer.from(image.data, 'base64'));
+if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', picturesFolder), Buffer.from(image.data, 'base64'));
 
 const longestRunningSql =
   'SELECT id FROM current_ads WHERE active = 1 GROUP BY pageName ORDER BY max(daysRunning) DESC LIMIT 8';
@@ -87,10 +87,10 @@ await server.close();
 
 async function savePage(name: string, contents: readonly object[], viewport: { width: number; height: number }) {
   const [{ text: html = '' } = {}] = contents as { text?: string }[];
-  writeFileSync(new URL(`${name}.html`, folder), html);
+  writeFileSync(new URL(`${name}.html`, picturesFolder), html);
   const page = await browser.newPage({ viewport });
   await page.setContent(html);
-  writeFileSync(new URL(`${name}.png`, folder), await page.screenshot());
+  writeFileSync(new URL(`${name}.png`, picturesFolder), await page.screenshot());
 }
 
 /**
@@ -98,42 +98,42 @@ async function savePage(name: string, contents: readonly object[], viewport: { w
  * started some ads, changed one and ended one.
  */
 async function createWeeklyMail() {
-  const { library, apiKey } = await openDemoLibrary({ now: () => day });
+  const { library, apiKey } = await openDemoLibrary({ now: () => pictureTime });
   const upstream = await startUpstream();
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const requestLibrary = (path: string, options = {}) =>
     library.fetch(new Request(upstream.baseUrl + path, { headers, ...options }));
   const body = JSON.stringify({ advertiser: 'Langkah Rimba', limit: 100 });
-  const found = (await (await requestLibrary('/v1/ads/search', { method: 'POST', body })).json()) as {
+  const searchPage = (await (await requestLibrary('/v1/ads/search', { method: 'POST', body })).json()) as {
     items: ServedAd[];
   };
-  const ads = found.items.map((ad): ServedAd => ({ ...ad, appUrl: `https://app.example.com/ads/${ad.id}` }));
-  const week = day - 7 * 86_400_000;
-  const before = ads.filter(({ startedAt }) => Date.parse(String(startedAt)) <= week);
-  const [endedAd, changedAd] = before;
+  const ads = searchPage.items.map((ad): ServedAd => ({ ...ad, appUrl: `https://app.example.com/ads/${ad.id}` }));
+  const firstCheckTime = pictureTime - 7 * 86_400_000;
+  const earlierAds = ads.filter(({ startedAt }) => Date.parse(String(startedAt)) <= firstCheckTime);
+  const [endedAd, changedAd] = earlierAds;
   const service = serveAds(upstream, 0);
   service.interceptRequest = (path) =>
     path.startsWith('/media/')
       ? async (_, response) => void response.end(Buffer.from(await (await requestLibrary(path)).arrayBuffer()))
       : undefined;
-  let time = week;
+  let currentTime = firstCheckTime;
   const app = await openApp({
     config: { ...readConfig({}), baseUrl: upstream.baseUrl, apiKey },
     log: createLog('silent', () => {}),
-    ...{ now: () => time, monotonicNow: () => time, random: () => 0 },
+    ...{ now: () => currentTime, monotonicNow: () => currentTime, random: () => 0 },
   });
   const signal = new AbortController().signal;
-  const call = (name: string, args: object) =>
+  const callTool = (name: string, args: object) =>
     app.catalog.callTool({ ...app.credentials, name, arguments: args, wantsHtml: true, signal });
-  await call('watch_ads', { name: 'Langkah Rimba', filters: { advertiser: 'Langkah Rimba' }, maxCredits: 30 });
-  service.ads = before;
-  await call('check_watches', { maxCredits: 60 });
-  time = day;
+  await callTool('watch_ads', { name: 'Langkah Rimba', filters: { advertiser: 'Langkah Rimba' }, maxCredits: 30 });
+  service.ads = earlierAds;
+  await callTool('check_watches', { maxCredits: 60 });
+  currentTime = pictureTime;
   service.ads = ads.flatMap((ad) => {
     if (ad.id === endedAd?.id) return [];
     return ad.id === changedAd?.id ? { ...ad, headline: `${ad.headline}: 20%` } : ad;
   });
-  const { content, structuredContent } = await call('check_watches', { maxCredits: 60 });
+  const { content, structuredContent } = await callTool('check_watches', { maxCredits: 60 });
   const { contents } = await app.catalog.readResource({
     ...{ ...app.credentials, uri: String(structuredContent?.uri), signal },
     errors: { notFound: Error, refused: Error } as never,
@@ -153,10 +153,10 @@ async function drawConversation() {
   const { page, board } = await hostPage.show(server.client, { tool, args, width: 760, height: 560 });
   await board.locator('.card img').nth(1).waitFor();
   await page.waitForTimeout(1500);
-  const shown = (await page.screenshot({ type: 'jpeg', quality: 90 })).toString('base64');
-  const asHtml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  const chat = await browser.newPage({ viewport: { width: 800, height: 400 } });
-  await chat.setContent(`<!doctype html><meta charset="utf-8"><style>
+  const boardPicture = (await page.screenshot({ type: 'jpeg', quality: 90 })).toString('base64');
+  const escapeHtml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const chatPage = await browser.newPage({ viewport: { width: 800, height: 400 } });
+  await chatPage.setContent(`<!doctype html><meta charset="utf-8"><style>
     ${createPaletteStyles()}
     :root { color-scheme: light; }
     body { margin: 0; padding: 28px 40px; background: var(--paper); color: var(--ink); font: 16px/1.5 Inter, sans-serif; }
@@ -165,10 +165,10 @@ async function drawConversation() {
     img { display: block; width: 720px; margin: 14px 0 18px; border: 1px solid var(--line); border-radius: 12px; }
     p { margin: 0; }
   </style>
-  <p class="person">${asHtml(question)}</p>
+  <p class="person">${escapeHtml(question)}</p>
   <p class="call"><code>${tool}</code> · Ad Library · demo data · ${cost}</p>
-  <img src="data:image/jpeg;base64,${shown}">
-  <p>${asHtml(answer)}</p>`);
-  const picture = await chat.screenshot({ fullPage: true, type: 'jpeg', quality: 85 });
-  writeFileSync(new URL(conversationFile, folder), picture);
+  <img src="data:image/jpeg;base64,${boardPicture}">
+  <p>${escapeHtml(answer)}</p>`);
+  const picture = await chatPage.screenshot({ fullPage: true, type: 'jpeg', quality: 85 });
+  writeFileSync(new URL(conversationFile, picturesFolder), picture);
 }

@@ -3,10 +3,10 @@ import { strToU8 } from 'fflate';
 import { encodeJson, readServerFiles } from './bundle.ts';
 
 const root = new URL('../', import.meta.url);
-const read = (path: string) => readFileSync(new URL(path, root));
+const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 
 /** Name of the plugin, and of its MCP server, in every host. */
-const name = 'ad-library';
+const pluginName = 'ad-library';
 
 /** Fields of `manifest.json` that are copied into plugins. `npm run docs` copies them from `package.json`. */
 interface Manifest {
@@ -31,10 +31,10 @@ interface HostPlugin {
 
 /** Packs the plugins from `dist/`. Each plugin contains the built server and the skill, and requires only Node. */
 export function packPlugins(): HostPlugin[] {
-  const manifest: Manifest = JSON.parse(String(read('manifest.json')));
+  const manifest: Manifest = JSON.parse(String(readProjectFile('manifest.json')));
   const skillFiles = ['SKILL.md', 'vocabulary.md'].map((file): [string, Uint8Array] => [
     `skills/ad-research/${file}`,
-    read(`docs/skill/ad-research/${file}`),
+    readProjectFile(`docs/skill/ad-research/${file}`),
   ]);
   const sharedFiles = { ...readServerFiles(), ...Object.fromEntries(skillFiles) };
   const descriptions = [
@@ -42,12 +42,12 @@ export function packPlugins(): HostPlugin[] {
     describeClaudePlugin(manifest),
     describeGeminiExtension(manifest),
   ];
-  return descriptions.map(({ folder, readme, jsonFiles, iconPath }) => ({
+  return descriptions.map(({ folder, readmeParagraphs, jsonFiles, iconPath }) => ({
     folder,
     files: {
       ...Object.fromEntries(Object.entries(jsonFiles).map(([path, value]) => [path, encodeJson(value)])),
-      ...(iconPath && { [iconPath]: read('docs/pictures/icon.png') }),
-      'README.md': strToU8(`# Ad Library\n\n${manifest.description}.\n\n${readme.join('\n\n')}\n`),
+      ...(iconPath && { [iconPath]: readProjectFile('docs/pictures/icon.png') }),
+      'README.md': strToU8(`# Ad Library\n\n${manifest.description}.\n\n${readmeParagraphs.join('\n\n')}\n`),
       ...sharedFiles,
     },
   }));
@@ -56,28 +56,28 @@ export function packPlugins(): HostPlugin[] {
 interface PluginDescription {
   folder: string;
   /** Paragraphs of the plugin's `README.md`. */
-  readme: string[];
+  readmeParagraphs: string[];
   jsonFiles: Record<string, object>;
   /** Path at which the host looks for the icon. */
   iconPath?: string;
 }
 
 /** Returns the path of the server file. The host replaces the placeholder with the folder of the plugin. */
-const mainFileIn = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
+const formatMainFilePath = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
 
 /** The file by which Claude Code, Codex and Copilot CLI recognize a plugin marketplace. */
 const marketplaceFile = '.claude-plugin/marketplace.json';
 
 /** Describes a marketplace whose only plugin is in the same folder. */
 const describeMarketplace = ({ description, author }: Manifest) => ({
-  name: `${name}-mcp`,
+  name: `${pluginName}-mcp`,
   description,
   owner: author,
-  plugins: [{ name, source: './', description }],
+  plugins: [{ name: pluginName, source: './', description }],
 });
 
 const describeMetadata = (manifest: Manifest) => ({
-  name,
+  name: pluginName,
   version: manifest.version,
   description: manifest.description,
   author: manifest.author,
@@ -93,22 +93,22 @@ const describeMetadata = (manifest: Manifest) => ({
  * @see https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md
  */
 function describeAgentPlugin(manifest: Manifest): PluginDescription {
-  const schemas = 'https://agent-plugins.org/schemas/1.0.0';
+  const schemasUrl = 'https://agent-plugins.org/schemas/1.0.0';
   const server = {
     type: 'stdio',
     command: 'node',
-    args: [mainFileIn('PLUGIN_ROOT')],
+    args: [formatMainFilePath('PLUGIN_ROOT')],
     env: { AD_LIBRARY_DEMO: 'true' },
   };
   return {
     folder: 'agent-plugin',
-    readme: [
+    readmeParagraphs: [
       'This folder is an Agent Plugin (specification 1.0.0). It needs Node 20.19 or newer. It starts with demo data.',
       'To use your service, open `mcp.json` and replace `AD_LIBRARY_DEMO` in `env` by `AD_LIBRARY_API_KEY` and `AD_LIBRARY_BASE_URL`. Do not share the folder afterwards, because it then contains your key.',
     ],
     jsonFiles: {
-      'plugin.json': { $schema: `${schemas}/plugin.schema.json`, ...describeMetadata(manifest) },
-      'mcp.json': { $schema: `${schemas}/mcp.schema.json`, mcpServers: { [name]: server } },
+      'plugin.json': { $schema: `${schemasUrl}/plugin.schema.json`, ...describeMetadata(manifest) },
+      'mcp.json': { $schema: `${schemasUrl}/mcp.schema.json`, mcpServers: { [pluginName]: server } },
       [marketplaceFile]: describeMarketplace(manifest),
     },
   };
@@ -121,20 +121,20 @@ function describeAgentPlugin(manifest: Manifest): PluginDescription {
 function describeClaudePlugin(manifest: Manifest): PluginDescription {
   const server = {
     command: 'node',
-    args: [mainFileIn('CLAUDE_PLUGIN_ROOT')],
+    args: [formatMainFilePath('CLAUDE_PLUGIN_ROOT')],
     env: manifest.server.mcp_config.env,
   };
   return {
     folder: 'claude-plugin',
-    readme: [
+    readmeParagraphs: [
       'This folder is a plugin for Claude Code. It needs Node 20.19 or newer.',
-      `Run \`claude plugin install ${name} --marketplace .\` in this folder, then enter your API key and the API address in Claude Code with \`/plugin\`, or switch on the demo data.`,
+      `Run \`claude plugin install ${pluginName} --marketplace .\` in this folder, then enter your API key and the API address in Claude Code with \`/plugin\`, or switch on the demo data.`,
     ],
     jsonFiles: {
       '.claude-plugin/plugin.json': {
         ...describeMetadata(manifest),
         userConfig: manifest.user_config,
-        mcpServers: { [name]: server },
+        mcpServers: { [pluginName]: server },
       },
       [marketplaceFile]: describeMarketplace(manifest),
     },
@@ -149,16 +149,16 @@ function describeClaudePlugin(manifest: Manifest): PluginDescription {
 function describeGeminiExtension(manifest: Manifest): PluginDescription {
   return {
     folder: 'gemini-extension',
-    readme: [
+    readmeParagraphs: [
       'This folder is an extension for Gemini CLI. It needs Node 20.19 or newer.',
       'Run `gemini extensions install .` in this folder. Gemini CLI asks for your API key and the API address, or for demo data.',
     ],
     jsonFiles: {
       'gemini-extension.json': {
-        name,
+        name: pluginName,
         version: manifest.version,
         description: manifest.description,
-        mcpServers: { [name]: { command: 'node', args: [mainFileIn('extensionPath')] } },
+        mcpServers: { [pluginName]: { command: 'node', args: [formatMainFilePath('extensionPath')] } },
         settings: [
           {
             name: 'API key',

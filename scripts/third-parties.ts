@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url';
 /**
  * Collects the license texts of all packages in a bundle. Their licenses require that the bundle includes these texts.
  */
-export function collectLicences(inputs: readonly string[], root: URL): string {
-  return listPackageFolders(inputs)
+export function collectLicences(bundledFiles: readonly string[], root: URL): string {
+  return listPackageFolders(bundledFiles)
     .map((folder) => readLicence(new URL(folder, root)))
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 /** Returns the folders of the packages that the files belong to, sorted. */
-const listPackageFolders = (inputs: readonly string[]): string[] =>
-  [...new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
+const listPackageFolders = (files: readonly string[]): string[] =>
+  [...new Set(files.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
 
 function readLicence(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
@@ -22,8 +22,8 @@ function readLicence(folder: URL): string {
   if (license === undefined || text === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
   // Some packages contain code compiled from other projects, which has its own license.
-  const parts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
-  return `${name} ${version} (${license})\n\n${parts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
+  const licenceTexts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
+  return `${name} ${version} (${license})\n\n${licenceTexts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /**
@@ -56,22 +56,26 @@ interface Dependency {
  * Creates the bill of materials of a bundle in CycloneDX format, from the output of `npm sbom` limited to the bundled
  * packages. Leaves out the time, the serial number and the npm version, so that the same files produce identical bytes.
  */
-export function createBillOfMaterials(inputs: readonly string[], root: URL): string {
+export function createBillOfMaterials(bundledFiles: readonly string[], root: URL): string {
   const cwd = fileURLToPath(root);
   const { name, version, description, license } = readPackage(root);
-  const bundled = new Set(
-    listPackageFolders(inputs).map((folder) => formatPackageId(readPackage(new URL(folder, root)))),
+  const bundledPackageIds = new Set(
+    listPackageFolders(bundledFiles).map((folder) => formatPackageId(readPackage(new URL(folder, root)))),
   );
   const shell = process.platform === 'win32';
   const args = ['sbom', '--sbom-format=cyclonedx', '--package-lock-only', '--loglevel=error'];
   const output = execFileSync('npm', args, { cwd, encoding: 'utf8', shell, maxBuffer: 2 ** 26 });
   const { serialNumber: _, metadata, components, dependencies, ...document } = JSON.parse(output);
-  const bundledComponents: Component[] = components.filter((component: Component) => bundled.has(component['bom-ref']));
-  const missingIds = [...bundled].filter((id) => !bundledComponents.some((component) => component['bom-ref'] === id));
+  const bundledComponents: Component[] = components.filter((component: Component) =>
+    bundledPackageIds.has(component['bom-ref']),
+  );
+  const missingIds = [...bundledPackageIds].filter(
+    (id) => !bundledComponents.some((component) => component['bom-ref'] === id),
+  );
   if (missingIds.length > 0)
     throw new Error(`package-lock.json lacks these bundled packages: ${missingIds.join(', ')}`);
-  const ref = `${name}@${version}`;
-  const component = { 'bom-ref': ref, type: 'application', name, version, description, purl: `pkg:npm/${ref}` };
+  const rootRef = `${name}@${version}`;
+  const component = { 'bom-ref': rootRef, type: 'application', name, version, description, purl: `pkg:npm/${rootRef}` };
   return `${JSON.stringify({
     ...document,
     metadata: {
@@ -79,14 +83,14 @@ export function createBillOfMaterials(inputs: readonly string[], root: URL): str
       component: { ...component, licenses: [{ license: { id: license } }] },
     },
     // npm marks these packages as optional or as development dependencies. In the bundle they are regular components.
-    components: bundledComponents.map(({ scope, properties, ...rest }) => rest),
+    components: bundledComponents.map(({ scope, properties, ...component }) => component),
     dependencies: [
-      { ref, dependsOn: bundledComponents.map((one) => one['bom-ref']) },
+      { ref: rootRef, dependsOn: bundledComponents.map((component) => component['bom-ref']) },
       ...dependencies
-        .filter((one: Dependency) => bundled.has(one.ref))
-        .map((one: Dependency) => ({
-          ref: one.ref,
-          dependsOn: (one.dependsOn ?? []).filter((other) => bundled.has(other)),
+        .filter((dependency: Dependency) => bundledPackageIds.has(dependency.ref))
+        .map((dependency: Dependency) => ({
+          ref: dependency.ref,
+          dependsOn: (dependency.dependsOn ?? []).filter((packageId) => bundledPackageIds.has(packageId)),
         })),
     ],
   })}\n`;

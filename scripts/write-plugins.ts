@@ -9,19 +9,19 @@ import { zipFiles } from './bundle.ts';
 import { packPlugins } from './plugins.ts';
 
 const root = new URL('../', import.meta.url);
-const target = new URL('dist-plugins/', root);
+const targetFolder = new URL('dist-plugins/', root);
 const { name, version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 
-rmSync(target, { recursive: true, force: true });
+rmSync(targetFolder, { recursive: true, force: true });
 for (const { folder, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) {
-    const file = fileURLToPath(new URL(`${folder}/${path}`, target));
+    const file = fileURLToPath(new URL(`${folder}/${path}`, targetFolder));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
   const archive = `${name}-${version}-${folder}.zip`;
   const bytes = zipFiles(files);
-  writeFileSync(new URL(archive, target), bytes);
+  writeFileSync(new URL(archive, targetFolder), bytes);
   process.stdout.write(
     `dist-plugins/${folder}/ and dist-plugins/${archive}: ${bytes.length.toLocaleString('en')} bytes\n`,
   );

@@ -6,15 +6,15 @@ import { replaceMarked } from './marked.ts';
  * The date of all examples in the documentation. The demo data of one day is always the same, so the examples do not
  * change.
  */
-const day = Date.UTC(2026, 0, 15, 12);
+const exampleTime = Date.UTC(2026, 0, 15, 12);
 
 /**
  * Formats a text as a fenced code block. The fence is longer than any fence in the text, because results contain texts
  * of advertisers.
  */
 function formatFence(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(longest + 1);
+  const longestFence = Math.max(2, ...[...text.matchAll(/`+/g)].map(([backticks]) => backticks.length));
+  const fence = '`'.repeat(longestFence + 1);
   return `${fence}text\n${text}\n${fence}`;
 }
 
@@ -26,7 +26,7 @@ function formatCollapsedCall(name: string, args: object, text: string): string {
 
 /** Inserts the example call of every tool and its result on demo data into the page. */
 export async function insertExamples(page: string): Promise<string> {
-  const server = await startServer({ config: { demo: true }, now: () => day });
+  const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const demoCalls = await makeDemoCalls(server.call);
   await server.close();
   const parts = demoCalls.map(({ name, args, result }) => formatCollapsedCall(name, args, result.text));
@@ -34,7 +34,7 @@ export async function insertExamples(page: string): Promise<string> {
 }
 
 /** The fields of tool results that the example questions and sessions use. */
-interface Data {
+interface ToolData {
   items: (Record<'id' | 'name' | 'pageId' | 'pageName' | 'headline', string> &
     Record<'daysRunning' | 'duplicates' | 'adCount', number>)[];
   total: number;
@@ -48,7 +48,7 @@ interface Data {
   receipt: { charged: number };
 }
 
-type AskTool = (tool: string, args: Record<string, unknown>) => Promise<Data>;
+type AskTool = (tool: string, args: Record<string, unknown>) => Promise<ToolData>;
 
 const inGermany = { countries: ['DE'] };
 
@@ -102,14 +102,14 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
 
 /** Inserts the questions with their answers on demo data into the README. */
 export async function insertQuestions(readme: string): Promise<string> {
-  const server = await startServer({ config: { demo: true }, now: () => day });
+  const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const parts: string[] = [];
   for (const { question, tools, answer } of questions) {
     let credits = 0;
     const text = await answer(async (tool, args) => {
       const { data } = await server.call(tool, args);
       credits += data.receipt.charged;
-      return data as unknown as Data;
+      return data as unknown as ToolData;
     });
     const cost = credits === 0 ? 'free' : `${credits} credit${credits === 1 ? '' : 's'}`;
     parts.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${tools} · ${cost}</sub>`);
@@ -139,11 +139,11 @@ class Session {
     this.#lines.push(text);
   }
 
-  async call(name: string, args: Record<string, unknown>): Promise<Data> {
+  async call(name: string, args: Record<string, unknown>): Promise<ToolData> {
     const { text, data, isError } = await this.#server.call(name, args);
     if (isError) throw new Error(text);
     this.#lines.push(formatCollapsedCall(name, args, text));
-    return data as unknown as Data;
+    return data as unknown as ToolData;
   }
 
   /** Adds the first lines of an exported file to the session. */
@@ -161,14 +161,18 @@ class Session {
   }
 }
 
-const sessions: Record<string, (session: Session) => Promise<void>> = { competitor, share, shortlist };
+const sessionsByName: Record<string, (session: Session) => Promise<void>> = {
+  competitor: playCompetitorSession,
+  share: playShareSession,
+  shortlist: playShortlistSession,
+};
 
-async function competitor(session: Session): Promise<void> {
+async function playCompetitorSession(session: Session): Promise<void> {
   session.addPersonText(
     'What does Lichtwerft advertise, and which message does it repeat? I need a report for my colleagues.',
   );
-  const found = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
-  const page = found.items[0];
+  const pageSearch = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
+  const page = pageSearch.items[0];
   const filters = { pageId: page?.pageId };
   const { total, counts } = await session.call('count_ads', { filters, by: 'displayFormat' });
   const { estimate } = await session.call('gather_ads', { filters, maxCredits: 0 });
@@ -210,7 +214,7 @@ async function competitor(session: Session): Promise<void> {
   session.addText('The report is one HTML file. See an [example report](pictures/report.html).');
 }
 
-async function share(session: Session): Promise<void> {
+async function playShareSession(session: Session): Promise<void> {
   const filters = { countries: ['DE'] };
   session.addPersonText('What share of the ads in Germany are videos, and do they run longer? I want to cite it.');
   const { total } = await session.call('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }] });
@@ -230,7 +234,7 @@ async function share(session: Session): Promise<void> {
   await session.addFile(methods, 60);
 }
 
-async function shortlist(session: Session): Promise<void> {
+async function playShortlistSession(session: Session): Promise<void> {
   session.addPersonText(
     'Which ads that promise free shipping have run longest in the US, and still run? Show them to me.',
   );
@@ -256,13 +260,13 @@ async function shortlist(session: Session): Promise<void> {
 
 /** Inserts every session with its results on demo data into the page. */
 export async function insertSessions(page: string): Promise<string> {
-  let written = page;
-  for (const [name, play] of Object.entries(sessions)) {
-    const server = await startServer({ config: { demo: true }, now: () => day });
+  let updatedPage = page;
+  for (const [name, playSession] of Object.entries(sessionsByName)) {
+    const server = await startServer({ config: { demo: true }, now: () => exampleTime });
     const session = new Session(server);
-    await play(session);
+    await playSession(session);
     await server.close();
-    written = replaceMarked(written, `session ${name}`, `\n${session.text()}\n`);
+    updatedPage = replaceMarked(updatedPage, `session ${name}`, `\n${session.text()}\n`);
   }
-  return written;
+  return updatedPage;
 }

@@ -28,8 +28,8 @@ export interface Publisher {
 /** Returns the names of fields that still contain a placeholder. */
 export function listPlaceholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
   const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
-  const open = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
-  return privacyPolicies.some(isPlaceholder) ? [...open, 'privacyPolicies'] : open;
+  const placeholderNames = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
+  return privacyPolicies.some(isPlaceholder) ? [...placeholderNames, 'privacyPolicies'] : placeholderNames;
 }
 
 const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?https:\/\/example\.com\b/.test(value);

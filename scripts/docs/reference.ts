@@ -45,35 +45,35 @@ function formatHints({ annotations }: Tool): string {
   ].join(', ');
 }
 
-function formatToolsTable(head: string[], cells: (tool: Tool) => string[]): string {
-  const rows = tools.map((tool) => [`\`${tool.name}\``, ...cells(tool)]);
-  const line = (row: string[]) => `| ${row.join(' | ')} |`;
-  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+function formatToolsTable(headings: string[], listCells: (tool: Tool) => string[]): string {
+  const rows = tools.map((tool) => [`\`${tool.name}\``, ...listCells(tool)]);
+  const formatRow = (row: string[]) => `| ${row.join(' | ')} |`;
+  return [formatRow(headings), `|${'---|'.repeat(headings.length)}`, ...rows.map(formatRow)].join('\n');
 }
 
 function selectFirstSentences(description: string): string {
-  let short = '';
+  let shortText = '';
   for (const sentence of description.split(/(?<=\.) /)) {
-    if (short !== '' && short.length + sentence.length >= maxShortCharacters) break;
-    short = short === '' ? sentence : `${short} ${sentence}`;
+    if (shortText !== '' && shortText.length + sentence.length >= maxShortCharacters) break;
+    shortText = shortText === '' ? sentence : `${shortText} ${sentence}`;
   }
-  return short;
+  return shortText;
 }
 
 /** Formats the table of settings, generated from the same records that the command uses. */
 function formatSettingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, flag, parse, help } = settings[name] as (typeof settings)['baseUrl'];
-    const fallback = parse(undefined) as unknown;
-    return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${formatDefault(fallback)} | ${help} |`;
+    const defaultValue = parse(undefined) as unknown;
+    return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${formatDefault(defaultValue)} | ${help} |`;
   });
   return ['| variable | flag | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-function formatDefault(fallback: unknown): string {
+function formatDefault(defaultValue: unknown): string {
   // If the default is an object, the help text of the setting already describes it.
-  if (fallback === undefined || typeof fallback === 'object') return '';
-  return fallback === false ? 'off' : `\`${String(fallback)}\``;
+  if (defaultValue === undefined || typeof defaultValue === 'object') return '';
+  return defaultValue === false ? 'off' : `\`${String(defaultValue)}\``;
 }
 
 /** Inserts the table of settings into the page. */
@@ -125,7 +125,7 @@ function formatHostsTable(): string {
       maxResultTokens,
       maxResultBytes,
     } = host;
-    const gets = [
+    const receivedForms = [
       `${output === 'both' ? 'text and data' : 'only the text'}`,
       maxResultTokens && `at most ${maxResultTokens.toLocaleString('en')} tokens`,
       maxResultBytes && `at most ${maxResultBytes.toLocaleString('en')} bytes`,
@@ -136,7 +136,7 @@ function formatHostsTable(): string {
     const connectsAs = [...names.map((name) => `\`${name}\``), ...prefixes.map((prefix) => `\`${prefix}…\``)];
     const { source, tried, day } = host;
     const evidence = source ? `[${day}](${source})` : `tried ${tried}, ${day}`;
-    return `| ${[title, connectsAs.join(', '), reads, gets.filter(Boolean).join(', '), evidence].join(' | ')} |`;
+    return `| ${[title, connectsAs.join(', '), reads, receivedForms.filter(Boolean).join(', '), evidence].join(' | ')} |`;
   });
   const head = ['| host | connects as | reads | gets | from |', '|---|---|---|---|---|'];
   return [...head, ...rows, '| any other host | | not known | text and data | |'].join('\n');
@@ -151,7 +151,7 @@ export const insertHosts = (page: string): string =>
   );
 
 const url = 'http://127.0.0.1:3000/mcp';
-const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
+const keyInput = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
 /**
  * Creates a link that adds the local server to VS Code, in the format of its documentation. The link uses HTTP. It
@@ -159,16 +159,20 @@ const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Libra
  */
 export const createVsCodeLink = (withKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };
-  const secured = { ...server, headers: { Authorization: `Bearer \${input:${key.id}}` }, inputs: [key] };
-  const address = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? secured : server))}`;
+  const serverWithKey = {
+    ...server,
+    headers: { Authorization: `Bearer \${input:${keyInput.id}}` },
+    inputs: [keyInput],
+  };
+  const installUrl = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? serverWithKey : server))}`;
   // GitHub and similar sites remove links that do not use http or https.
-  return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(address)}`;
+  return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(installUrl)}`;
 };
 
 /** Creates a link that adds the local server to Cursor. */
 export const createCursorLink = (withKey: boolean): string => {
-  const secured = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
-  const config = Buffer.from(JSON.stringify(withKey ? secured : { url })).toString('base64');
+  const serverWithKey = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
+  const config = Buffer.from(JSON.stringify(withKey ? serverWithKey : { url })).toString('base64');
   return `https://cursor.com/install-mcp?name=ad-library&config=${encodeURIComponent(config)}`;
 };
 

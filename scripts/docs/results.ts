@@ -13,26 +13,26 @@ interface Schema {
   items?: Schema;
 }
 
-function typeOf({ type = 'any', title, items }: Schema): string {
+function formatType({ type = 'any', title, items }: Schema): string {
   if (title !== undefined)
     return title
       .split(' or ')
       .map((name) => `[${name}](#${name.toLowerCase()})`)
       .join(' or ');
-  const names = [type].flat().map((name) => (name === 'array' ? arrayOf(typeOf(items ?? {})) : name));
+  const names = [type].flat().map((name) => (name === 'array' ? formatArrayType(formatType(items ?? {})) : name));
   return names.join(' or ');
 }
 
-const arrayOf = (type: string) => `${/ or (?!.*\]$)/.test(type) ? `(${type})` : type}\\[\\]`;
+const formatArrayType = (type: string) => `${/ or (?!.*\]$)/.test(type) ? `(${type})` : type}\\[\\]`;
 
-const inCode = (text: string) => text.replaceAll('<', '\\<').replaceAll('|', '\\|');
+const escapeTableText = (text: string) => text.replaceAll('<', '\\<').replaceAll('|', '\\|');
 
-function table({ properties = {}, required = [] }: Schema, except: readonly string[] = []): string {
+function formatFieldTable({ properties = {}, required = [] }: Schema, omittedNames: readonly string[] = []): string {
   const rows = Object.entries(properties)
-    .filter(([name]) => !except.includes(name))
+    .filter(([name]) => !omittedNames.includes(name))
     .map(([name, schema]) => {
-      const mark = required.includes(name) ? '' : ' ?';
-      return `| \`${name}\`${mark} | ${typeOf(schema)} | ${inCode(schema.description ?? '')} |`;
+      const optionalMark = required.includes(name) ? '' : ' ?';
+      return `| \`${name}\`${optionalMark} | ${formatType(schema)} | ${escapeTableText(schema.description ?? '')} |`;
     });
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
 }
@@ -41,24 +41,28 @@ function table({ properties = {}, required = [] }: Schema, except: readonly stri
  * Returns all objects with a title in a schema, each of which gets its own table. Outer objects come before the objects
  * they contain.
  */
-function titled(schema: Schema): Schema[] {
-  const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(titled);
-  return schema.title === undefined ? inner : [schema, ...inner];
+function listTitledSchemas(schema: Schema): Schema[] {
+  const innerSchemas = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(
+    listTitledSchemas,
+  );
+  return schema.title === undefined ? innerSchemas : [schema, ...innerSchemas];
 }
 
-function resultTables(): string {
+function formatResultTables(): string {
   const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
   const schemas = tools.map(({ outputSchema }) => outputSchema as Schema);
-  const objects = new Map(schemas.flatMap(titled).map((schema) => [schema.title ?? '', schema]));
-  const everyResult = ['receipt', 'notice'];
+  const objects = new Map(schemas.flatMap(listTitledSchemas).map((schema) => [schema.title ?? '', schema]));
+  const sharedFieldNames = ['receipt', 'notice'];
   const [{ properties = {} } = {}] = schemas;
-  const inEach = Object.fromEntries(everyResult.map((name) => [name, properties[name] ?? {}]));
+  const sharedFields = Object.fromEntries(sharedFieldNames.map((name) => [name, properties[name] ?? {}]));
   return [
-    `### Every result\n\n${table({ properties: inEach, required: ['receipt'] })}`,
-    ...tools.map(({ name, outputSchema }) => `### ${name}\n\n${table(outputSchema as Schema, everyResult)}`),
+    `### Every result\n\n${formatFieldTable({ properties: sharedFields, required: ['receipt'] })}`,
+    ...tools.map(
+      ({ name, outputSchema }) => `### ${name}\n\n${formatFieldTable(outputSchema as Schema, sharedFieldNames)}`,
+    ),
     ...[...objects]
       .filter(([title]) => !title.includes(' or '))
-      .map(([title, schema]) => `### ${title}\n\n${table(schema)}`),
+      .map(([title, schema]) => `### ${title}\n\n${formatFieldTable(schema)}`),
   ].join('\n\n');
 }
 
@@ -82,15 +86,15 @@ const causes: Record<ErrorKind, string> = {
   internal: 'an error in this server; the log has details',
 };
 
-function errorTable(): string {
+function formatErrorTable(): string {
   const rows = errorKinds.map((kind) => {
     const { text, error } = explainError(new AdLibraryError({ kind } as Failure), []);
-    const [happened] = text.split('\n');
-    return `| \`${kind}\` | ${causes[kind]} | ${error.retryable ? 'yes' : 'no'} | ${happened} |`;
+    const [firstLine] = text.split('\n');
+    return `| \`${kind}\` | ${causes[kind]} | ${error.retryable ? 'yes' : 'no'} | ${firstLine} |`;
   });
   return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
 }
 
 /** Inserts the tables of results and errors into the page. */
 export const insertResults = (page: string): string =>
-  replaceMarked(replaceMarked(page, 'results', resultTables()), 'errors', errorTable());
+  replaceMarked(replaceMarked(page, 'results', formatResultTables()), 'errors', formatErrorTable());

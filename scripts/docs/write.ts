@@ -13,15 +13,15 @@ import {
 } from './reference.ts';
 import { insertResults } from './results.ts';
 
-type Write = (text: string, publisher: Publisher) => string | Promise<string>;
+type UpdateText = (text: string, publisher: Publisher) => string | Promise<string>;
 
 const updateJson =
-  (write: (value: object, publisher: Publisher) => object): Write =>
+  (write: (value: object, publisher: Publisher) => object): UpdateText =>
   (text, publisher) =>
     `${JSON.stringify(write(JSON.parse(text), publisher), null, 2)}\n`;
 
 /** Files with generated parts, and the functions that update these parts. */
-export const generatedFiles: Record<string, Write> = {
+export const generatedFiles: Record<string, UpdateText> = {
   'README.md': (readme, publisher) => insertQuestions(insertInstallLinks(insertTools(insertBadges(readme, publisher)))),
   'docs/tools.md': (page) => insertExamples(insertFullTools(page)),
   'docs/results.md': insertResults,
