@@ -45,7 +45,7 @@ const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = m
   z.array(z.unknown()).max(maxItems).pipe(z.array(itemSchema));
 
 /**
- * The only field that every ad must have. Views read all other fields from the raw response body and check them there.
+ * The only field that every ad must have. `src/views` reads all other fields from the raw response body and checks them.
  * Checking all fields here would take longer than parsing the JSON.
  */
 export const ParsedAd = z.object({ id: z.string() });

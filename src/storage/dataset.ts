@@ -413,8 +413,8 @@ interface GatheringEntry {
 }
 
 /**
- * The first two constants limit the gatherings of a dataset. The last two are the estimated overhead per gathering and
- * per ad id, in bytes.
+ * The first two constants limit the gatherings of a dataset, i.e. the stored ad lists of its searches: their number and
+ * their total size in bytes. The last two are the estimated overhead per gathering and per ad id, in bytes.
  */
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;

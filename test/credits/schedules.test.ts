@@ -5,7 +5,7 @@ import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } f
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
-test('only a price increase or a call of unknown price can exceed a credit budget', async () => {
+test('spending exceeds a credit budget only after a price increase or a call of unknown price', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 

@@ -138,7 +138,7 @@ describe('The cache of data per tenant', () => {
 });
 
 describe('The credit ledger in memory', () => {
-  test('waiting for a ledger change ends when the caller cancels the call', async () => {
+  test('a call that waits for a change of the credit ledger stops waiting when its caller cancels it', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
@@ -149,7 +149,7 @@ describe('The credit ledger in memory', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('settling the same call twice counts its charge once', async () => {
+  test('recording the cost of the same call twice counts its charge once', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });

@@ -199,7 +199,7 @@ function getAccountTtlMs(account: StoredAccount): number {
 const listOpenLeases = ({ leases }: StoredAccount) =>
   Object.values(leases).filter(({ booked }) => booked === undefined);
 
-/** Converts a stored account to the form that the budget rules use. */
+/** Summarizes a stored account: adds up its open reservations and parses its prices, as the budget rules need them. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = listOpenLeases(account);

@@ -20,7 +20,7 @@ const createDocument = (version: string, text = `body of ${version}`, ttlMs = mi
 describeEveryStore(
   'A store',
   (open) => {
-    test('a swap can replace an expired document only if it expects no document', async () => {
+    test('a compare-and-swap write replaces an expired document only if it expects no document', async () => {
       const store = await open();
       const key = newKey();
       // Retry, because the first document may expire before the second swap on a busy machine.
@@ -52,7 +52,7 @@ describeEveryStore(
       expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
     });
 
-    test('only one of many concurrent swaps of a document succeeds', async () => {
+    test('only one of many concurrent compare-and-swap writes of a document succeeds', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
       for (let round = 0; round < 3; round++) {

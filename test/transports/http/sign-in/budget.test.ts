@@ -64,7 +64,9 @@ test('concurrent calls stay within the budget of the connection and the budget o
   }
 });
 
-test('a shared call is still sent if the budget of one of its connections is too small', async ({ serve }) => {
+test('a call that two connections share is still sent if the budget of one connection is too small', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const [poor, rich] = [await server.signIn('3'), await server.signIn('100')];
   const gate = createGate();
