@@ -39,14 +39,14 @@ test('the sort field of an ad list is detected even if one value is out of order
   expect(findListingOrder(changed)).toEqual({
     field: 'duplicates',
     isDescending: false,
-    from: 0,
-    to: 900,
-    endsWithoutValue: false,
+    minValue: 0,
+    maxValue: 900,
+    hasListedAllValues: false,
   });
 });
 
 const createListing = (field: string, values: readonly (number | null)[]): OrderValues[] =>
-  values.map((own, index) => orderFields.map((name) => (name === field ? own : (index * 37) % 101)));
+  values.map((value, index) => orderFields.map((name) => (name === field ? value : (index * 37) % 101)));
 
 test('a requested sort order is reported even if all values are equal or most ads have no value', () => {
   const day = Date.UTC(2026, 10, 20);
@@ -57,9 +57,9 @@ test('a requested sort order is reported even if all values are equal or most ad
   expect(findListingOrder(equalDays, { sort: 'lastSeenAt' })).toEqual({
     field: 'lastSeenAt',
     isDescending: true,
-    from: '2026-11-20',
-    to: '2026-11-20',
-    endsWithoutValue: false,
+    minValue: '2026-11-20',
+    maxValue: '2026-11-20',
+    hasListedAllValues: false,
   });
   expect(findListingOrder(equalDays)).toBeUndefined();
   const fewEnds = createListing(
@@ -69,7 +69,7 @@ test('a requested sort order is reported even if all values are equal or most ad
   expect(findListingOrder(fewEnds, { sort: 'endDate', order: 'desc' })).toMatchObject({
     field: 'endDate',
     isDescending: true,
-    endsWithoutValue: true,
+    hasListedAllValues: true,
   });
   expect(findListingOrder(fewEnds)).toBeUndefined();
 });

@@ -28,11 +28,11 @@ const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
 test('the SQL pool loads the tables of each dataset version only once', async () => {
   const first = createSnapshot('versions', createAds(3));
   expect([await countAds(pool, first), await countAds(pool, first)]).toEqual([3, 3]);
-  expect(first.wanted).toEqual([{ json: false }]);
+  expect(first.wanted).toEqual([{ includeJson: false }]);
   const { rows } = await pool.query(first, { sql: "select a.JSON ->> '$.id' from Ads a order by 1" });
   expect(rows).toEqual([['ad-0'], ['ad-1'], ['ad-2']]);
   await pool.query(first, { sql: 'select * from ads' });
-  expect(first.wanted).toEqual([{ json: false }, { json: true }]);
+  expect(first.wanted).toEqual([{ includeJson: false }, { includeJson: true }]);
   const second = createSnapshot('versions', createAds(5), '2');
   expect([await countAds(pool, second), await countAds(pool, second)]).toEqual([5, 5]);
   // The pool keeps only one version of a tenant's tables.
