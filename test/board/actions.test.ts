@@ -53,24 +53,27 @@ inChromium('Actions on the ad board', () => {
 
   test.each([
     ['takes no context for the model', { capabilities: { message: {} } }],
-    ['never answers to it', { script: slowDownTimers('ms / 10') }],
-  ])('a question about selected ads contains the ad ids itself if the host %s', async (_, host) => {
-    const shown = await boards.show({ ...searchOfSixAds, ...host });
-    await waitForAdCount(shown, '6 of 30 ads');
-    await shown.ignore('ui/update-model-context');
-    await getCheckbox(shown, 'Offer 1').check();
-    await getButton(shown, 'Ask').evaluate((ask) => {
-      const { KeyboardEvent } = ask.ownerDocument.defaultView;
-      ask.click();
-      ask.previousElementSibling.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
-    });
-    await waitForStatus(shown, '1 ad handed to the conversation.');
-    const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${createAdId(1)}.`;
-    const messages = await shown.messages('ui/message');
-    expect(messages.map(({ params }) => params.content)).toEqual([[{ type: 'text', text }]]);
-    const contexts = await shown.messages('ui/update-model-context');
-    expect(contexts.length > 0).toBe('script' in host);
-  });
+    ['never responds to the context', { script: slowDownTimers('ms / 10') }],
+  ])(
+    'a question about selected ads contains the ad ids if they cannot be sent as context (the host %s)',
+    async (_, host) => {
+      const shown = await boards.show({ ...searchOfSixAds, ...host });
+      await waitForAdCount(shown, '6 of 30 ads');
+      await shown.ignore('ui/update-model-context');
+      await getCheckbox(shown, 'Offer 1').check();
+      await getButton(shown, 'Ask').evaluate((ask) => {
+        const { KeyboardEvent } = ask.ownerDocument.defaultView;
+        ask.click();
+        ask.previousElementSibling.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+      });
+      await waitForStatus(shown, '1 ad handed to the conversation.');
+      const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${createAdId(1)}.`;
+      const messages = await shown.messages('ui/message');
+      expect(messages.map(({ params }) => params.content)).toEqual([[{ type: 'text', text }]]);
+      const contexts = await shown.messages('ui/update-model-context');
+      expect(contexts.length > 0).toBe('script' in host);
+    },
+  );
 
   test('the ad board hides questions, links and full screen if the host does not support them', async () => {
     const shown = await boards.show({ ...searchOfSixAds, capabilities: {} });
@@ -149,25 +152,28 @@ inChromium('Actions on the ad board', () => {
   };
   const notPassedOn = 'The ads could not be read. The host did not pass on the ads';
   test.each([
-    ['replaces what a result says to the board, and no answer', { passOn: removeMetaOfItemResults }, ''],
-    ['drops it from every result', { passOn: removeMeta }, notPassedOn],
+    ['removes the board data from search results only', { passOn: removeMetaOfItemResults }, ''],
+    ['removes the board data from every result', { passOn: removeMeta }, notPassedOn],
     ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
-    ['makes no calls, and drops nothing', { beforeCall: interceptCall }, 'Not now.'],
-  ])('the ad board shows the ads of a result or an error if a host %s', async (_, host, problem) => {
-    const listed = await boards.show({ ...searchOfSixAds, ...host });
-    await waitForAdCount(listed, '6 of 30 ads');
-    expect(listed.calls[0]).toMatchObject({
-      name: 'board_ads',
-      arguments: { ids: [0, 1, 2, 3, 4, 5].map(createAdId) },
-    });
-    if (problem === '') return;
-    await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
-    await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
-    expect(await getButton(listed, /^More ads/).count()).toBe(0);
-    const boardWithoutAds = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
-    await boardWithoutAds.board.getByRole('alert').getByText(problem).waitFor();
-    await getButton(boardWithoutAds, 'Try again').waitFor();
-  });
+    ['makes no calls but keeps the board data', { beforeCall: interceptCall }, 'Not now.'],
+  ])(
+    'the ad board shows the ads of a result, or an error, with an unusual host (a host that %s)',
+    async (_, host, problem) => {
+      const listed = await boards.show({ ...searchOfSixAds, ...host });
+      await waitForAdCount(listed, '6 of 30 ads');
+      expect(listed.calls[0]).toMatchObject({
+        name: 'board_ads',
+        arguments: { ids: [0, 1, 2, 3, 4, 5].map(createAdId) },
+      });
+      if (problem === '') return;
+      await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
+      await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
+      expect(await getButton(listed, /^More ads/).count()).toBe(0);
+      const boardWithoutAds = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
+      await boardWithoutAds.board.getByRole('alert').getByText(problem).waitFor();
+      await getButton(boardWithoutAds, 'Try again').waitFor();
+    },
+  );
 
   test.each<[string, (ids: string[]) => object]>([
     [
@@ -179,7 +185,7 @@ inChromium('Actions on the ad board', () => {
     ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
     ['returns no pictures', (ids) => ({ pictures: [], left: ids })],
   ])(
-    'the ad board requests pictures again when they scroll into view if the first call %s',
+    'the ad board requests pictures again when they scroll into view after a call without pictures (the first call %s)',
     async (_, failingResult) => {
       const requestedIds: string[][] = [];
       const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
@@ -231,9 +237,9 @@ inChromium('Actions on the ad board', () => {
   });
 
   test.each([
-    ['of a page that is cached', 30, {}, 'at most 3 credits', '0 credits charged'],
-    ['of a page that has expired', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the button that loads more ads shows the price %s', async (_, limit, cache, price, charged) => {
+    ['a cached page', 30, {}, 'at most 3 credits', '0 credits charged'],
+    ['a page that is no longer cached', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
+  ])('the button that loads more ads shows the price of %s', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
     await getButton(shown, `More ads for ${price} …`).click();

@@ -36,7 +36,7 @@ const callBoardTool = async <Data>(name: string, args: object, client: Pick<Test
   return meta<Data>(result);
 };
 
-describe.each(outputs)('The tools of the ad board with output %s', (output) => {
+describe.each(outputs)('The tools of the ad board with the output setting %s', (output) => {
   test('a tool result contains the ads, the total and the price for the ad board', async () => {
     const server = servers[output];
     const searchResult = await server.call('search_ads', { limit: 7 });

@@ -99,23 +99,23 @@ describe('The key finding above the ads on the board', () => {
     if (opens) expect(finding?.clickTarget).toEqual(opens);
   });
 
-  test('the board does not compare launches if a filter hides some ads', () => {
+  test('the board does not compare the launches of two months if a filter hides some ads', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('the board does not compare launches if it does not know when the ads were read', () => {
+  test('the board does not compare the launches of two months if it is unknown when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, readAt: undefined })).toBeUndefined();
   });
 
-  test('the board does not report few launches for a month that was unfinished when the ads were read', () => {
+  test('the board does not call launches fewer because a month was unfinished when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.clickTarget).toBeUndefined();
   });
 
-  test('the board does not compare launches if all ads were last seen long before they were read', () => {
+  test('the board does not compare the launches of two months if all ads were last seen long before they were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(createLastSeenAds('2026-07-01'), completeContext)).toBeUndefined();

@@ -172,7 +172,7 @@ inChromium('The layout of the ad board', () => {
     await hasNoFaults(boardWithError);
   });
 
-  test("clicking the board's key finding opens the ads behind it", async () => {
+  test("clicking the board's key finding (the sentence above the ads) opens the ads that it is about", async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(

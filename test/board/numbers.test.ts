@@ -59,13 +59,16 @@ inChromium('The ad board for an incomplete result', () => {
       { tool: 'gather_ads', args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 } },
       ...([10, 45, 'not complete'] as const),
     ],
-  ] as const)('the board heading shows how many ads it lists of %s', async (_, call, ads, all, expectedText) => {
-    const shown = await boards.show(call);
-    await waitForAdCount(shown, `${ads} of ${all} ads`);
-    const expectedNote = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
-    expect(await readText(shown, '#part')).toBe(expectedNote);
-    expect(await readText(shown, '#subtitle')).toContain(expectedText);
-  });
+  ] as const)(
+    'the board heading shows how many of the matching ads the board lists for the result of %s',
+    async (_, call, ads, all, expectedText) => {
+      const shown = await boards.show(call);
+      await waitForAdCount(shown, `${ads} of ${all} ads`);
+      const expectedNote = `Charts of the ${ads} ads shown, out of ${all}. The others may look different.`;
+      expect(await readText(shown, '#part')).toBe(expectedNote);
+      expect(await readText(shown, '#subtitle')).toContain(expectedText);
+    },
+  );
 
   test('the board says that there are more ads if the total is unknown', async () => {
     const shown = await boards.show({
@@ -117,25 +120,30 @@ inChromium('The ad board for an incomplete result', () => {
   test.each([
     [false, 0],
     [true, 1],
-  ])('the board explains an error in one sentence (%s)', async (retryable, offers) => {
-    const forwardCall = (result: Record<string, unknown>) => ({
-      ...result,
-      _meta: { 'ad-library/error': { retryable } },
-    });
-    const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
-    const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
-    const problem = shown.board.getByRole('alert');
-    await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
-    expect(await problem.locator('details p').textContent()).toMatch(/^The call is not valid.*\n.*Known keys: cursor/);
-    expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
-    await expect.poll(() => readHeight(shown)).toBeLessThan(500);
-    expect(await getButton(shown, 'Try again').count()).toBe(offers);
-    if (!retryable) return;
-    await getButton(shown, 'Try again').click();
-    await waitForStatus(shown, 'The conversation was asked to try again.');
-    const [message] = await shown.messages('ui/message');
-    expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
-  });
+  ])(
+    'the board explains an error in one sentence and offers a retry only if one can help (retryable: %s)',
+    async (retryable, offers) => {
+      const forwardCall = (result: Record<string, unknown>) => ({
+        ...result,
+        _meta: { 'ad-library/error': { retryable } },
+      });
+      const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
+      const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
+      const problem = shown.board.getByRole('alert');
+      await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
+      expect(await problem.locator('details p').textContent()).toMatch(
+        /^The call is not valid.*\n.*Known keys: cursor/,
+      );
+      expect(await shown.board.locator('body').innerText()).not.toMatch(/DEMO DATA|0 ads|Known keys/);
+      await expect.poll(() => readHeight(shown)).toBeLessThan(500);
+      expect(await getButton(shown, 'Try again').count()).toBe(offers);
+      if (!retryable) return;
+      await getButton(shown, 'Try again').click();
+      await waitForStatus(shown, 'The conversation was asked to try again.');
+      const [message] = await shown.messages('ui/message');
+      expect(JSON.stringify(message?.params)).not.toMatch(/colour|red"/);
+    },
+  );
 });
 
 inChromium('The ad board for a large gather_ads result', () => {

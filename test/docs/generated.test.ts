@@ -6,7 +6,7 @@ const readFile = (file: string) => readFileSync(new URL(`../../${file}`, import.
 const readme = readFile('README.md');
 
 test.each(Object.entries(generatedFiles))(
-  'the generated text in %s matches the code (run npm run docs to update it)',
+  'the generated text in the file %s matches the code (run npm run docs to update it)',
   async (file, write) => {
     // `npm run docs` reformats JSON files, so compare only their values.
     const unformatted = (text: string) => (file.endsWith('.json') ? JSON.parse(text) : text);

@@ -29,12 +29,15 @@ test.each([
   ['with demo data', listSession, demo],
   ['with a library on this machine', listSession, library],
   ['in protocol revision 2026-07-28', [request(1, 'server/discover', { _meta: envelope })], demo],
-])('a session that only lists the tools %s does not load the code for calls', async (_, messages, settings) => {
-  const loadedFiles = await listLoadedFiles(messages, settings);
-  expect(loadedFiles).toContain('start.js');
-  expect(loadedFiles).not.toContain('call-names.js');
-  expect(loadedFiles).not.toContain('demo-names.js');
-});
+])(
+  'a session that only lists the tools does not load the code for calls (session: %s)',
+  async (_, messages, settings) => {
+    const loadedFiles = await listLoadedFiles(messages, settings);
+    expect(loadedFiles).toContain('start.js');
+    expect(loadedFiles).not.toContain('call-names.js');
+    expect(loadedFiles).not.toContain('demo-names.js');
+  },
+);
 
 test('a session that calls a tool of the demo loads the code for calls and for demo data', async () => {
   const loadedFiles = await listLoadedFiles([initialize('2025-11-25'), toolCall('search_ads')], demo);

@@ -51,7 +51,7 @@ test.for([
   ['429', errorResponse(429), 'usage_limit'],
   ['503', errorResponse(503), 'error'],
 ] as const)(
-  'add_collection_item stops on HTTP %s and names the items that it did not try',
+  'add_collection_item stops on the HTTP status %s and names the items that it did not try',
   async ([, reply, stopped], { upstream, start }) => {
     const ids = createIds(4);
     const server = await start();

@@ -165,7 +165,7 @@ test.for([
   ['402', errorResponse(402), { error: 'payment_required', stopped: 'error' }],
   ['429', errorResponse(429), { stopped: 'usage_limit' }],
 ] as const)(
-  'check_watches stops on HTTP %s and keeps the watches that it has already read',
+  'check_watches stops on the HTTP status %s and keeps the watches that it has already read',
   async ([, answer, stopped], { upstream, server }) => {
     const service = serveAds(upstream, 10);
     await createWatches(server, ['a', 'b', 'c']);

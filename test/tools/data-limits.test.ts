@@ -55,7 +55,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(orders)(
-    'an incomplete search listed %s says which ads are missing and what they cost',
+    'an incomplete search says which ads are missing and what they cost (ads listed in the order: %s)',
     async ([, sort, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -102,7 +102,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(requestedOrders)(
-    'an incomplete search sorted by %s shows its sort order and which ads are missing',
+    'an incomplete search sorted by the field %s shows its sort order and which ads are missing',
     async ([sort, fields, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
@@ -322,7 +322,7 @@ describe('Notes on fields that some ads lack', () => {
     );
   });
 
-  test('for SQL that reads current_ads, the note on missing fields counts only the ads in that view', async ({
+  test('if SQL reads the view current_ads, the note on missing fields counts only the ads in this view', async ({
     upstream,
     server,
   }) => {

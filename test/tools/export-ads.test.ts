@@ -87,7 +87,9 @@ describe('export_ads without a data folder', () => {
     }
   });
 
-  test('the method note of an export lists only the searches that its ads come from', async ({ server }) => {
+  test('the note on how exported ads were gathered lists only the searches that the ads come from', async ({
+    server,
+  }) => {
     const gatherAds = async (filters: object) =>
       (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
     const [runningGathering, endedGathering] = [await gatherAds({ active: true }), await gatherAds({ active: false })];
