@@ -102,6 +102,7 @@ async function importAndReport(
     })
     .finally(() => progressMeter?.clear());
   for (const report of importResult.files) writeToStderr(`${formatImportReport(report)}\n`);
+  if (importResult.otherFiles.length > 0) writeToStderr(`${formatOtherFiles(importResult.otherFiles)}\n`);
   if (importResult.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
   if (isComplete) writeToStderr(`${formatQuestion(question ?? '', importResult)}\n`);
@@ -124,6 +125,15 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
   if (name !== undefined && (name === '' || name.length > 100 || /\p{C}/u.test(name)))
     throw new SettingsError(['--question takes a name of 1 to 100 characters']);
   return name;
+}
+
+const maxListedFiles = 10;
+
+/** Formats the report line with the files that contain no records. */
+function formatOtherFiles(names: readonly string[]): string {
+  const unlistedCount = names.length - maxListedFiles;
+  const unlisted = unlistedCount > 0 ? ` and ${unlistedCount.toLocaleString('en-US')} more` : '';
+  return `skipped, because they contain no records: ${names.slice(0, maxListedFiles).join(', ')}${unlisted}`;
 }
 
 /**

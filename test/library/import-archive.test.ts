@@ -174,9 +174,9 @@ test('library import stores values that it cannot parse under their original key
   ]);
   expect(keys).toBe(
     `${[
-      'adArchiveId ← ad_archive_id, isActive ← is_active, adSpendMin ← spend, startedAt ← start_date',
-      'duplicates ← collation_count, publisherPlatform ← publisher_platform, categories ← categories',
+      'adArchiveId ← ad_archive_id, publisherPlatform ← publisher_platform, isActive ← is_active',
       'snapshot.pageLikeCount ← snapshot.page_like_count, snapshot.extraTexts ← snapshot.extra_texts',
+      'categories ← categories',
     ].join(', ')}; not used: constructor (1)`,
   );
 });

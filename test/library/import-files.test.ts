@@ -202,12 +202,16 @@ const expectedImports: Record<string, ExpectedImport> = {
         },
         ...{ adSpendMin: 30.5, adSpendMax: 30.5, impressionsMin: 300, lastSeenAt: toDateTime('2026-01-31') },
         breakdown: [
-          { values: { Age: '18-24' }, adSpend: 10.25, impressions: 100 },
-          { values: { Age: '25-34' }, adSpend: 20.25, impressions: 200 },
+          { values: { Age: '18-24' }, adSpend: 10.25, impressions: 100, audienceReach: 80 },
+          { values: { Age: '25-34' }, adSpend: 20.25, impressions: 200, audienceReach: 150 },
         ],
       },
     ],
-    reportLines: ['ignored, because they name no ad (rows of totals): 1 row', 'no ad has a headline or a body'],
+    reportLines: [
+      'ignored, because they name no ad (rows of totals): 1 row',
+      'no ad has a headline or a body',
+      '2 × Reach: kept for each row of the breakdown but not added up, because several rows may count the same person (first: line 3)',
+    ],
   },
   'eu-transparency.json': {
     format: 'meta-ad-library',
@@ -391,6 +395,7 @@ const expectedImports: Record<string, ExpectedImport> = {
       // The id in the URL of the ad takes precedence over the key `id`, which is a row number here.
       { adArchiveId: '8002', headline: 'Fly low', body: 'Kites for calm days' },
     ],
+    reportLines: ['values that are not stored, because another key has the same field: id (1)'],
     unusedKeys: 'daysRunning (1)',
   },
   'meta-graphql-lines.json': {

@@ -314,3 +314,309 @@ test('a table from a scraper of LinkedIn is read as ads of LinkedIn', async ({ l
     },
   ]);
 });
+
+test('ids of different kinds never become the same ad or the same page', async ({ libraryServer }) => {
+  const shown = { first_shown_date: 20250102 };
+  await libraryServer.importRecords(
+    { ad_archive_id: '7', page_id: '111', page_name: 'On Facebook' },
+    { ad: { id: 7, ...shown }, advertiser: { business_id: 111, business_name: 'With an id' } },
+    { ad: { id: 8, ...shown }, advertiser: { business_name: '111' } },
+    { id: 7, brand_names: ['Tea'], creator: { username: '111' }, create_date: 20260102 },
+  );
+  await libraryServer.importRecords('id,advertiser,page id,headline\n7,Own table,111,Tea\n');
+  await libraryServer.importRecords(
+    'Ad ID,Ad name,Account ID,Account name,Amount spent (EUR)\n7,Tea,111,Own account,1.50\n',
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toHaveLength(6);
+  const { items: pages } = await libraryServer.searchAll({}, 'pages');
+  expect(new Set(pages.map(({ pageId }) => pageId)).size).toBe(6);
+  expect(pages.map(({ pageId }) => pageId)).toEqual(
+    expect.arrayContaining(['111', 'tiktok:111', 'own:111', 'own:account-111']),
+  );
+});
+
+test.for([
+  [
+    'Meta',
+    { ad_archive_id: 'abc', snapshot: { title: 'Tea' } },
+    /^ad_archive_id: "abc" is not the id of an ad in the Meta/,
+  ],
+  [
+    'Meta in a response of the API',
+    { id: 'x1', ad_creative_bodies: ['Tea'] },
+    /^id: "x1" is not the id of an ad in the Meta/,
+  ],
+  ['Meta in a table', 'libraryId,body\nCR7,Tea\n', /^libraryId: "CR7" is not the id of an ad in the Meta/],
+  [
+    'TikTok',
+    { ad: { id: 'abc', first_shown_date: 20250102 } },
+    /^ad\.id: "abc" is not the id of an ad in the Ad Library/,
+  ],
+  ['Google', { creative_id: 'abc', target_domain: 'tea.example', first_shown: 1 }, /^creative_id: missing/],
+  ['LinkedIn', { adUrl: 'https://www.linkedin.com/ad-library/detail/abc' }, /^adUrl: not the URL of an ad/],
+] as const)(
+  'library import refuses an id that cannot be an id of %s',
+  async ([_, record, problem], { libraryServer }) => {
+    const { ads, problems } = await libraryServer.importRecords(record);
+    expect(ads).toBe(0);
+    expect(problems).toMatchObject([{ problem: expect.stringMatching(problem) }]);
+  },
+);
+
+test('library import reads the id after the label of a library id', async ({ libraryServer }) => {
+  await libraryServer.importRecords({ libraryId: 'Library ID: 123456', adText: 'Tea' });
+  expect((await libraryServer.searchAll({})).items).toMatchObject([{ adArchiveId: '123456' }]);
+});
+
+test('library import keeps the readable shares of an ad of LinkedIn, and the bounds of the others', async ({
+  libraryServer,
+}) => {
+  const shares = { 'urn:li:country:DE': '<1%', 'urn:li:country:FR': 50, 'urn:li:country:IT': 'some', AT: '> 40%' };
+  const { notes } = await libraryServer.importRecords({
+    adUrl: 'https://www.linkedin.com/ad-library/detail/1',
+    details: {
+      adStatistics: {
+        impressionsDistributionByCountry: Object.entries(shares).map(([country, impressionPercentage]) => ({
+          ...{ country, impressionPercentage },
+        })),
+      },
+    },
+  });
+  expect(notes.join('\n')).toContain('impressionsDistributionByCountry: "some" is not a number');
+  expect((await libraryServer.searchAll({})).items).toMatchObject([
+    {
+      countries: ['DE', 'FR', 'IT', 'AT'],
+      regions: [
+        { region: 'DE', percentageMax: 0.01 },
+        { region: 'FR', percentage: 0.5 },
+        { region: 'IT' },
+        { region: 'AT', percentageMin: 0.4 },
+      ],
+    },
+  ]);
+});
+
+test('library import stores who promotes an ad on LinkedIn as its payer', async ({ libraryServer }) => {
+  await libraryServer.importRecords(
+    {
+      link: 'https://www.linkedin.com/ad-library/detail/1',
+      advertiser: { name: 'Tea', promoted_by: 'Tea Ltd' },
+      isRestricted: false,
+    },
+    { url: 'https://www.linkedin.com/ad-library/detail/2', promotedBy: 'Tea Ltd' },
+  );
+  expect((await libraryServer.searchAll({ payer: ['Tea Ltd'] })).items).toHaveLength(2);
+});
+
+test('one unreadable entry of a list does not remove the others', async ({ libraryServer }) => {
+  const groups = [
+    { age_range: '18-24', male: 'many', female: 2 },
+    { age_range: '25-34', male: 3 },
+  ];
+  const { notes } = await libraryServer.importRecords(
+    {
+      ad_archive_id: '1',
+      beneficiary_payers: [
+        { payer: 'Tea Ltd', current: 'perhaps' },
+        { payer: 'Coffee Ltd', current: true },
+      ],
+      age_country_gender_reach_breakdown: [{ country: 'DE', age_gender_breakdowns: groups }],
+      total_reach_by_location: [
+        { key: 'DE', value: 'many' },
+        { key: 'FR', value: 5 },
+      ],
+    },
+    { ad: { id: 2, first_shown_date: 20250102, reach: { unique_users_seen_by_country: { DE: 'many', FR: '5' } } } },
+  );
+  expect(notes.filter((note) => /"many"|"perhaps"/.test(note))).toHaveLength(4);
+  const { items } = await libraryServer.searchAll({});
+  expect(items.find(({ adLibrary }) => adLibrary === 'meta')).toMatchObject({
+    beneficiaryPayers: [{ payer: 'Tea Ltd' }, { payer: 'Coffee Ltd', current: true }],
+    ageCountryGenderReachBreakdown: [
+      {
+        country: 'DE',
+        age_gender_breakdowns: [
+          { age_range: '18-24', female: 2 },
+          { age_range: '25-34', male: 3 },
+        ],
+      },
+    ],
+    reachByCountry: { FR: 5 },
+  });
+  expect(items.find(({ adLibrary }) => adLibrary === 'tiktok')).toMatchObject({ reachByCountry: { FR: 5 } });
+});
+
+test.for([
+  ['TikTok', 'ad.id,ad.first_shown_date,ad.videos\n1,20250102,nonsense{\n', 'ad.videos'],
+  ['LinkedIn', 'adUrl,isRestricted,imageUrl\nhttps://www.linkedin.com/ad-library/detail/1,no,nonsense{\n', 'imageUrl'],
+  ['Google', 'creative_id,first_shown,imageUrl\nCR1,2026-01-05,nonsense{\n', 'imageUrl'],
+  ['Meta', 'libraryId,videoUrls\n1,nonsense{\n', 'videoUrls'],
+] as const)(
+  'library import reports media of %s that it cannot read, with the row',
+  async ([_, table, column], { libraryServer }) => {
+    const { ads, notes } = await libraryServer.importRecords(table);
+    expect(ads).toBe(1);
+    expect(notes).toContain(`1 × ${column}: "nonsense{" contains no URL (first: line 2)`);
+  },
+);
+
+test.for([
+  ['Active', true],
+  ['INACTIVE', false],
+  ['Completed', undefined],
+])(
+  'library import reads the status %s of a flat scrape as isActive %s',
+  async ([status, isActive], { libraryServer }) => {
+    await libraryServer.importRecords({ libraryId: '1', adText: 'Tea', status });
+    const [ad] = (await libraryServer.searchAll({})).items;
+    expect(ad.isActive).toBe(isActive);
+    if (isActive === undefined) expect(ad.status).toBe(status);
+  },
+);
+
+test('library import reads the texts, links and media of the variations of an ad on Google', async ({
+  libraryServer,
+}) => {
+  const scripted = 'https://displayads.example/ads/preview/content.js?client=x';
+  await libraryServer.importRecords(
+    {
+      ...{ creativeId: 'CR1', advertiserId: 'AR1', format: 'text', firstShown: '2026-01-05', domain: 'tea.example' },
+      variations: [
+        {
+          headline: 'Green tea',
+          description: 'Fresh',
+          destinationUrl: 'tea.example/green',
+          imageUrl: 'https://m.example/1.png',
+        },
+        {
+          headline: 'Black tea',
+          description: 'Fresh',
+          destinationUrl: 'https://tea.example/black',
+          imageUrl: 'https://m.example/2.png',
+        },
+      ],
+    },
+    {
+      creativeId: 'CR2',
+      advertiserId: 'AR1',
+      firstShown: '2026-01-05',
+      variants: [{ imageUrl: 'https://m.example/3.png' }],
+    },
+    { creativeId: 'CR3', advertiserId: 'AR1', firstShown: '2026-01-05', previewUrl: 'https://m.example/4.png' },
+    { creativeId: 'CR4', advertiserId: 'AR1', firstShown: '2026-01-05', previewUrl: scripted },
+  );
+  const { items } = await libraryServer.searchAll({});
+  const findAd = (id: string) => items.find(({ adArchiveId }) => adArchiveId === id);
+  expect(findAd('CR1')).toMatchObject({
+    ...{ headline: 'Green tea', headlines: ['Green tea', 'Black tea'], body: 'Fresh', displayUrl: 'tea.example' },
+    ...{ offerLink: 'https://tea.example/black', website: { siteDomain: 'tea.example' } },
+    media: [{ url: 'https://m.example/1.png' }, { url: 'https://m.example/2.png' }],
+  });
+  expect(findAd('CR1').variations).toHaveLength(2);
+  expect(findAd('CR2').media).toEqual([{ type: 'THUMB', url: 'https://m.example/3.png', nr: 0 }]);
+  expect(findAd('CR3').media).toEqual([{ type: 'THUMB', url: 'https://m.example/4.png', nr: 0 }]);
+  expect(findAd('CR4')).toMatchObject({ media: [], previewUrl: scripted });
+});
+
+test("library import reads Google's table of political advertisers as pages with their spend", async ({
+  libraryServer,
+}) => {
+  const report = await libraryServer.importRecords(
+    [
+      'Advertiser_ID,Advertiser_Name,Public_IDs_List,Regions,Elections,Total_Creatives,Spend_USD,Spend_EUR',
+      'AR5,Tea Party,X1,"EU,US",US-Federal,12,5000,4600',
+      'AR6,Coffee Party,,EU,,3,,120',
+    ].join('\n'),
+  );
+  expect(report).toMatchObject({ ads: 0, pages: 2, skipped: 0, formats: { 'google-ads-transparency': { pages: 2 } } });
+  const { items } = await libraryServer.searchAll({}, 'pages');
+  expect(items.find(({ pageId }) => pageId === 'google:AR5')).toMatchObject({
+    ...{ pageName: 'Tea Party', adLibrary: 'google', countries: ['US'], adsAmount: 12, currency: 'USD' },
+    ...{ adSpendMin: 5000, adSpendMax: 5000, spendEur: '4600', elections: 'US-Federal' },
+  });
+  expect(items.find(({ pageId }) => pageId === 'google:AR6')).toMatchObject({ currency: 'EUR', adSpendMin: 120 });
+});
+
+test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
+  "library import leaves out the rows of Google's political advertisers by %s",
+  async (column, { libraryServer }) => {
+    const report = await libraryServer.importRecords(
+      `Advertiser_ID,Advertiser_Name,${column},Spend_USD\nAR5,Tea Party,2026-01-05,50\n`,
+    );
+    expect(report).toMatchObject({ pages: 0, skipped: 0 });
+    expect(report.notes.join()).toContain('the table advertiser_stats holds its whole spend: 1 row');
+  },
+);
+
+test('a page that is created from ads gets the countries of all of them and its ad library', async ({
+  libraryServer,
+}) => {
+  const buildAd = (id: number, countries: string[]) => ({
+    ...{ ad_archive_id: String(id), page_id: '7', page_name: 'Tea', targeted_or_reached_countries: countries },
+  });
+  await libraryServer.importRecords(buildAd(1, ['DE']), buildAd(2, ['FR', 'DE']));
+  await libraryServer.importRecords(buildAd(3, ['IT']));
+  const readPage = async () => (await libraryServer.searchAll({}, 'pages')).items;
+  const page = { pageId: '7', adLibrary: 'meta', countries: ['DE', 'FR', 'IT'], detailsEstimated: true };
+  expect(await readPage()).toMatchObject([page]);
+  // The country of an ad is not added to a page that was imported itself.
+  const importedPage = { pageId: '7', pageName: 'Tea', countries: ['US'] };
+  await libraryServer.importRecords(importedPage);
+  await libraryServer.importRecords(buildAd(4, ['GB']));
+  expect(await readPage()).toEqual([importedPage]);
+});
+
+test('the import report names fields as they are stored', async ({ libraryServer }) => {
+  const { keys, columns } = await libraryServer.importRecords(
+    {
+      ad: { id: 1, first_shown_date: 20250102, status_statement: 'x' },
+      ad_group: { targeting_info: { age: { '18-24': true } } },
+    },
+    {
+      adUrl: 'https://www.linkedin.com/ad-library/detail/1',
+      details: { adTargeting: [{ facetName: 'Age' }], type: 'IMAGE' },
+    },
+  );
+  expect(columns).toBeUndefined();
+  expect(keys).toContain('startedAt ← ad.first_shown_date');
+  expect(keys).toContain('targetingInfoAge ← ad_group.targeting_info.age');
+  expect(keys).toContain('adTargeting ← details.adTargeting');
+  const { items } = await libraryServer.searchAll({});
+  const storedFields = items.flatMap((item) => Object.keys(item));
+  for (const [, field = ''] of (keys ?? '').split(';')[0]?.matchAll(/([\w.]+) ←/g) ?? [])
+    expect(storedFields).toContain(field.split('.')[0]);
+});
+
+const secondKeyNote = 'values that are not used for their fields, but stored under their own names: ';
+
+test.for([
+  ['JSON', { ad_archive_id: '1', page_name: 'Tea', pageName: 'Coffee' }, 'pageName (1)', { pageName: 'Coffee' }],
+  ['a table', 'ad_archive_id,page_name,pageName\n1,Tea,Coffee\n', 'pageName (1)', { pageName: 'Coffee' }],
+  [
+    'Google',
+    { creative_id: 'CR1', first_shown: '2026-01-05', advertiser_name: 'Tea', advertiser: 'Coffee' },
+    'advertiser (1)',
+    { advertiser: 'Coffee' },
+  ],
+  [
+    'TikTok',
+    { ad: { id: 1, first_shown_date: 20260105, title: 'Tea' }, title: 'Coffee' },
+    'title (1)',
+    { headline: 'Tea', title: 'Coffee' },
+  ],
+] as const)(
+  'the import report lists a key of %s whose field another key already has',
+  async ([_, source, list, ad], { libraryServer }) => {
+    const { notes } = await libraryServer.importRecords(source);
+    expect(notes).toContain(`${secondKeyNote}${list}`);
+    expect((await libraryServer.searchAll({})).items).toMatchObject([ad]);
+  },
+);
+
+test('the import report lists values that are not stored', async ({ libraryServer }) => {
+  const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', page_id: '5', pageId: '6' });
+  expect(notes).toContain('values that are not stored, because another key has the same field: pageId (1)');
+  const equal = await libraryServer.importRecords({ ad_archive_id: '1', page_id: '5', pageId: '5' });
+  expect(equal.notes.join()).not.toContain('pageId');
+});

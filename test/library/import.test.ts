@@ -186,18 +186,18 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /the compressed data is damaged; import an undamaged copy$/,
   ],
   [
-    'a line in another encoding',
+    'a line in another encoding than the others',
     Buffer.concat(
-      [toJson(createAd(1)), toJson({ ...createAd(2), body: 'Crème' }), toJson(createAd(3))].map((line) =>
-        Buffer.from(`${line}\n`, 'latin1'),
+      [createAd(1), { ...createAd(2), body: 'Crème' }, { ...createAd(3), body: '수분' }].map((ad) =>
+        Buffer.from(`${toJson(ad)}\n`, 'body' in ad && ad.body === 'Crème' ? 'latin1' : 'utf8'),
       ),
     ),
     2,
     'line 2: bytes that are not UTF-8; save the file as UTF-8 and import it again',
   ],
   [
-    'a document on one line with a byte of another encoding',
-    Buffer.from(toJson({ data: [createAd(1), { ...createAd(2), body: 'Crème' }, createAd(3)] }), 'latin1'),
+    'a document on one line with a byte that no encoding of texts contains',
+    Buffer.from(toJson({ data: [createAd(1), { ...createAd(2), body: 'Cr\x81me' }, createAd(3)] }), 'latin1'),
     2,
     'line 1, data[1]: bytes that are not UTF-8; save the file as UTF-8 and import it again',
   ],

@@ -9,6 +9,7 @@ import { openWorkbook, type SheetCell } from '../../src/dataset/workbook.ts';
 import { importFiles } from '../../src/library/commands/commands.ts';
 import { openFile } from '../../src/library/import/sources/open-files.ts';
 import { openLibrary } from '../../src/library/open.ts';
+import { runLibraryCommand } from './support/command.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 
 const emptyInput = async function* (): AsyncGenerator<Uint8Array> {};
@@ -174,6 +175,75 @@ test('library import reads tables encoded as Windows-1252', async ({ folder, dat
   expect(await readAds(database)).toMatchObject([{ headline: 'Größe M für 5 €', page: { pageName: 'Café' } }]);
 });
 
+const windows1252Records = [
+  ['a JSON document', (record: object) => JSON.stringify([record], null, 2)],
+  ['JSON Lines', (record: object) => `${JSON.stringify({ ad_archive_id: '1' })}\n${JSON.stringify(record)}\n`],
+] as const;
+
+test.for(windows1252Records)(
+  'library import reads %s encoded as Windows-1252 and says so',
+  async ([_, format], { folder, database }) => {
+    const file = join(folder, 'ads.json');
+    const text = format({ ad_archive_id: '2', snapshot: { title: 'Größe M für 5 €' } });
+    await writeFile(file, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
+    const { files } = await importPaths(database, [file]);
+    expect(files[0]).toMatchObject({ skipped: 0, problems: [] });
+    expect(files[0]?.notes).toContain('the text is not UTF-8 and was read as Windows-1252');
+    expect((await readAds(database)).at(-1)).toMatchObject({ headline: 'Größe M für 5 €' });
+  },
+);
+
+/** Entries of a ZIP archive that contain no records, and that an import must not count as failures. */
+const otherEntries = {
+  'README.txt': '# Socks\n\nDownloaded by [me](https://socks.example).\n',
+  'week/LICENSE': 'Free to use',
+  'week/notes.pdf': '%PDF-1.7',
+  'week/.DS_Store': '\0\0Bud1',
+  '__MACOSX/week/._a.csv': '\0\x05\x16',
+  'week/picture.png': 'PNG',
+};
+
+test('library import names the entries of a ZIP archive without records and still counts as complete', async ({
+  folder,
+  database,
+}) => {
+  const archive = join(folder, 'ads.zip');
+  const packEntries = (entries: Record<string, string>) =>
+    writeFile(
+      archive,
+      zipSync(Object.fromEntries(Object.entries(entries).map(([name, text]) => [name, strToU8(text)]))),
+    );
+  const options = ['import', archive, '--question', 'tea', '--complete', '--database', database];
+  await packEntries({ 'a.csv': toCsv('One', 'Two') });
+  await runLibraryCommand(options);
+  await packEntries({ ...otherEntries, 'a.csv': toCsv('One') });
+  const { code, err } = await runLibraryCommand(options);
+  expect(code).toBe(0);
+  for (const name of Object.keys(otherEntries)) expect(err).toContain(`${archive}/${name}`);
+  expect(err).toContain('question tea: 1 ad listed, 1 gone\n');
+});
+
+test.for([
+  ['JSON that is cut off', 'b.json', '[{"ad_archive_id":"1",'],
+  ['JSON with the extension of a text', 'b.txt', '[{"ad_archive_id":"1",'],
+  ['a table without known columns', 'b.csv', 'one,two\n1,2\n'],
+  ['a table of which no row can be read', 'b.txt', 'advertiser,headline\nTea\n'],
+  ['a format that an import cannot read', 'b.parquet', 'PAR1'],
+  ['an archive that an import cannot read', 'b.tar.gz', 'x'],
+] as const)(
+  'an import of a ZIP archive with %s does not mark any ad as gone',
+  async ([_, name, text], { folder, database }) => {
+    const archive = join(folder, 'ads.zip');
+    const options = ['import', archive, '--question', 'tea', '--complete', '--database', database];
+    await writeFile(archive, zipSync({ 'a.csv': strToU8(toCsv('One', 'Two')) }));
+    await runLibraryCommand(options);
+    await writeFile(archive, zipSync({ 'a.csv': strToU8(toCsv('One')), [name]: strToU8(text) }));
+    const { code, err } = await runLibraryCommand(options);
+    expect(code).toBe(1);
+    expect(err).toContain(`no ad was marked as gone, because ${archive}/${name} was not read completely`);
+  },
+);
+
 test('library import reads all files in a folder and merges their ads', async ({ folder, database }) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
@@ -262,5 +332,5 @@ test('library import reads a ZIP archive that is compressed with gzip', async ({
     { ads: 1, skipped: 0 },
     { ads: 0, skipped: 1 },
   ]);
-  expect(files[1]?.problems[0]?.problem).toMatch(/^the compressed file is damaged or cut off/);
+  expect(files[1]?.problems[0]?.problem).toBe('the compressed data is cut off; import an undamaged copy');
 });

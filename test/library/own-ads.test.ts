@@ -198,3 +198,108 @@ test('importing a later Ads Manager report replaces the results of an ad without
   expect(report).toMatchObject({ ads: 1, repeated: 1, skipped: 0 });
   expect(ads).toMatchObject([{ adSpendMin: 40 }]);
 });
+
+/** Imports rows of an export of Ads Manager with all of its columns. Returns the report and the stored ads. */
+async function importAdsManagerTable(libraryServer: LibraryServer, ...lines: string[]) {
+  const report = await libraryServer.importRecords(lines.join('\n'));
+  return { report, ads: await findAds(libraryServer) };
+}
+
+const breakdownColumns = 'Ad ID,Ad name,Age,Amount spent (EUR),Impressions,Reach,Link clicks,Results,CTR (all)';
+
+test('library import adds up the results of a breakdown that can be added up', async ({ libraryServer }) => {
+  const { report, ads } = await importAdsManagerTable(
+    libraryServer,
+    breakdownColumns,
+    '1,V,18-24,10.10,100,80,40,3,1.5',
+    '1,V,25-34,5.20,50,40,20,1,2.5',
+    '1,V,35-44,1,10,9,,,2.5',
+  );
+  expect(report).toMatchObject({ ads: 1, repeated: 2, skipped: 0 });
+  expect(report.notes.join('\n')).toMatch(/3 × Reach: kept for each row of the breakdown but not added up/);
+  expect(ads).toMatchObject([
+    {
+      ...{ adSpendMin: 16.3, adSpendMax: 16.3, impressionsMin: 160, impressionsMax: 160 },
+      ...{ 'Link clicks': 60, Results: 4 },
+      breakdown: [
+        { values: { Age: '18-24' }, audienceReach: 80, results: { 'Link clicks': 40, Results: 3, 'CTR (all)': '1.5' } },
+        { values: { Age: '25-34' }, audienceReach: 40 },
+        { values: { Age: '35-44' }, audienceReach: 9 },
+      ],
+    },
+  ]);
+  expect(ads[0]).not.toHaveProperty('audienceReach');
+  expect(ads[0]).not.toHaveProperty('CTR (all)');
+});
+
+test.for([
+  ['first', ['1,V,All,16,160,100,60,4,1.8', '1,V,18-24,10,100,80,40,3,1.5', '1,V,25-34,5,50,40,20,1,2.5']],
+  ['last', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,25-34,5,50,40,20,1,2.5', '1,V,,16,160,100,60,4,1.8']],
+  ['in the middle', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,All,16,160,100,60,4,1.8', '1,V,25-34,5,50,40,20,1,2.5']],
+] as const)(
+  'an ad in a breakdown of Ads Manager keeps the results of its row of totals, which comes %s',
+  async ([_, rows], { libraryServer }) => {
+    const { report, ads } = await importAdsManagerTable(libraryServer, breakdownColumns, ...rows);
+    expect(report).toMatchObject({ ads: 1, skipped: 0 });
+    expect(ads).toMatchObject([
+      {
+        ...{
+          adSpendMin: 16,
+          impressionsMin: 160,
+          audienceReach: 100,
+          'Link clicks': 60,
+          Results: 4,
+          'CTR (all)': '1.8',
+        },
+        breakdown: [{ values: {} }, { values: { Age: '18-24' } }, { values: { Age: '25-34' } }],
+      },
+    ]);
+  },
+);
+
+test('a breakdown by day gives an ad its first and last day', async ({ libraryServer }) => {
+  const { ads } = await importAdsManagerTable(
+    libraryServer,
+    'Ad ID,Ad name,Day,Amount spent (EUR),Link clicks,Reporting starts,Reporting ends',
+    '1,V,2026-01-07,5,1,2026-01-01,2026-01-31',
+    '1,V,2026-01-05,1,2,2026-01-01,2026-01-31',
+    '1,V,2026-01-06,2,3,2026-01-01,2026-01-31',
+  );
+  expect(ads).toMatchObject([
+    {
+      ...{ adSpendMin: 8, 'Link clicks': 6 },
+      ...{ startedAt: '2026-01-05T00:00:00.000Z', lastSeenAt: '2026-01-07T00:00:00.000Z' },
+    },
+  ]);
+});
+
+test('results of two breakdowns in one import are not counted twice', async ({ libraryServer }) => {
+  const { ads } = await importAdsManagerTable(
+    libraryServer,
+    'Ad ID,Ad name,Age,Country,Amount spent (EUR),Link clicks',
+    ...['1,V,18-24,,10,4', '1,V,25-34,,5,2', '1,V,,DE,12,5', '1,V,,FR,3,1'],
+  );
+  expect(ads).toMatchObject([{ adSpendMin: 15, 'Link clicks': 6 }]);
+});
+
+test('the total of a breakdown does not depend on the order of its rows', async ({ libraryServer }) => {
+  const row = fc.record({ clicks: fc.option(fc.nat(1000)), spend: fc.nat(1000), reach: fc.nat(1000), ctr: fc.nat(9) });
+  let adId = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { minLength: 2, maxLength: 8 }), async (rows) => {
+      adId++;
+      const lines = rows.map(
+        ({ clicks, spend, reach, ctr }, age) => `${adId},V,${age},${spend},1,${reach},${clicks ?? ''},,${ctr}.5`,
+      );
+      const { ads } = await importAdsManagerTable(libraryServer, breakdownColumns, ...lines.reverse());
+      const ad = ads.find((candidate: { adId: string }) => candidate.adId === String(adId));
+      const sum = (values: (number | null)[]) => values.reduce<number>((total, value) => total + (value ?? 0), 0);
+      expect(ad).toMatchObject({ adSpendMin: sum(rows.map(({ spend }) => spend)), impressionsMin: rows.length });
+      if (rows.some(({ clicks }) => clicks !== null))
+        expect(ad['Link clicks']).toBe(sum(rows.map(({ clicks }) => clicks)));
+      expect(ad).not.toHaveProperty('audienceReach');
+      expect(ad.breakdown).toHaveLength(rows.length);
+    }),
+    { numRuns: 20 },
+  );
+});

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { expect } from 'vitest';
 import { startServer } from '../support/server.ts';
 import { runLibraryCommand as run, serveDatabase } from './support/command.ts';
@@ -167,6 +168,277 @@ test.for([
     );
   },
 );
+
+/** Builds a response of the Meta Ad Library API. `next` is the token of the next page. */
+const buildMetaPage = (ids: readonly number[], next?: string, paging: object = {}) => ({
+  data: ids.map((id) => ({ ...firstAd, id: String(id) })),
+  paging: {
+    ...paging,
+    ...(next !== undefined && { next: `https://graph.facebook.com/v23.0/ads_archive?limit=2&after=${next}` }),
+  },
+});
+
+/** Builds a response of the LinkedIn Ad Library API. */
+const buildLinkedInPage = (start: number, count: number, total: number, links: object[] = []) => ({
+  elements: Array.from({ length: count }, (_, index) => ({
+    adUrl: `https://www.linkedin.com/ad-library/detail/${start + index}`,
+    details: {},
+  })),
+  paging: { start, count, total, links },
+});
+
+/** Builds a response of SearchApi, which repeats the token of the requested page. */
+const buildSearchApiPage = (id: number, token?: string, next?: string) => ({
+  search_metadata: { status: 'Success' },
+  search_parameters: { engine: 'google_ads_transparency_center', ...(token && { next_page_token: token }) },
+  ad_creatives: [{ id: `CR${id}`, target_domain: 'tea.example', first_shown_datetime: '2026-01-05T00:00:00Z' }],
+  ...(next && { pagination: { next_page_token: next } }),
+});
+
+const buildTikTokPage = (id: number, hasMore: boolean) => ({
+  data: { ads: [{ ad: { id, first_shown_date: 20260105 } }], has_more: hasMore },
+  error: { code: 'ok' },
+});
+
+const buildWebsitePage = (id: number, hasNext: boolean, hasPrevious = false) => ({
+  data: {
+    main: {
+      edges: [{ node: { ...firstAd, id: String(id) }, cursor: `c${id}` }],
+      page_info: { has_next_page: hasNext, has_previous_page: hasPrevious, end_cursor: `c${id}` },
+    },
+  },
+});
+
+const complete = buildMetaPage([1, 2]);
+const toLines = (...pages: object[]) => pages.map((page) => JSON.stringify(page)).join('\n');
+
+/** Files of an import from which a page of results is missing. */
+const incompleteFiles: [title: string, files: Record<string, unknown>][] = [
+  ['a broken chain of pages before a complete response', { 'fr.json': buildMetaPage([3], 'a'), 'de.json': complete }],
+  ['a broken chain of pages after a complete response', { 'de.json': complete, 'fr.json': buildMetaPage([3], 'a') }],
+  [
+    'a broken chain beside a complete table',
+    { 'a.csv': 'advertiser,headline\nTea,One\n', 'b.json': buildMetaPage([3], 'a') },
+  ],
+  [
+    'a broken chain before more records than its pages hold',
+    { '1.json': buildMetaPage([3], 'a'), '2.json': buildMetaPage([4, 5, 6]) },
+  ],
+  [
+    'a complete and a broken chain',
+    { 'a-1.json': buildMetaPage([1], 'a'), 'a-2.json': complete, 'b-1.json': buildMetaPage([3], 'b') },
+  ],
+  [
+    'two chains of which the first is broken',
+    { 'a-1.json': buildMetaPage([1], 'a'), 'b-1.json': buildMetaPage([3], 'b'), 'b-2.json': complete },
+  ],
+  ['a missing page between numbered files', { 'p1.json': buildMetaPage([1], 'a'), 'p3.json': complete }],
+  [
+    'a missing page among ten numbered files',
+    {
+      'p8.json': buildMetaPage([1], 'a'),
+      'p9.json': buildMetaPage([2], 'b'),
+      'p10.json': buildMetaPage([3], 'c'),
+      'p12.json': complete,
+    },
+  ],
+  ['a missing first numbered file', { 'p2.json': buildMetaPage([1], 'a'), 'p3.json': complete }],
+  [
+    'a missing page before a page that names it',
+    { 'a.json': buildMetaPage([1, 2], undefined, { previous: 'https://graph.facebook.com/x' }) },
+  ],
+  ['a missing first page of the website', { 'a.json': buildWebsitePage(1, false, true) }],
+  [
+    'a response of the website whose last line says that more follow',
+    {
+      'a.json': toLines(
+        { data: { main: { edges: [{ node: firstAd }] } } },
+        { label: 'page_info', data: { page_info: { has_next_page: true } } },
+      ),
+    },
+  ],
+  ['a missing page in a list of responses', { 'a.json': [complete, buildMetaPage([3], 'a')] }],
+  ['a missing page in lines of responses', { 'a.jsonl': toLines(buildTikTokPage(1, true), buildTikTokPage(2, true)) }],
+  ['a missing first page of LinkedIn', { 'a.json': buildLinkedInPage(2, 2, 4) }],
+  [
+    'a missing page between two pages of LinkedIn',
+    { 'a1.json': buildLinkedInPage(0, 2, 6), 'a2.json': buildLinkedInPage(4, 2, 6) },
+  ],
+  [
+    'different totals on the pages of LinkedIn',
+    { 'a1.json': buildLinkedInPage(0, 2, 4), 'a2.json': buildLinkedInPage(2, 1, 3) },
+  ],
+  [
+    'fewer records than LinkedIn states',
+    { 'a.json': { ...buildLinkedInPage(0, 1, 5), paging: { start: 0, count: 5, total: 5 } } },
+  ],
+  ['fewer records than a response states', { 'a.json': { ...buildMetaPage([1]), paging: undefined, total: 3 } }],
+  [
+    'a page that answers the request for another page',
+    { 'a1.json': buildSearchApiPage(1, undefined, 't1'), 'a2.json': buildSearchApiPage(3, 't2') },
+  ],
+  [
+    'the first page of another search',
+    {
+      'a1.json': { ...buildMetaPage([1]), page: 1, total_pages: 2 },
+      'a2.json': { ...buildMetaPage([2]), page: 1, total_pages: 1 },
+    },
+  ],
+  ['the first of three pages', { 'a.json': { items: [firstAd], currentPage: 1, totalPages: 3 } }],
+  [
+    'the URL of the next page',
+    { 'a.json': { results: [firstAd], next: 'https://ads.example/?page=2', previous: null } },
+  ],
+  ['the only copy of a page twice', { 'a1.json': buildMetaPage([1], 'a'), 'a2.json': buildMetaPage([1], 'a') }],
+];
+
+/** Files of an import that contain all pages of results. */
+const completeFiles: typeof incompleteFiles = [
+  [
+    'three numbered pages',
+    { 'p1.json': buildMetaPage([1], 'a'), 'p2.json': buildMetaPage([2], 'b'), 'p3.json': buildMetaPage([3]) },
+  ],
+  [
+    'ten numbered pages in the order of a shell',
+    Object.fromEntries(
+      [1, 10, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => [
+        `p${number}.json`,
+        buildMetaPage([number], number < 10 ? `t${number}` : undefined),
+      ]),
+    ),
+  ],
+  ['downloads of a browser', { 'ads.json': buildMetaPage([1], 'a'), 'ads (1).json': buildMetaPage([2]) }],
+  [
+    'pages named by the index of their first record',
+    { 'p0.json': buildMetaPage([1], 'a'), 'p25.json': buildMetaPage([2], 'b'), 'p50.json': buildMetaPage([3]) },
+  ],
+  [
+    'pages of two searches',
+    {
+      'a-1.json': buildMetaPage([1], 'a'),
+      'a-2.json': buildMetaPage([2]),
+      'b-1.json': buildMetaPage([3], 'b'),
+      'b-2.json': complete,
+    },
+  ],
+  [
+    'a copy of a page',
+    {
+      'p1.json': buildMetaPage([1], 'a'),
+      'p1 (1).json': buildMetaPage([1], 'a'),
+      'p2.json': buildMetaPage([3]),
+      'p2 (1).json': buildMetaPage([3]),
+    },
+  ],
+  ['a list of all pages', { 'a.json': [buildMetaPage([1], 'a'), buildMetaPage([2])] }],
+  ['lines of all pages', { 'a.jsonl': toLines(buildTikTokPage(1, true), buildTikTokPage(2, false)) }],
+  ['pages of the website', { 'a1.json': buildWebsitePage(1, true), 'a2.json': buildWebsitePage(2, false, true) }],
+  [
+    'pages of LinkedIn',
+    {
+      'a1.json': buildLinkedInPage(0, 2, 3, [{ rel: 'next', href: '/' }]),
+      'a2.json': buildLinkedInPage(2, 1, 3, [{ rel: 'prev', href: '/' }]),
+    },
+  ],
+  ['pages of SearchApi', { 'a1.json': buildSearchApiPage(1, undefined, 't1'), 'a2.json': buildSearchApiPage(3, 't1') }],
+  ['an empty last page', { 'a1.json': buildMetaPage([1], 'a'), 'a2.json': { data: [] } }],
+  ['a page and a table', { 'a.json': complete, 'b.csv': 'advertiser,headline\nTea,One\n' }],
+];
+
+const writeFiles = (folder: string, files: Record<string, unknown>) =>
+  Promise.all(
+    Object.entries(files).map(async ([name, content]) => {
+      const file = join(folder, name);
+      await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+      return file;
+    }),
+  );
+
+const goneAd = buildMetaPage([99]);
+
+for (const [outcome, cases] of [
+  ['does not mark any ad as gone', incompleteFiles],
+  ['marks the other ads as gone', completeFiles],
+] as const)
+  test.for(cases)(`an import of files with %s ${outcome}`, async ([_, files], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+    const { err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
+    if (cases === completeFiles) expect(err).toMatch(/question socks: \d+ ads? listed, 1 gone\n$/);
+    else expect(err).toMatch(/question socks: no ad was marked as gone, because .* (?:missing|results|read);/);
+  });
+
+test('a chain of pages from which any page was removed never marks ads as gone', async ({ folder, database }) => {
+  const databaseFlag = ['--database', database];
+  await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 2, max: 12 }).chain((length) => fc.tuple(fc.constant(length), fc.nat({ max: length - 1 }))),
+      fc.boolean(),
+      async ([length, removed], isLinkedIn) => {
+        const pages = Array.from({ length }, (_, index) => [
+          `page-${index + 1}.json`,
+          isLinkedIn
+            ? buildLinkedInPage(index, 1, length)
+            : buildMetaPage([index], index < length - 1 ? `t${index}` : undefined),
+        ]).filter((_, index) => index !== removed);
+        // The last page alone looks like a complete response of the Meta Ad Library.
+        if (pages.length === 1 && removed === 0 && !isLinkedIn) return;
+        const paths = await writeFiles(folder, Object.fromEntries(pages));
+        const { err } = await run(['import', ...paths, ...question, ...databaseFlag]);
+        expect(err).toContain('question socks: no ad was marked as gone');
+      },
+    ),
+    { numRuns: 15 },
+  );
+});
+
+const emptyGraphqlConnection = { edges: [], page_info: { has_next_page: false, end_cursor: null } };
+
+test.for([
+  ['of the Meta Ad Library API', { data: [], paging: {} }],
+  ['of the website of the Meta Ad Library', { data: { ad_library_main: { search: emptyGraphqlConnection } } }],
+  ['of TikTok', { data: { ads: [], has_more: false, search_id: '1' }, error: { code: 'ok', message: '' } }],
+  ['of LinkedIn', { elements: [], paging: { start: 0, count: 10, total: 0, links: [] } }],
+  ['of SearchApi', { search_metadata: { status: 'Success' }, search_parameters: { q: 'tea' }, ad_creatives: [] }],
+  ['of ScrapeCreators', { success: true, searchResults: [], searchResultsCount: 0, cursor: null }],
+])('a complete, empty response %s marks all ads of its search as gone', async ([_, response], { folder, database }) => {
+  const databaseFlag = ['--database', database];
+  await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+  const paths = await writeFiles(folder, { 'empty.json': response });
+  expect((await run(['import', ...paths, ...databaseFlag])).err).not.toContain('gone');
+  const { code, err } = await run(['import', ...paths, ...question, ...databaseFlag]);
+  expect(err).toContain('the search has no results: its response lists no ad');
+  expect(err).toContain('question socks: 0 ads listed, 2 gone\n');
+  expect(code).toBe(0);
+});
+
+test.for([
+  ['a list', []],
+  ['an object', {}],
+  ['an empty list of unknown origin', { items: [] }],
+  ['an empty list beside a message', { data: [], message: 'quota exceeded' }],
+  ['an empty page with a next page', { data: [], paging: { next: nextLink } }],
+  ['an empty page after other pages', { data: [], paging: { previous: nextLink } }],
+  ['an empty page of results that are not empty', { elements: [], paging: { start: 10, count: 10, total: 10 } }],
+  ['an error', { data: [], error: { code: 190 } }],
+  ['an error of TikTok', { data: { ads: [], has_more: false }, error: { code: 'access_denied' } }],
+  ['an error of a scraping service', { search_metadata: { status: 'Error' }, error: 'no credits', ads: [] }],
+  ['a search that has not ended', { search_metadata: { status: 'Processing' }, ads: [] }],
+  ['a failure', { success: false, searchResults: [] }],
+  ['unfinished results', { data: [], is_result_complete: false }],
+])('an import of %s does not mark any ad as gone', async ([_, content], { folder, database }) => {
+  const databaseFlag = ['--database', database];
+  await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+  const { code, err } = await run([
+    'import',
+    ...(await writeFiles(folder, { 'e.json': content })),
+    ...question,
+    ...databaseFlag,
+  ]);
+  expect(err).toContain('question socks: no ad was marked as gone');
+  expect(code).toBe(1);
+});
 
 test('library import --question ignores the letter case of the name', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];

@@ -9,6 +9,7 @@ import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
+import { findMissingPart } from './find-missing-part.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
@@ -97,6 +98,8 @@ export interface ImportProgress extends ImportCounts {
 /** The result of the command `library import`. */
 export interface ImportedFiles {
   files: ImportedFile[];
+  /** The names of files in folders and ZIP archives that contain no records, e.g. pictures. */
+  otherFiles: string[];
   /**
    * For a complete import of a saved search: how many ads the search lists, and how many ads of earlier imports are
    * gone. Undefined for any other import.
@@ -137,44 +140,32 @@ export async function importFiles(
   return withLibrary(target, async (library) => {
     const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
-    for (const { path } of inputFiles) {
+    const otherFiles: string[] = [];
+    for (const { path, content } of inputFiles) {
       const [name, bytes] = path === '-' ? ['standard input', stdin] : [path, readFileLazily(path)];
-      for await (const file of openFile({ name, bytes: countBytes(bytes) })) {
+      for await (const file of openFile({ name, bytes: countBytes(bytes), content })) {
+        if (file.content === 'other') {
+          otherFiles.push(file.name);
+          continue;
+        }
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
         const report = await library.import(file.bytes, { ...options, run: runNumber, onProgress: updateCounts });
-        files.push({ name: file.name, ...report });
+        if (file.content === 'text' && hasNoRecords(report)) otherFiles.push(file.name);
+        else files.push({ name: file.name, ...report });
       }
     }
     const { question: questionName } = options;
-    if (!isComplete || questionName === undefined) return { files };
+    if (!isComplete || questionName === undefined) return { files, otherFiles };
     const incompleteReason = findMissingPart(files);
-    if (incompleteReason !== undefined) return { files, incompleteReason };
-    return { files, questionResult: await library.completeQuestion({ run: runNumber, question: questionName }) };
+    if (incompleteReason !== undefined) return { files, otherFiles, incompleteReason };
+    const questionResult = await library.completeQuestion({ run: runNumber, question: questionName });
+    return { files, otherFiles, questionResult };
   });
 }
 
-/**
- * Checks whether the imported files lack a part of the search results. Returns the reason, or undefined if nothing
- * seems to be missing.
- *
- * A part is missing if a file could not be read completely, or if every saved response page says that more results
- * follow. An empty last page is complete, because some APIs announce a next page although no results follow.
- */
-function findMissingPart(files: readonly ImportedFile[]): string | undefined {
-  const sumResultPages = (kind: keyof ImportReport['resultPages']) =>
-    files.reduce((sum, { resultPages }) => sum + resultPages[kind], 0);
-  const hasNextPages = sumResultPages('withNext') > 0;
-  const isEmptyLastPage = ({ ads, pages, repeated, problems, resultPages }: ImportedFile) =>
-    ads + pages + repeated === 0 && problems.length === 1 && resultPages.last > 0;
-  const incompleteFile = files.find(
-    (file) => file.problems.length > 0 && !(hasNextPages && isEmptyLastPage(file) && file.skipped === 0),
-  );
-  if (incompleteFile) return `${incompleteFile.name} was not read completely`;
-  if (files.every(({ ads }) => ads === 0)) return 'no ad was read';
-  if (hasNextPages && sumResultPages('last') === 0)
-    return 'each page of results says that more results follow, so the last page is missing';
-  return undefined;
-}
+/** Returns true if the import recognized neither a record nor the columns of a table in a file. */
+const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportReport): boolean =>
+  ads + pages + repeated + resultPages.length === 0 && columns === undefined;
 
 /**
  * Returns the name, title and description of each format that an import can read. The command `library formats` prints

@@ -62,9 +62,38 @@ export function createRecordStore(database: Database, externalRecords?: External
     );
   }
 
+  /**
+   * The countries of advertiser pages, to find out quickly that an ad adds none. Created by the first write, because the
+   * cache allocates memory for all its entries and most processes only read.
+   */
+  let countriesByPage: LRUCache<string, Set<string>> | undefined;
+  database.afterRollback(() => countriesByPage?.clear());
+
   /** Inserts an advertiser page, or replaces the page with the same id. Returns its row number. */
   function putPage(page: Page, json = JSON.stringify(page), runNumber: number | null = null): number {
+    countriesByPage?.delete(page.pageId);
     return recordWriters.pages(page.pageId, findRowNumber('pages', page.pageId), page, json, runNumber);
+  }
+
+  /**
+   * Creates an advertiser page from an ad, if the library has none. If the page was created from another ad, adds the
+   * countries of this ad.
+   */
+  function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
+    const countries = collectTexts(ad.countries);
+    countriesByPage ??= new LRUCache({ max: 5000 });
+    const knownCountries = countriesByPage.get(pageId);
+    if (knownCountries && countries.every((country) => knownCountries.has(country))) return;
+    const rowNumber = findRowNumber('pages', pageId);
+    if (rowNumber === undefined) putPage(createPageFromAd(ad, pageId), undefined, runNumber && -runNumber);
+    else {
+      const page = JSON.parse(readJson('pages', [rowNumber])[0] ?? '{}') as Page;
+      const pageCountries = collectTexts(page.countries);
+      const allCountries = [...new Set([...pageCountries, ...countries])];
+      if (page.detailsEstimated === true && allCountries.length > pageCountries.length)
+        putPage({ ...page, countries: allCountries }, undefined, findRow('pages', pageId)?.run ?? null);
+      countriesByPage.set(pageId, new Set(allCountries));
+    }
   }
 
   /**
@@ -73,8 +102,7 @@ export function createRecordStore(database: Database, externalRecords?: External
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), runNumber: number | null = null): number {
     const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, runNumber);
-    if (ad.pageId && findRowNumber('pages', ad.pageId) === undefined)
-      putPage(createPageFromAd(ad, ad.pageId), undefined, runNumber && -runNumber);
+    if (ad.pageId) updatePageFromAd(ad, ad.pageId, runNumber);
     return rowNumber;
   }
 
@@ -184,6 +212,7 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
     pageId,
     pageName: ad.page?.pageName ?? ad.website?.siteDomain ?? pageId,
     sourcePageExternalId: ad.sourcePageExternalId,
+    adLibrary: ad.adLibrary,
     adsAmount: ad.page?.adsAmount,
     countries: ad.countries,
     detailsEstimated: true,

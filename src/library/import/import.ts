@@ -3,7 +3,7 @@ import { formatCount } from '../../views/numbers.ts';
 import type { Database } from '../database/database.ts';
 import type { RecordStore } from '../database/records.ts';
 import { isNestedTooDeep } from '../service/request.ts';
-import { FormatDetector } from './formats/formats.ts';
+import { FormatDetector, parseColumnPath } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowConverter } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter, limitKeys } from './report.ts';
@@ -151,7 +151,7 @@ class SourceImporter {
         { line: lineNumber, path: '' },
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
-    const onResultPageRead = (page: ResultPage) => this.#reporter.countResultPage(page);
+    const onResultPageRead = (page: ResultPage) => this.#reporter.addResultPage(page);
     const onWindows1252Detected = () =>
       this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
     try {
@@ -202,7 +202,7 @@ class SourceImporter {
     try {
       format.toPage?.(record, this.#parser) ?? format.toAd(record, this.#parser);
     } catch {}
-    this.#clearRecordMessages();
+    this.#parser.startRecord();
     return entry;
   }
 
@@ -238,12 +238,19 @@ class SourceImporter {
     for (const [reason, count] of this.#ignoredCountByReason)
       report.notes.push(`ignored, because ${reason}: ${formatCount(count, 'row')}`);
     if (report.ads > 0 && !this.#hasAdText) report.notes.push('no ad has a headline or a body');
-    if (report.ads + report.pages + report.repeated + report.skipped === 0)
-      this.#reporter.addProblem('the source contains no ad and no page');
+    if (report.ads + report.pages + report.repeated + report.skipped === 0) {
+      const { resultPages } = report;
+      const isEmptyAnswer = resultPages.length > 0 && resultPages.every((page) => page.isEmptyAnswer);
+      if (isEmptyAnswer) report.notes.push('the search has no results: its response lists no ad');
+      else this.#reporter.addProblem('the source contains no ad and no page');
+    }
     return this.#finishReport();
   }
 
   #finishReport(): ImportReport {
+    const { report } = this.#reporter;
+    if (this.#tableLayout?.format.hasColumnPaths && this.#usedKeys.hasFields)
+      report.columns = describeColumns(this.#tableLayout, this.#usedKeys);
     return this.#reporter.finish(this.#tableLayout ? undefined : this.#usedKeys);
   }
 
@@ -254,16 +261,11 @@ class SourceImporter {
       this.#storeRecord(contentKind, content, writer);
       for (const error of this.#parser.valueErrors) this.#reporter.countValueProblem(location, error.message);
       for (const key of this.#parser.unusedKeys) this.#reporter.countUnusedKey(key);
+      for (const secondKey of this.#parser.secondKeys) this.#reporter.countSecondKey(secondKey);
     } catch (error) {
       this.#reporter.countSkipped(location, error);
     }
-    this.#clearRecordMessages();
-  }
-
-  /** Clears the parsing errors and unused keys of the previous record, so that they are not reported again. */
-  #clearRecordMessages(): void {
-    this.#parser.valueErrors.length = 0;
-    this.#parser.unusedKeys.length = 0;
+    this.#parser.startRecord();
   }
 
   /**
@@ -288,7 +290,9 @@ class SourceImporter {
     const originalText = contentKind === 'text' ? String(content) : undefined;
     const { ad, page, json } = validateRecord(record, { format, originalText, parser: this.#parser });
     const { outcome } = ad ? writer.putAd(ad, json, format) : writer.putPage(page, json, format);
-    if (contentKind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
+    const { fieldSources } = this.#parser;
+    if (fieldSources.length > 0) this.#usedKeys.addFieldSources(fieldSources);
+    else if (contentKind !== 'cells') this.#usedKeys.observeRecord(format, record.toObject());
     this.#reporter.countStored(format.name, ad ? 'ads' : 'pages', outcome);
     if (format.addToStoredAd || (ad && (ad.headline || ad.body || ad.cards?.length))) this.#hasAdText = true;
   }
@@ -322,14 +326,15 @@ function isValidJson(text: string): boolean {
 /**
  * Describes which columns of a table become which fields, e.g. `headline ← Ad title; not used: Notes`. If several
  * columns form one field, only the first one is listed.
+ * @param usedKeys the fields that were stored; without them, the fields to which the names of the columns belong
  */
-function describeColumns({ columns, fields }: TableLayout): string {
+function describeColumns({ columns, fields }: TableLayout, usedKeys?: UsedKeys): string {
   const columnByField = new Map<string, string>();
   const unusedColumns: string[] = [];
   for (const [index, column] of columns.entries()) {
-    const field = fields[index];
+    const field = usedKeys && fields[index] ? usedKeys.findField(parseColumnPath(column)) : fields[index];
     if (field !== undefined && !columnByField.has(field)) columnByField.set(field, column);
-    if (field === undefined && column !== '') unusedColumns.push(column);
+    if (fields[index] === undefined && column !== '') unusedColumns.push(column);
   }
   const columnList = [
     Array.from(columnByField, ([field, column]) => `${field} ← ${column}`).join(', '),

@@ -24,10 +24,13 @@ export type ImportReport = {
   /** The number of records that were not stored, because they are invalid or in an unknown format. */
   skipped: number;
   /**
-   * If the source consists of saved API responses: how many responses say that more results follow (`withNext`), and
-   * how many are the last page of a search. Otherwise both are 0.
+   * The result consists of saved API in the source, in their order. Pages that follow each other and
+   * how many are the say nothing about other
+   * pages are one item.
    */
-  resultPages: { withNext: number; last: number };
+  resultPages: ResultPage[];
+  /** The number of result pages that `resultPages` leaves out because there are too many. */
+  unlistedResultPages: number;
   /** Lists which columns of a table became which fields, and which columns were not used. */
   columns?: string;
   /** Lists which keys of JSON records became which fields, and how many records contained each unused key. */
@@ -59,13 +62,22 @@ const maxCountedKeys = 1000;
 /** The maximum number of keys that a report lists. */
 const maxListedKeys = 20;
 
+/** The maximum number of result pages that a report lists. A page has up to 300 bytes. */
+const maxResultPages = 20_000;
+
+/** Returns true for a page that is complete by itself, as far as the page says. */
+const saysNothingAboutOthers = ({ hasNextPage, hasPrevious, isFirst, isEmptyAnswer, ...page }: ResultPage): boolean =>
+  !hasNextPage && !hasPrevious && !isFirst && !isEmptyAnswer && page.totalRecords === undefined && page.recordCount > 0;
+
 /** Counts the records of an import, and collects the problems and the keys that were not recognized. */
 export class ImportReporter {
   readonly report: ImportReport = {
     ...{ ads: 0, pages: 0, updated: 0, older: 0, repeated: 0, skipped: 0 },
-    ...{ formats: {}, resultPages: { withNext: 0, last: 0 }, notes: [], problems: [], reasons: {} },
+    ...{ formats: {}, resultPages: [], unlistedResultPages: 0, notes: [], problems: [], reasons: {} },
   };
   readonly #unusedKeyCounts = new Map<string, number>();
+  readonly #storedSecondKeys = new Map<string, number>();
+  readonly #droppedSecondKeys = new Map<string, number>();
   readonly #valueProblems = new Map<string, { count: number; firstLocation: RecordLocation; message: string }>();
 
   countStored(formatName: string, kind: 'ads' | 'pages', outcome: WriteOutcome): void {
@@ -89,19 +101,34 @@ export class ImportReporter {
     else countReason(this.report.reasons, problem.split(';', 1)[0] ?? '');
   }
 
-  /** Counts a result page in the source. If the page contains an error, adds the error to the problems. */
-  countResultPage({ hasRecordList, hasNextPage, error }: ResultPage): void {
+  /** Adds a result page of the source. If the page contains an error, adds the error to the problems. */
+  addResultPage(page: ResultPage): void {
+    const { hasRecordList, hasNextPage, error } = page;
     if (error !== undefined) {
       const problem = `the source reports an error, so it may lack records: ${error}`;
       this.addProblem(removeAccessTokens(problem).slice(0, maxProblemLength));
     }
-    if (hasNextPage) this.report.resultPages.withNext++;
-    else if (hasRecordList && error === undefined) this.report.resultPages.last++;
+    if (!hasRecordList && !hasNextPage) return;
+    const { resultPages } = this.report;
+    const previousPage = resultPages.at(-1);
+    // The website of the Meta Ad Library sends the ads of a page in one line, and in another line whether more follow.
+    if (!hasRecordList && previousPage && !previousPage.hasNextPage && !previousPage.isLast)
+      resultPages[resultPages.length - 1] = { ...page, ...previousPage, hasNextPage };
+    else if (previousPage && saysNothingAboutOthers(previousPage) && saysNothingAboutOthers(page))
+      previousPage.recordCount += page.recordCount;
+    else if (resultPages.length < maxResultPages) resultPages.push(page);
+    else this.report.unlistedResultPages++;
   }
 
   /** Adds a problem of the whole source, which is listed without a line number. */
   addProblem(problem: string): void {
     if (this.report.problems.length < maxProblems) this.report.problems.push({ line: 0, path: '', problem });
+  }
+
+  /** Counts a key whose field another key already has. */
+  countSecondKey({ key, isStored }: { key: string; isStored: boolean }): void {
+    const counts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
+    if (counts.has(key) || counts.size < maxCountedKeys) counts.set(key, (counts.get(key) ?? 0) + 1);
   }
 
   /** Counts a key that the import does not know. The report lists the most frequent ones. */
@@ -137,8 +164,17 @@ export class ImportReporter {
     }
     if (valueProblems.length > maxListedKeys)
       report.notes.push(`values of ${valueProblems.length - maxListedKeys} more keys were not understood`);
+    if (this.#storedSecondKeys.size > 0)
+      report.notes.push(
+        `values that are not used for their fields, but stored under their own names: ${describeKeys(this.#storedSecondKeys)}`,
+      );
+    if (this.#droppedSecondKeys.size > 0)
+      report.notes.push(
+        `values that are not stored, because another key has the same field: ${describeKeys(this.#droppedSecondKeys)}`,
+      );
     if (usedKeys) {
-      const unusedKeys = this.#unusedKeyCounts.size > 0 ? describeUnusedKeys(this.#unusedKeyCounts) : undefined;
+      const unusedKeys =
+        this.#unusedKeyCounts.size > 0 ? `not used: ${describeKeys(this.#unusedKeyCounts)}` : undefined;
       const keys = [usedKeys.describe(), unusedKeys].filter((part) => part !== undefined).join('; ');
       if (keys !== '') report.keys = limitKeys(keys);
     }
@@ -153,11 +189,11 @@ const maxKeysLength = 2000;
 export const limitKeys = (text: string): string =>
   removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeysLength);
 
-function describeUnusedKeys(countByKey: ReadonlyMap<string, number>): string {
+function describeKeys(countByKey: ReadonlyMap<string, number>): string {
   const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);
   const listedKeys = sortedCounts
     .slice(0, maxListedKeys)
     .map(([key, count]) => `${removeAccessTokens(key).slice(0, 60)} (${count})`);
   const unlistedNote = sortedCounts.length > maxListedKeys ? ` and ${sortedCounts.length - maxListedKeys} more` : '';
-  return `not used: ${listedKeys.join(', ')}${unlistedNote}`;
+  return `${listedKeys.join(', ')}${unlistedNote}`;
 }

@@ -2,6 +2,7 @@ import { isObject } from '../../views/view.ts';
 import { isEmptyValue } from './formats/field-reader.ts';
 import { FieldFinder } from './formats/formats.ts';
 import type { ImportFormat } from './formats/import-format.ts';
+import { normalizeKey } from './formats/source-record.ts';
 
 /**
  * The maximum nesting depth of keys to look at, and the maximum number of different keys to remember. They limit time
@@ -17,7 +18,34 @@ export class UsedKeys {
   /** All keys that were already looked up. Most records of a source have the same keys, so most lookups are skipped. */
   readonly #knownKeys = new Set<string>();
 
-  /** Remembers which keys of a stored record became fields of the ad. */
+  /** Remembers from which keys the fields of a stored record come. */
+  addFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
+    for (const [field, key] of fieldSources)
+      if (!this.#keyByField.has(field) && this.#keyByField.size < maxKeys) this.#keyByField.set(field, key);
+  }
+
+  get hasFields(): boolean {
+    return this.#keyByField.size > 0;
+  }
+
+  /**
+   * Returns the first field that was stored from the column with this path, or undefined if there is none. The key of a
+   * field may lead to an object around the column, e.g. `snapshot.body` for `snapshot/body/text` and
+   * `snapshot_body_text`, or into a column that contains a whole object.
+   */
+  findField(path: readonly string[]): string | undefined {
+    const paths = path.map((_, index) => normalizeKey(path.slice(0, index + 1).join('.')));
+    const snapshotColumn = /^snapshot./i.test(path[0] ?? '') ? paths[0] : undefined;
+    for (const [field, key] of this.#keyByField) {
+      const normalizedKey = normalizeKey(key);
+      if (paths.includes(normalizedKey)) return field;
+      if (path.length === 1 && key.startsWith(`${path[0]}.`)) return field;
+      if (normalizedKey !== 'snapshot' && snapshotColumn?.startsWith(normalizedKey)) return field;
+    }
+    return undefined;
+  }
+
+  /** Remembers which keys of a stored record became fields, for a format that does not tell the sources of its fields of the ad. */
   observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
     const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, finder);

@@ -201,19 +201,27 @@ const createJsonResponse = (status: number, headers: Record<string, string>, bod
 async function handleApiRequest(request: ApiRequest, options: ServiceOptions): Promise<ApiResponse> {
   const path = new URL(request.url).pathname;
   try {
-    const apiPath = apiPaths.find(({ pattern }) => pattern.test(path));
-    if (apiPath === undefined) throw createNoSuchPathError(path);
+    const matchedPath = matchApiPath(path);
+    if (matchedPath === undefined) throw createNoSuchPathError(path);
     // Do not handle HEAD like GET, because the caller would pay for a body that is not sent.
-    const operation = apiPath.operations.find(({ method }) => method === request.method);
-    const params = decodeParams(apiPath.pattern.exec(path)?.groups ?? {});
-    if (operation) return await handleOperation(operation.name, request, params, options);
-    const allowedMethods = apiPath.operations.map(({ method }) => method);
+    const operation = matchedPath.operations.find(({ method }) => method === request.method);
+    if (operation) return await handleOperation(operation.name, request, matchedPath.params, options);
+    const allowedMethods = matchedPath.operations.map(({ method }) => method);
     const message = `This path takes ${allowedMethods.join(' and ')}; got ${request.method}.`;
     const error = new ApiError(405, 'method_not_allowed', message);
     return createErrorResponse(error, options, { Allow: allowedMethods.join(', ') });
   } catch (error) {
     return createErrorResponse(error, options);
   }
+}
+
+/** Returns the operations of an API path and the parameters in the path. Returns undefined if the API has no such path. */
+function matchApiPath(path: string) {
+  for (const { pattern, operations: pathOperations } of apiPaths) {
+    const match = pattern.exec(path);
+    if (match) return { operations: pathOperations, params: decodeParams(match.groups ?? {}) };
+  }
+  return undefined;
 }
 
 /** Decodes the parameters of a path. A parameter with an invalid encoding stays unchanged. */

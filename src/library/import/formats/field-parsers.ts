@@ -67,6 +67,29 @@ export function parseObjects(value: unknown, keyName: string, parser: ColumnValu
 }
 
 /**
+ * Parses a list of objects one by one. If an object cannot be parsed, this is reported, and only this object is left
+ * out.
+ * @param parseEntry parses an object; returns undefined for an object without values
+ * @throws Error if the value is not a list of objects
+ */
+export function parseEntries<Entry>(
+  value: unknown,
+  name: string,
+  parser: ColumnValueParser,
+  parseEntry: (item: JsonObject) => Entry | undefined,
+): Entry[] | undefined {
+  const entries = parseObjects(value, name, parser).flatMap((item) => {
+    try {
+      return parseEntry(item) ?? [];
+    } catch (error) {
+      parser.addValueError(error);
+      return [];
+    }
+  });
+  return entries.length > 0 ? entries : undefined;
+}
+
+/**
  * Parses a list of objects with the key `percentage`, e.g. shares of viewers by age. The percentages become numbers
  * from 0 to 1.
  */
@@ -79,12 +102,12 @@ export const parseShares: FieldParser = (value, keyName, parser) => {
   });
 };
 
-/** Thrown for an id that a program has rounded, e.g. `1.23457E+15`. An ad without a reliable id cannot be stored. */
-export class RoundedIdError extends Error {}
+/** Thrown for an id that a program has rounded or that is wrong. An ad without a reliable id cannot be stored. */
+export class UnreliableIdError extends Error {}
 
 /**
  * Parses the id of an ad or an advertiser page.
- * @throws RoundedIdError if a program rounded the id, because several ads or pages may have the same rounded id
+ * @throws UnreliableIdError if a program rounded the id, because several ads or pages may have the same rounded id
  */
 export const parseId: FieldParser = (value, keyName, parser) => {
   const text = parser.parseText(value)?.trim();
@@ -92,6 +115,25 @@ export const parseId: FieldParser = (value, keyName, parser) => {
   const id = text?.replace(/^(\d+)\.0$/, '$1');
   const isFloat = id !== text || typeof value === 'number';
   if ((isFloat && !Number.isSafeInteger(Number(id))) || /^\d(?:[.,]\d+)?e\+?\d+$/i.test(id ?? ''))
-    throw new RoundedIdError(`${keyName}: ${id} is a rounded number, so the id is lost; export the ids again as text`);
+    throw new UnreliableIdError(
+      `${keyName}: ${id} is a rounded number, so the id is lost; export the ids again as text`,
+    );
   return id === '' ? undefined : id;
 };
+
+/**
+ * Creates a parser for the ids of ads in an ad library that numbers its ads. The parser removes a label, as in
+ * `Library ID: 123`.
+ * @returns a parser that throws UnreliableIdError if an id does not consist of digits, because the ad cannot be found
+ * again under such an id, and because the id may be from another ad library
+ */
+export const createNumberIdParser =
+  (adLibraryTitle: string): FieldParser =>
+  (value, name, parser) => {
+    const id = parseId(value, name, parser) as string | undefined;
+    const digits = /^(?:(?:library )?id ?: ?)?(\d{1,40})$/i.exec(id ?? '')?.[1];
+    if (id === undefined || digits !== undefined) return digits;
+    throw new UnreliableIdError(
+      `${name}: ${quoteValue(id)} is not the id of an ad in the ${adLibraryTitle}, which consists of digits`,
+    );
+  };

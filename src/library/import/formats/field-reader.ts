@@ -1,5 +1,5 @@
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
-import { type FieldParser, RoundedIdError } from './field-parsers.ts';
+import { type FieldParser, UnreliableIdError } from './field-parsers.ts';
 import type { JsonObject } from './import-format.ts';
 import { normalizeKey, type SourceRecord, toCamelCase } from './source-record.ts';
 
@@ -67,9 +67,10 @@ export class FieldReader {
 
   /**
    * Returns the parsed value of the first key whose value can be parsed, and marks the key as used. Values that cannot
-   * be parsed are added to the import report.
+   * be parsed are reported.
+   * @param field the field that gets the value, for the report
    */
-  parseFirstValue(paths: readonly string[], parse: FieldParser): unknown {
+  parseFirstValue(paths: readonly string[], parse: FieldParser, field?: string): unknown {
     for (const path of paths) {
       const [record, key] = this.#resolvePath(path);
       const sourceValue = record.get(key);
@@ -78,10 +79,11 @@ export class FieldReader {
         const parsedValue = parse(sourceValue, record.getSourceName(key), this.#parser);
         if (parsedValue === undefined) continue;
         record.markUsed(key);
+        if (field !== undefined) this.#parser.addFieldSource(field, record.getSourceName(key));
         this.#markEqualValues(paths, parse, parsedValue);
         return parsedValue;
       } catch (error) {
-        if (error instanceof RoundedIdError) throw error;
+        if (error instanceof UnreliableIdError) throw error;
         this.#parser.addValueError(error);
       }
     }
@@ -115,21 +117,27 @@ export class FieldReader {
   }
 
   readFields(fields: readonly FieldRule[]): void {
-    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirstValue(keys, parse));
+    for (const [field, parse, ...keys] of fields) this.setField(field, this.parseFirstValue(keys, parse, field));
   }
 
   readRanges(ranges: readonly RangeRule[]): void {
     for (const [field, keys, isCount] of ranges) {
-      const parseBound = (suffixes: readonly string[]) =>
-        this.parseFirstValue(addSuffixes(keys, suffixes), (value, keyName) =>
-          this.#parser.parseNumber(keyName, value, { isCount }),
+      const parseBound = (suffixes: readonly string[], boundField: string) =>
+        this.parseFirstValue(
+          addSuffixes(keys, suffixes),
+          (value, keyName) => this.#parser.parseNumber(keyName, value, { isCount }),
+          boundField,
         ) as number | undefined;
-      const rangeInOneColumn = this.parseFirstValue(keys, (value, keyName) => {
+      const parseWholeRange: FieldParser = (value, keyName) => {
         const range = this.#parser.parseRange(keyName, value, { isCount });
         if (range !== undefined) checkRange(keyName, range);
         return range;
-      }) as NumberRange | undefined;
-      const range = rangeInOneColumn ?? { min: parseBound(lowerBoundSuffixes), max: parseBound(upperBoundSuffixes) };
+      };
+      const rangeInOneColumn = this.parseFirstValue(keys, parseWholeRange, `${field}Min`) as NumberRange | undefined;
+      const range = rangeInOneColumn ?? {
+        min: parseBound(lowerBoundSuffixes, `${field}Min`),
+        max: parseBound(upperBoundSuffixes, `${field}Max`),
+      };
       try {
         checkRange(keys[0] ?? field, range);
       } catch (error) {

@@ -1,5 +1,6 @@
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
+import { quoteValue } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
 import { decodeText } from './field-parsers.ts';
 import { SourceRecord } from './source-record.ts';
@@ -36,8 +37,13 @@ const previewUrlKeys = ['coverimageurl', 'coverimg', 'videopreviewimageurl', 'pr
 export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: ColumnValueParser): MediaAsset[] {
   const collectMedia = (mediaKeys: readonly string[] = []) => {
     const media = mediaKeys.flatMap((key) => {
-      const mediaOfKey = readMedia(record.get(key), parser);
-      if (mediaOfKey.length > 0) record.markUsed(key);
+      const value = record.get(key);
+      const mediaOfKey = readMedia(value, parser);
+      if (mediaOfKey.length > 0) {
+        record.markUsed(key);
+        parser.addFieldSource('media', record.getSourceName(key));
+      } else if (hasText(value))
+        parser.addValueError(new Error(`${record.getSourceName(key)}: ${quoteValue(value)} contains no URL`));
       return mediaOfKey;
     });
     return [...new Map(media.map((medium) => [medium.url, medium])).values()];
@@ -60,6 +66,12 @@ export function collectFlatMedia(record: SourceRecord, keys: MediaKeys, parser: 
       .map(({ url }) => ({ type: 'PA_PP', url, nr: null })),
   ];
 }
+
+/** Returns true if a value is a text, or contains a text at any depth. */
+const hasText = (value: unknown): boolean =>
+  typeof value === 'string'
+    ? !isMissing(value) && !/^\s*(?:\[\s*\]|\{\s*\}|true|false|\d+)\s*$/i.test(value)
+    : typeof value === 'object' && value !== null && Object.values(value).some(hasText);
 
 interface MediaUrls {
   url: string;

@@ -45,7 +45,9 @@ export function readFlatRecord(
 
 /**
  * Collects the values that no rule has used, under their own keys in camel case, so that the import loses no data.
- * Empty values are left out. Unknown keys are listed in the import report.
+ * Empty values are left out. Unknown keys are reported, and
+ * keys whose field another key already has.
+ * @param ownKeys the known keys that are always stored under their own names
  * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
  * `statusStatement`
  */
@@ -54,17 +56,27 @@ export function collectOtherFields(
   {
     ad,
     knownKeys,
+    ownKeys,
     unnamedContainers,
-  }: { ad: JsonObject; knownKeys: ReadonlySet<string>; unnamedContainers: ReadonlySet<string> },
+  }: {
+    ad: JsonObject;
+    knownKeys: ReadonlySet<string>;
+    ownKeys: ReadonlySet<string>;
+    unnamedContainers: ReadonlySet<string>;
+  },
   parser: ColumnValueParser,
 ): JsonObject {
   const otherFields: [string, unknown][] = [];
   for (const { name, value } of record.getUnusedFields()) {
     if (isEmptyValue(value) || name === '') continue;
-    if (!knownKeys.has(normalizeKey(name))) parser.unusedKeys.push(name);
+    const key = normalizeKey(name);
     const path = name.split('.').filter((part) => !unnamedContainers.has(normalizeKey(part)));
     const field = toCamelCase(path.join('_')) || name;
-    if (!Object.hasOwn(ad, field) && field !== 'id') otherFields.push([field, parser.parseStructure(value) ?? value]);
+    const isStored = !Object.hasOwn(ad, field) && field !== 'id';
+    if (isStored) otherFields.push([field, parser.parseStructure(value) ?? value]);
+    if (ownKeys.has(key) && isStored) parser.addFieldSource(field, name);
+    else if (knownKeys.has(key)) parser.addSecondKey(name, isStored);
+    else parser.unusedKeys.push(name);
   }
   return Object.fromEntries(otherFields);
 }

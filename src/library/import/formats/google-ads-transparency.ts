@@ -1,3 +1,4 @@
+import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
@@ -12,7 +13,7 @@ import {
   parseUpperCaseText,
 } from './field-parsers.ts';
 import {
-  type FieldReader,
+  FieldReader,
   type FieldRule,
   isEmptyValue,
   listCamelCaseFields,
@@ -27,9 +28,12 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
-/** Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. */
-const parseCreativeId: FieldParser = (value, keyName, parser) =>
-  /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
+/** Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. Any other text is not the id of an ad. */
+const parseCreativeId: FieldParser = (value, keyName, parser) => {
+  const idInUrl = /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1];
+  const id = idInUrl ?? String(parseId(value, keyName, parser));
+  return /^(?:CR)?\d{1,30}$/.test(id) ? id : undefined;
+};
 const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
   /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
 /** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
@@ -48,13 +52,13 @@ const fields: readonly FieldRule[] = [
   ['headline', parseFirstText, 'headline', 'title', 'headlines'],
   ['body', parseFirstText, 'body', 'description', 'descriptions', 'adtext'],
   ['offerLink', parseText, 'finalurl', 'destinationurl', 'landingpage', 'landingpageurl'],
-  ['displayUrl', parseText, 'visibleurl', 'displayurl', 'targetdomain'],
+  ['displayUrl', parseText, 'visibleurl', 'displayurl', 'targetdomain', 'domain'],
   ['displayFormat', parseUpperCaseText, 'adformattype', 'adformat', 'format', 'adtype'],
   ['startedAt', parseDate, 'firstshown', 'firstshownat', 'firstshowndatetime', 'firstshowndate', 'daterangestart'],
   ['lastSeenAt', parseDate, 'lastshown', 'lastshownat', 'lastshowndatetime', 'lastshowndate', 'daterangeend'],
   ['totalDaysShown', parseCount, 'totaldaysshown', 'numofdays'],
 ];
-const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions'], true]];
+const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions', 'overallimpressions'], true]];
 
 /**
  * Documented keys without a corresponding field in the API. They are stored under their own names, e.g. `region_stats`
@@ -63,8 +67,10 @@ const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impression
 const otherKeys = `
   advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
   height is_funded_by_google_ad_grants serpapi_details_link topic width
-  advertiser_regions ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
+  advertiser_regions public_ids_list elections ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
   spend_usd spend_range_min_usd spend_range_max_usd first_served_timestamp last_served_timestamp
+  variations variants creative_regions image_width image_height
+  ${['eur', 'gbp', 'inr', 'bgn', 'hrk', 'czk', 'dkk', 'huf', 'pln', 'ron', 'sek', 'nzd', 'ils', 'aud', 'twd', 'brl', 'ars', 'zar', 'clp', 'mxn', 'cop'].map((currency) => `spend_${currency}`).join(' ')}
 `;
 /** Documented keys of a region that have no own field. They are stored with the region, under the key in camel case. */
 const otherRegionKeys = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
@@ -72,16 +78,20 @@ const regionKeys = ['regioncode', 'surfaceservingstats', ...otherRegionKeys];
 const mediaKeys: MediaKeys = {
   pictures: ['imagelink', 'image', 'imageurl', 'imageurls', 'images'],
   videos: ['videolink', 'video', 'videourl', 'videourls', 'videos'],
+  previews: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
 };
 
+const ownNames = listCamelCaseFields(otherKeys);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
   countries: ['regions', 'region'],
+  adsAmount: ['totalcreatives'],
   regionStats: ['regionstats', ...regionKeys],
-  ...listCamelCaseFields(otherKeys),
+  ...ownNames,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
+const ownKeys = new Set(Object.values(ownNames).flat());
 const containers = new Set(['advertiser', 'image', 'video']);
 
 const googleKeys = [
@@ -108,13 +118,14 @@ const googleKeys = [
  * Ads of the Google Ads Transparency Center, from any of these sources:
  * - The tables `creative_stats` and `removed_creative_stats` of the public BigQuery data set
  * `google_ads_transparency_center`, as JSON Lines or CSV. The table may also have one row for each region.
- * - The table `creative_stats` of `google_political_ads`.
+ * - The tables `creative_stats` and `advertiser_stats` of `google_political_ads`. The latter has advertisers and their
+ * spend.
  * - Responses of SerpApi (https://serpapi.com/google-ads-transparency-center-api) and SearchApi
  * (https://www.searchapi.io/docs/google-ads-transparency-center-api).
  * - Flat records of other scrapers, which are not documented. Their keys are read if Google's sources use them as well,
  * or if only one meaning is possible, such as `firstShownAt` and `imageUrls`.
  *
- * Google documents no format for its own web page. None of these sources contains the texts of an ad.
+ * Google documents no format for its own web page. Only scrapers that list the variations of an ad have its texts.
  */
 export const googleAdsTransparencyFormat: ImportFormat = {
   name: 'google-ads-transparency',
@@ -125,6 +136,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   hasColumnPaths: true,
   matches(record) {
     if (record.has('estimatedaudience')) return false;
+    if (isAdvertiser(record)) return true;
     const hasGoogleKey = record.hasAny(googleKeys);
     if (record.hasAny(['creativeid', 'adcreativeid']))
       return hasGoogleKey || /^CR\d/.test(String(record.get('creativeid') ?? record.get('adcreativeid')));
@@ -134,7 +146,12 @@ export const googleAdsTransparencyFormat: ImportFormat = {
     const id = record.get('id');
     return record.has('id') && hasGoogleKey && (id === undefined || /^CR\d/.test(String(id)));
   },
+  getIgnoreReason: (record) =>
+    isAdvertiser(record) && record.hasAny(['weekstartdate', 'countrysubdivisionprimary'])
+      ? 'they hold the spend of an advertiser in one week or region; the table advertiser_stats holds its whole spend'
+      : undefined,
   toAd,
+  toPage,
   combinePartialRecords: (earlierAd, laterAd) =>
     applyRegionStats({
       ...earlierAd,
@@ -143,31 +160,123 @@ export const googleAdsTransparencyFormat: ImportFormat = {
     }),
 };
 
+/** Columns of the amount that a political advertiser spent, in the order in which they are read. */
+const spendKeys = ['spendusd', 'spendeur', 'spendgbp', 'spendinr'];
+
+/** Returns true for a row of the political tables `advertiser_stats`, `advertiser_weekly_spend` and `advertiser_geo_spend`. */
+const isAdvertiser = (record: SourceRecord): boolean =>
+  record.has('advertiserid') &&
+  record.has('advertisername') &&
+  record.hasAny(['totalcreatives', ...spendKeys]) &&
+  !record.hasAny(['adid', 'creativeid', 'adcreativeid', 'id', ...urlKeys]);
+
+/** Converts a row of `advertiser_stats` to an advertiser page. */
+function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
+  if (!isAdvertiser(record)) return undefined;
+  const reader = new FieldReader(parser, (key) => [record, key]);
+  reader.readFields([
+    ['sourcePageExternalId', parseId, 'advertiserid'],
+    ['pageName', parseText, 'advertisername'],
+    ['adsAmount', parseCount, 'totalcreatives'],
+    ['regions', (value, name) => parser.parseNames(name, value), 'regions'],
+  ]);
+  const { regions = [], ...page } = reader.ad as JsonObject & { regions?: string[] };
+  const spendKey = spendKeys.find((key) => !isMissing(record.get(key))) ?? '';
+  const spend = reader.parseFirstValue([spendKey], (value, name) => parser.parseNumber(name, value), 'adSpendMin');
+  const countries = regions.map((region) => region.toUpperCase()).filter(isCountryCode);
+  if (page.sourcePageExternalId === undefined && parser.areNotationsDecided) throw new Error('advertiser_id: missing');
+  return {
+    ...collectOtherFields(record, { ad: page, knownKeys, ownKeys, unnamedContainers: new Set() }, parser),
+    ...page,
+    pageId: computePageId('google', String(page.sourcePageExternalId)),
+    adLibrary: 'google',
+    ...(countries.length > 0 && { countries }),
+    ...(spend !== undefined && {
+      ...{ adSpendMin: spend, adSpendMax: spend, currency: spendKey.slice('spend'.length).toUpperCase() },
+    }),
+  };
+}
+
 function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const { record, reader, ad } = readFlatRecord(source, { containers, fields, ranges }, parser);
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
-    throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id');
+    throw new Error('creative_id: missing; an ad of the Google Ads Transparency Center needs its id, such as CR123');
   const regionStats = readRegionStats(record, parser);
-  const regions = reader.parseFirstValue(['regions', 'region'], (value, keyName) => parser.parseNames(keyName, value));
+  const regions = reader.parseFirstValue(
+    ['regions', 'region'],
+    (value, name) => parser.parseNames(name, value),
+    'countries',
+  );
   if (Array.isArray(regions)) {
     const countries = regions.map((region) => String(region).toUpperCase()).filter(isCountryCode);
     if (countries.length > 0) ad.countries = countries;
   }
   readSpend(record, reader, parser);
-  const domain = parser.parseText(record.get('targetdomain'));
-  const media = collectFlatMedia(record, mediaKeys, parser);
+  const domain = parser.parseText(record.get('targetdomain') ?? record.get('domain'));
+  const variations = readVariations(record, parser);
+  const media = collectFlatMedia(
+    record,
+    isScriptUrl(record.get('previewurl')) ? mediaKeysOfScripts : mediaKeys,
+    parser,
+  );
   const completeAd: JsonObject = {
-    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers: new Set() }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers: new Set() }, parser),
+    ...variations.fields,
     ...ad,
     id: computeAdId('google', String(ad.adArchiveId)),
     adLibrary: 'google',
     ...(ad.sourcePageExternalId !== undefined && { pageId: computePageId('google', String(ad.sourcePageExternalId)) }),
     website: domain === undefined ? {} : { siteDomain: domain },
-    media,
+    media: media.length > 0 ? media : variations.media,
     cards: [],
     ...(regionStats.length > 0 && { regionStats }),
   };
   return applyRegionStats(completeAd);
+}
+
+/** Returns true for the URL of a script that shows the preview of an ad. It is not the URL of a picture. */
+const isScriptUrl = (value: unknown): boolean => /\/content\.js(?:\?|$)/.test(String(value));
+const mediaKeysOfScripts: MediaKeys = { ...mediaKeys, previews: [] };
+
+const variationKeys = ['variations', 'variants'];
+const variationFields: readonly FieldRule[] = [
+  ['headline', parseFirstText, 'headline', 'title', 'headlines'],
+  ['body', parseFirstText, 'description', 'body', 'descriptions', 'text', 'alltext'],
+  ['offerLink', parseText, 'destinationurl', 'finalurl', 'landingpageurl', 'url', 'link'],
+];
+
+/**
+ * Reads the texts, links and media of the variations of an ad, which some scrapers return. The variations are also
+ * stored under their own name.
+ */
+function readVariations(record: SourceRecord, parser: ColumnValueParser): { fields: JsonObject; media: MediaAsset[] } {
+  const variations = variationKeys.flatMap((key) => {
+    const list = parser.parseStructure(record.get(key));
+    return (Array.isArray(list) ? list : []).filter(isObject).map((item) => {
+      const variation = new SourceRecord(Object.entries(item), { keyPrefix: `${record.getSourceName(key)}.` });
+      const reader = new FieldReader(parser, (path) => [variation, path]);
+      reader.readFields(variationFields);
+      return { ...reader.ad, media: collectFlatMedia(variation, mediaKeys, parser) };
+    });
+  });
+  const listTexts = (field: 'headline' | 'body' | 'offerLink') => [
+    ...new Set(variations.flatMap((variation: JsonObject) => (variation[field] as string | undefined) ?? [])),
+  ];
+  const [headlines, bodies, links] = [listTexts('headline'), listTexts('body'), listTexts('offerLink')];
+  const isUrl = (link: string) => /^https?:/i.test(link);
+  const [offerLink, displayUrl] = [links.find(isUrl), links.find((link) => !isUrl(link))];
+  const media = new Map(variations.flatMap((variation) => variation.media).map((asset) => [asset.url, asset]));
+  return {
+    fields: {
+      ...(headlines.length > 0 && { headline: headlines[0] }),
+      ...(headlines.length > 1 && { headlines }),
+      ...(bodies.length > 0 && { body: bodies[0] }),
+      ...(bodies.length > 1 && { bodies }),
+      ...(offerLink !== undefined && { offerLink }),
+      ...(displayUrl !== undefined && { displayUrl }),
+    },
+    media: [...media.values()].map((asset, nr) => ({ ...asset, nr })),
+  };
 }
 
 /** Reads the spend of a political ad in US dollars, the only currency that all rows have. */
@@ -175,8 +284,10 @@ function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValu
   const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
   const parseSpend: FieldParser = (value, keyName) => parser.parseNumber(keyName, value);
   if (!record.has(minKey)) return;
-  reader.setField('adSpendMin', reader.parseFirstValue([minKey], parseSpend));
-  reader.setField('adSpendMax', reader.parseFirstValue([maxKey], parseSpend));
+  reader.readFields([
+    ['adSpendMin', parseSpend, minKey],
+    ['adSpendMax', parseSpend, maxKey],
+  ]);
   reader.setField('currency', 'USD');
 }
 
@@ -204,6 +315,8 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
   if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(value) && !isObject(value))
     parser.addValueError(new Error(`region_stats: ${quoteValue(cell)} is not a list of regions`));
   const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRowOfRegion ? [record.toObject()] : [];
+  if (entries.length > 0)
+    parser.addFieldSource('regionStats', record.getSourceName(isRowOfRegion ? 'regioncode' : 'regionstats'));
   if (isRowOfRegion) for (const key of regionKeys) record.markUsed(key);
   return entries.flatMap((entry): RegionStats[] => {
     if (!isObject(entry)) return [];

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { uuidFromName } from '../../service/request.ts';
 import type { AdLibraryName } from './import-format.ts';
 
 /**
@@ -18,3 +19,11 @@ export function computeAdId(adLibrary: AdLibraryName, archiveId: string): string
  */
 export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
   adLibrary === 'meta' ? id : `${adLibrary}:${id}`;
+
+/**
+ * Computes the id of an advertiser page without an id of its own from its name. The result never equals the id of
+ * another page, even if the name consists of digits.
+ * @param kind what the name names, e.g. `page`; equal names of different kinds are different pages
+ */
+export const computePageIdFromName = (adLibrary: AdLibraryName, name: string, kind = 'page'): string =>
+  `${adLibrary}:${uuidFromName(JSON.stringify([kind, name]))}`;

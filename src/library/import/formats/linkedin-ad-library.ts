@@ -1,11 +1,10 @@
-import { isObject } from '../../../views/view.ts';
-import { uuidFromName } from '../../service/request.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import {
   type FieldParser,
   parseBoolean,
   parseConstant,
   parseDate,
+  parseEntries,
   parseFirstText,
   parseId,
   parsePageName,
@@ -15,7 +14,7 @@ import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } 
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
-import { computeAdId, computePageId } from './library-ids.ts';
+import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Matches the URL of an ad, e.g. `https://www.linkedin.com/ad-library/detail/1521996423`. */
@@ -35,22 +34,40 @@ const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
   const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
   return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
 };
+
+/** The share of an ad's impressions in a country, from 0 to 1. `<1%` only has a `percentageMax`. */
+interface CountryShare {
+  region: string;
+  percentage?: number;
+  percentageMin?: number;
+  percentageMax?: number;
+}
+
 /** Parses the impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
-const parseCountryShares: FieldParser = (value, keyName, parser) => {
-  const countryShares = parser.parseStructure(value);
-  const shares = (Array.isArray(countryShares) ? countryShares : []).flatMap(
-    (item): { region: string; percentage?: number }[] => {
-      if (!isObject(item)) return [];
-      const countryText = String(item.country ?? '');
-      const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(countryText)?.[1]?.toUpperCase() ?? countryText;
-      const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
-      const percentage = parser.parseNumber(keyName, typeof share === 'string' ? share.replace(/\s?%\s*$/, '') : share);
-      if (region === '') return [];
-      return [{ region, ...(percentage !== undefined && { percentage: Number((percentage / 100).toPrecision(12)) }) }];
-    },
-  );
-  return shares.length > 0 ? shares : undefined;
-};
+const parseCountryShares: FieldParser = (value, keyName, parser) =>
+  parseEntries(value, keyName, parser, (item): CountryShare | undefined => {
+    const countryText = String(item.country ?? '');
+    const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(countryText)?.[1]?.toUpperCase() ?? countryText;
+    const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
+    if (region === '') return undefined;
+    try {
+      const { min, max } =
+        parser.parseRange(keyName, typeof share === 'string' ? share.replaceAll('%', '') : share) ?? {};
+      const [percentageMin, percentageMax] = [toShare(min), toShare(max)];
+      if (min === max) return { region, ...(percentageMin !== undefined && { percentage: percentageMin }) };
+      return {
+        region,
+        ...(percentageMin !== undefined && { percentageMin }),
+        ...(percentageMax !== undefined && { percentageMax }),
+      };
+    } catch (error) {
+      parser.addValueError(error);
+      return { region };
+    }
+  });
+
+const toShare = (percentage: number | undefined): number | undefined =>
+  percentage === undefined ? undefined : Number((percentage / 100).toPrecision(12));
 
 const addDetailsPrefix = (...keys: string[]) => keys.flatMap((key) => [`details${key}`, key]);
 /** Keys with the URL of an ad that occur only in records of the LinkedIn Ad Library. */
@@ -81,6 +98,8 @@ const fields: readonly FieldRule[] = [
     'payer',
     'payername',
     'paidforby',
+    'promotedby',
+    'advertiserpromotedby',
   ],
   ['adType', parseConstant, ...addDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
   ['headline', parseFirstText, 'headline', 'contentheadline', 'contenttitle', 'title'],
@@ -120,12 +139,14 @@ const mediaKeys: MediaKeys = {
   profilePictures: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
 };
 
+const ownNames = listCamelCaseFields(otherKeys);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: listMediaKeys(mediaKeys),
-  ...listCamelCaseFields(otherKeys),
+  ...ownNames,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
+const ownKeys = new Set(Object.values(ownNames).flat());
 const containers = new Set([
   'details',
   'detailsadvertiser',
@@ -193,13 +214,16 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   const countries = regions.map(({ region }) => region).filter((region) => /^[A-Z]{2}$/.test(region));
   const displayFormat = displayFormats[String(ad.adType)];
   const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
-  const advertiserId = ad.sourcePageExternalId ?? (pageName && uuidFromName(JSON.stringify(['page', pageName])));
+  const pageId =
+    ad.sourcePageExternalId === undefined
+      ? pageName && computePageIdFromName('linkedin', pageName)
+      : computePageId('linkedin', String(ad.sourcePageExternalId));
   return {
-    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers }, parser),
     ...ad,
     id: computeAdId('linkedin', String(ad.adArchiveId)),
     adLibrary: 'linkedin',
-    ...(advertiserId !== undefined && { pageId: computePageId('linkedin', String(advertiserId)) }),
+    ...(pageId !== undefined && { pageId }),
     ...(displayFormat !== undefined && { displayFormat }),
     ...(countries.length > 0 && { countries }),
     media,

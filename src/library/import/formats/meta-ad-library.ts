@@ -5,6 +5,7 @@ import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { convertHtmlToText } from '../values/markup.ts';
 import {
+  createNumberIdParser,
   decodeText,
   type FieldParser,
   parseBoolean,
@@ -46,6 +47,7 @@ const adUrlKeys = ['adlibraryurl', 'adurl', 'url'];
 const adUrlPattern = /^https?:\/\/(?:[a-z-]{1,20}\.)?facebook\.com\/ads\/library\/?\?(?:[^#\s]{0,500}&)?id=(\d{1,30})/;
 const archiveIdKeys = ['adarchiveid', 'adlibid', 'libraryid'];
 const idKeys = [...archiveIdKeys, 'adid', 'id'];
+const parseArchiveId = createNumberIdParser('Meta Ad Library');
 
 /**
  * The fields of an ad, each with its parser and the source keys that may contain it. The first key whose value can be
@@ -118,6 +120,9 @@ const flatMediaKeys: MediaKeys = {
   pictures: ['imageurls', 'imageurl'],
   previews: ['videopreviewimageurls', 'videopreviewimageurl', 'thumbnailurl'],
 };
+const activeKeys = ['isactive', 'adactivestatus', 'activestatus'];
+/** Keys that scrapers use for the words `Active` and `Inactive`, and for other states as well. */
+const statusKeys = ['status', 'adstatus'];
 const ctaTextKeys = ['ctatext', 'calltoaction'];
 
 /** Keys of the Meta Ad Library without a corresponding field in the API. They are stored under their own names. */
@@ -140,12 +145,7 @@ const otherSnapshotKeys = `
   page_cover_photo page_verification root_reshared_post version welcome_message
 `;
 
-const keysByField: Record<string, readonly string[]> = {
-  adArchiveId: idKeys,
-  ...listKeysByField(fields, ranges),
-  media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
-  ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
-  isActive: ['isactive', 'adactivestatus', 'activestatus'],
+const ownNames: Record<string, readonly string[]> = {
   ...listCamelCaseFields(otherKeys),
   ...Object.fromEntries(
     Object.entries(listCamelCaseFields(otherSnapshotKeys)).map(([field, keys]) => [
@@ -153,9 +153,18 @@ const keysByField: Record<string, readonly string[]> = {
       keys.map((key) => `snapshot.${key}`),
     ]),
   ),
+};
+const keysByField: Record<string, readonly string[]> = {
+  adArchiveId: idKeys,
+  ...listKeysByField(fields, ranges),
+  media: [...mediaKeys.flatMap((key) => [`snapshot.${key}`, key]), ...listMediaKeys(flatMediaKeys)],
+  ctaType: ['snapshot.ctatype', 'ctatype', ...ctaTextKeys],
+  isActive: [...activeKeys, ...statusKeys],
+  ...ownNames,
   snapshot: ['snapshot'],
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
+const ownKeys = new Set(Object.values(ownNames).flat());
 
 /** Keys that only the official API of the Meta Ad Library has. */
 const officialApiKeys = [
@@ -210,23 +219,28 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     path.startsWith('snapshot.') ? [snapshot, path.slice('snapshot.'.length)] : [record, path];
   const reader = new FieldReader(parser, resolvePath);
   const { ad } = reader;
-  readArchiveId(record, reader);
+  readArchiveId(record, reader, parser);
   reader.readFields(fields);
   reader.readRanges(ranges);
   readTransparency(record, reader, parser);
   setCurrentPayer(ad);
   reader.setField('reachByCountry', parseValueUnmarked(record, 'totalreachbylocation', parseReachByCountry, parser));
+  if (ad.reachByCountry !== undefined)
+    parser.addFieldSource('reachByCountry', record.getSourceName('totalreachbylocation'));
   readImpressionsText(record, reader, parser);
   // An end date in the future is only a plan. The ad is still running, so it was last seen at the time of the import.
   const endDate = ad.endDate as string | undefined;
   if (endDate !== undefined)
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
-  const isActive = reader.parseFirstValue(keysByField.isActive ?? [], parseBoolean);
+  const isActive =
+    reader.parseFirstValue(activeKeys, parseBoolean, 'isActive') ??
+    reader.parseFirstValue(statusKeys, parseStatus, 'isActive');
   // Scrapers write the current day as the end date of a running ad, so ignore this date.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
   // Prefer the API's constant, such as `SHOP_NOW`, to the text of the button, which depends on the language of the ad.
-  if (ad.ctaType === undefined) reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseConstant));
+  if (ad.ctaType === undefined)
+    reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseConstant, 'ctaType'));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
@@ -250,13 +264,14 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * Reads the id of an ad in the Meta Ad Library. If the record has no key such as `ad_archive_id`, the id in the URL of
  * the ad takes precedence over the key `id`, which may be a row number.
  */
-function readArchiveId(record: SourceRecord, reader: FieldReader): void {
+function readArchiveId(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const hasArchiveId = archiveIdKeys.some((key) => !isMissing(record.get(key)));
   const urlMatches = adUrlKeys.map((key) => adUrlPattern.exec(String(record.get(key))));
   const idInUrl = hasArchiveId ? undefined : urlMatches.find((match) => match)?.[1];
-  if (idInUrl === undefined) reader.setField('adArchiveId', reader.parseFirstValue(idKeys, parseId));
+  if (idInUrl === undefined) reader.readFields([['adArchiveId', parseArchiveId, ...idKeys]]);
   else {
     reader.setField('adArchiveId', idInUrl);
+    parser.addFieldSource('adArchiveId', record.getSourceName(adUrlKeys[urlMatches.findIndex((match) => match)] ?? ''));
     for (const key of idKeys) if (String(record.get(key)) === idInUrl) record.markUsed(key);
   }
 }
@@ -339,8 +354,13 @@ function collectOtherFields(
     if (isEmptyValue(value) || name === '') continue;
     const key = normalizeKey(name);
     const field = toCamelCase(name);
-    if (!knownKeys.has(`${pathPrefix}${key}`) && !knownKeys.has(key)) parser.unusedKeys.push(`${pathPrefix}${name}`);
-    if (!Object.hasOwn(ad, field) && field !== 'id') otherFields.push([field, parser.parseStructure(value) ?? value]);
+    const isStored = !Object.hasOwn(ad, field) && field !== 'id';
+    if (isStored) otherFields.push([field, parser.parseStructure(value) ?? value]);
+    const keys = [`${pathPrefix}${key}`, key];
+    if (keys.some((knownKey) => ownKeys.has(knownKey)) && isStored)
+      parser.addFieldSource(`${pathPrefix}${field}`, `${pathPrefix}${name}`);
+    else if (keys.some((knownKey) => knownKeys.has(knownKey))) parser.addSecondKey(`${pathPrefix}${name}`, isStored);
+    else parser.unusedKeys.push(`${pathPrefix}${name}`);
   }
   return Object.fromEntries(otherFields);
 }
@@ -348,6 +368,12 @@ function collectOtherFields(
 function getWebsite(ad: JsonObject): JsonObject {
   const siteDomain = findLandingDomain(ad);
   return siteDomain === undefined ? {} : { siteDomain };
+}
+
+/** Parses `Active` and `Inactive`. All other states are stored under their own names. */
+function parseStatus(value: unknown): boolean | undefined {
+  const word = String(value).trim().toLowerCase();
+  return word === 'active' ? true : word === 'inactive' ? false : undefined;
 }
 
 /** Parses the body of an ad: a text, an object with text or HTML, or a list of versions. */
@@ -385,6 +411,8 @@ function collectMedia(snapshot: SourceRecord, record: SourceRecord, parser: Colu
   const collectAssets = (key: string, type: string) => {
     const mediaList = parser.parseStructure(snapshot.get(key) ?? record.get(key));
     if (Array.isArray(mediaList)) for (const source of [snapshot, record]) source.markUsed(key);
+    if (Array.isArray(mediaList) && mediaList.length > 0 && key !== 'cards')
+      parser.addFieldSource('media', (snapshot.has(key) ? snapshot : record).getSourceName(key));
     return (Array.isArray(mediaList) ? mediaList : []).flatMap((item, nr) => {
       const assetRecord = new SourceRecord(isObject(item) ? Object.entries(item) : [['url', item]]);
       const isVideo = type.endsWith('VID');

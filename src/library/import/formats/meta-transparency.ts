@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
-import { decodeText, type FieldParser, parseObjects, parseText } from './field-parsers.ts';
+import { decodeText, type FieldParser, parseEntries, parseObjects, parseText } from './field-parsers.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { SourceRecord } from './source-record.ts';
@@ -19,19 +19,25 @@ interface Payer {
 }
 
 /** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
-export const parsePayers: FieldParser = (value, keyName, parser) => {
-  const payers = parseObjects(value, keyName, parser).flatMap((item): Payer[] => {
+export const parsePayers: FieldParser = (value, keyName, parser) =>
+  parseEntries(value, keyName, parser, (item): Payer | undefined => {
     const payerRecord = new SourceRecord(Object.entries(item));
     const readText = (key: string) => decodeText(parser.parseText(payerRecord.get(key)));
     const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
-    const current = parser.parseBoolean(`${keyName}.current`, payerRecord.get('current'));
-    if (payer === undefined && beneficiary === undefined) return [];
-    return [
-      { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) },
-    ];
+    if (payer === undefined && beneficiary === undefined) return undefined;
+    const current = parseOrReport(parser, () => parser.parseBoolean(`${keyName}.current`, payerRecord.get('current')));
+    return { ...(payer && { payer }), ...(beneficiary && { beneficiary }), ...(current !== undefined && { current }) };
   });
-  return payers.length > 0 ? payers : undefined;
-};
+
+/** Returns the parsed value. If it cannot be parsed, reports this and returns undefined. */
+function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Value | undefined {
+  try {
+    return parse();
+  } catch (error) {
+    parser.addValueError(error);
+    return undefined;
+  }
+}
 
 /**
  * Parses the reach by country, age and gender. The value is a list of `{ country, age_gender_breakdowns: [{ age_range,
@@ -51,7 +57,9 @@ const genderKeys = ['male', 'female', 'unknown'];
 function parseCounts(ageGroup: unknown, keyName: string, parser: ColumnValueParser): unknown {
   if (!isObject(ageGroup)) return ageGroup;
   const counts = genderKeys.flatMap((key) => {
-    const count = isMissing(ageGroup[key]) ? undefined : parser.parseNumber(keyName, ageGroup[key], { isCount: true });
+    const count = isMissing(ageGroup[key])
+      ? undefined
+      : parseOrReport(parser, () => parser.parseNumber(keyName, ageGroup[key], { isCount: true }));
     return count === undefined ? [] : [[key, count] as const];
   });
   return { ...ageGroup, ...Object.fromEntries(counts) };
@@ -66,7 +74,10 @@ export const parseReachByCountry: FieldParser = (value, keyName, parser) => {
     'key' in item && 'value' in item ? [[String(item.key), item.value]] : Object.entries(item),
   );
   const counts = entries.flatMap(([country, count]) => {
-    const reach = /^(?!EU$)[A-Z]{2}$/.test(country) ? parser.parseNumber(keyName, count, { isCount: true }) : undefined;
+    const isCountry = /^(?!EU$)[A-Z]{2}$/.test(country);
+    const reach = isCountry
+      ? parseOrReport(parser, () => parser.parseNumber(keyName, count, { isCount: true }))
+      : undefined;
     return reach === undefined ? [] : [[country, reach] as const];
   });
   return counts.length > 0 ? Object.fromEntries(counts) : undefined;
@@ -93,6 +104,7 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
         if (isMissing(value)) continue;
         try {
           reader.setField(field, parse(value, `${name}.${key}`, parser));
+          if (reader.ad[field] !== undefined) parser.addFieldSource(field, `${name}.${key}`);
         } catch (error) {
           parser.addValueError(error);
         }

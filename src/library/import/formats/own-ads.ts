@@ -4,6 +4,7 @@ import { uuidFromName } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { parseCountryCode } from '../values/countries.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
+import { computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /**
@@ -99,7 +100,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     adLibrary: 'own',
     id: isUuid(String(id)) ? String(id).toLowerCase() : uuidFromName(JSON.stringify(identifyingValues)),
     ...(pageName !== '' && { page: { pageName } }),
-    ...((pageId !== '' || pageName !== '') && { pageId: pageId || uuidFromName(JSON.stringify(['page', pageName])) }),
+    ...((pageId !== '' || pageName !== '') && {
+      pageId: pageId === '' ? uuidFromName(JSON.stringify(['page', pageName])) : computePageId('own', String(pageId)),
+    }),
     ...(picture !== undefined && { media: [{ type: 'THUMB', url: picture, nr: 0 }] }),
   };
 }

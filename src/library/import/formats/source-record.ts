@@ -36,7 +36,7 @@ export function toCamelCase(name: string): string {
   // In `Spend_USD` and `AD_ID`, the parts in capital letters are ordinary words, so convert them to lower case first.
   const lowerCaseName = name.includes('_')
     ? name.replace(/(?<![^_])(?:[A-Z\d]+(?![^_])|[A-Z])/g, (part) => part.toLowerCase())
-    : name;
+    : name.replace(/^[A-Z](?=[a-z]+$)/, (letter) => letter.toLowerCase());
   return lowerCaseName.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
 }
 
@@ -49,6 +49,8 @@ export class SourceRecord {
   readonly #keyPrefix: string;
   readonly #fields: SourceField[];
   readonly #fieldByKey = new Map<string, SourceField>();
+  /** The fields whose key another field already has in another spelling. */
+  readonly #repeatedFields: [key: string, field: SourceField][] = [];
   readonly #usedFields = new Set<SourceField>();
   #sourceObject: Record<string, unknown> | undefined;
 
@@ -68,6 +70,7 @@ export class SourceRecord {
       const key = normalizeKey(field.name);
       // If a key occurs in several spellings, use the first one that has a value.
       if ((this.#fieldByKey.get(key)?.value ?? null) === null) this.#fieldByKey.set(key, field);
+      else this.#repeatedFields.push([key, field]);
     }
   }
 
@@ -89,10 +92,17 @@ export class SourceRecord {
     return `${this.#keyPrefix}${this.#fieldByKey.get(key)?.name ?? key}`;
   }
 
-  /** Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. */
+  /**
+   * Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. Other spellings of the key with the same value
+   * are also marked.
+   */
   markUsed(key: string): void {
     const field = this.#fieldByKey.get(key);
-    if (field) this.#usedFields.add(field);
+    if (!field) return;
+    this.#usedFields.add(field);
+    for (const [repeatedKey, repeatedField] of this.#repeatedFields)
+      if (repeatedKey === key && JSON.stringify(repeatedField.value) === JSON.stringify(field.value))
+        this.#usedFields.add(repeatedField);
   }
 
   /** Returns the keys and values that were not marked as used, in the order of the source. */

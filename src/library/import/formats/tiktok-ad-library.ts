@@ -1,7 +1,10 @@
 import { isObject } from '../../../views/view.ts';
+import { quoteValue } from '../../service/request.ts';
 import type { ColumnValueParser, NumberRange } from '../values/column-value-parser.ts';
 import {
+  createNumberIdParser,
   type FieldParser,
+  parseBoolean,
   parseConstant,
   parseDate,
   parseFirstText,
@@ -14,7 +17,7 @@ import { type FieldRule, listCamelCaseFields, listKeysByField, type RangeRule } 
 import { collectFlatMedia, listMediaKeys, type MediaKeys } from './flat-media.ts';
 import { collectOtherFields, readFlatRecord } from './flat-record.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
-import { computeAdId, computePageId } from './library-ids.ts';
+import { computeAdId, computePageId, computePageIdFromName } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
 
 /** Returns each key twice: with a prefix, as it is written in nested responses of the API, and without the prefix. */
@@ -29,11 +32,17 @@ const parseCountryNames: FieldParser = (value, keyName, parser) => {
 /** Parses an object with the reach in each country, e.g. `{"GB": "18K"}`. Each value may be a number or a range. */
 const parseReachByCountry: FieldParser = (value, keyName, parser) => {
   const reachByCountry = parser.parseStructure(value);
-  if (!isObject(reachByCountry)) return undefined;
+  if (!isObject(reachByCountry))
+    throw new Error(`${keyName}: ${quoteValue(value)} is not an object such as {"GB": 1000}`);
   const entries = Object.entries(reachByCountry).flatMap(([country, count]) => {
-    const range = parser.parseRange(keyName, count, { isCount: true });
-    const hasValue = range?.min !== undefined || range?.max !== undefined;
-    return hasValue ? [[country.toUpperCase(), range.min === range.max ? range.min : range] as const] : [];
+    try {
+      const range = parser.parseRange(keyName, count, { isCount: true });
+      const hasValue = range?.min !== undefined || range?.max !== undefined;
+      return hasValue ? [[country.toUpperCase(), range.min === range.max ? range.min : range] as const] : [];
+    } catch (error) {
+      parser.addValueError(error);
+      return [];
+    }
   });
   return entries.length > 0 ? Object.fromEntries(entries) : undefined;
 };
@@ -46,7 +55,7 @@ const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 
 const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
 
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', parseId, 'adid', 'id'],
+  ['adArchiveId', createNumberIdParser('Ad Library of TikTok'), 'adid', 'id'],
   ['sourcePageExternalId', parseId, ...addOptionalPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
     ...(['page', parsePageName, ...addOptionalPrefix('advertiser', 'businessname')] as const),
@@ -94,13 +103,15 @@ const otherKeys = `
   advertiser_country_code country_code label brand_names creator ad_url detail_url ad_audit_status audit_status type ad_type show_mode
   ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
 `;
+const ownNames = listCamelCaseFields(otherKeys);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
   media: listMediaKeys(mediaKeys),
-  ...listCamelCaseFields(otherKeys),
+  ...ownNames,
 };
 const knownKeys = new Set(Object.values(keysByField).flat());
+const ownKeys = new Set(Object.values(ownNames).flat());
 const containers = new Set([
   ...['ad', 'advertiser', 'adgroup', 'adreach', 'reach', 'adgrouptargetinginfo', 'adgrouptarget', 'creator'],
   'advertisertiktokaccount',
@@ -188,21 +199,27 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error('id: missing; an ad of TikTok needs its id');
   const media = collectFlatMedia(record, mediaKeys, parser);
-  const isActive = reader.parseFirstValue(statusKeys, (value, keyName) => parser.parseBoolean(keyName, value));
+  const isActive = reader.parseFirstValue(statusKeys, parseBoolean, 'isActive');
   const reachCountries = Object.keys((ad.reachByCountry ?? {}) as object).filter((code) => /^[A-Z]{2}$/.test(code));
   const countries = reachCountries.length > 0 ? reachCountries : targetCountries;
-  const pageId = ad.sourcePageExternalId ?? (ad.page as { pageName?: string } | undefined)?.pageName;
+  // Other commercial content than ads has ids of its own, and is published by creators and not by advertisers.
+  const isAd = !record.hasAny(['brandnames']);
+  const pageName = (ad.page as { pageName?: string } | undefined)?.pageName;
+  const pageId =
+    ad.sourcePageExternalId === undefined
+      ? pageName && computePageIdFromName('tiktok', pageName, isAd ? 'page' : 'creator')
+      : computePageId('tiktok', String(ad.sourcePageExternalId));
   return {
-    ...collectOtherFields(record, { ad, knownKeys, unnamedContainers }, parser),
+    ...collectOtherFields(record, { ad, knownKeys, ownKeys, unnamedContainers }, parser),
     ...ad,
-    id: computeAdId('tiktok', String(ad.adArchiveId)),
+    id: computeAdId('tiktok', `${isAd ? '' : 'commercial content '}${ad.adArchiveId}`),
     adLibrary: 'tiktok',
     // TikTok's public website has a page for each advertisement, but not for other commercial content such as paid
     // posts of creators.
-    ...(!record.hasAny(['brandnames']) && {
+    ...(isAd && {
       adSnapshotUrl: `https://library.tiktok.com/ads/detail/?ad_id=${encodeURIComponent(String(ad.adArchiveId))}`,
     }),
-    ...(pageId !== undefined && { pageId: computePageId('tiktok', String(pageId).slice(0, 200)) }),
+    ...(pageId !== undefined && { pageId }),
     ...(isActive !== undefined && { isActive }),
     // An ad that is no longer active ended on the day when it was last shown.
     ...(isActive === false && ad.lastSeenAt !== undefined && { endDate: ad.lastSeenAt }),

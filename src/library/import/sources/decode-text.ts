@@ -7,8 +7,8 @@ import { UnreadableSourceError } from './source-entry.ts';
 const minBatchLength = 256 * 1024;
 
 /**
- * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16 or, for a table, Windows-1252, and the source may
- * be compressed with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
+ * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16 or Windows-1252, and the source may be compressed
+ * with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
  * only the record with the invalid byte is rejected.
  * @param onWindows1252Detected called if the text is Windows-1252
  * @throws UnreadableSourceError if the bytes are not text
@@ -68,19 +68,15 @@ function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): D
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  // A text that starts with a bracket is JSON, which is always UTF-8. Only tables from spreadsheets may be
-  // Windows-1252.
-  const isTable = !/^\s*(?:\xef\xbb\xbf)?[[{]/.test(firstChunk.toString('latin1', 0, 1000));
-  return createUtf8Decoder(isTable ? onWindows1252Detected : undefined);
+  return createUtf8Decoder(onWindows1252Detected);
 }
 
 /**
  * Creates a decoder for UTF-8 that can switch to Windows-1252.
- * @param onWindows1252Detected called if the first bytes outside ASCII show that the text is Windows-1252; undefined if the
- * text can only be UTF-8
+ * @param onWindows1252Detected called if the first bytes outside ASCII show that the text is Windows-1252
  */
-function createUtf8Decoder(onWindows1252Detected: (() => void) | undefined): DecodeBytes {
-  let isEncodingKnown = onWindows1252Detected === undefined;
+function createUtf8Decoder(onWindows1252Detected: () => void): DecodeBytes {
+  let isEncodingKnown = false;
   let isWindows1252 = false;
   let unfinishedBytes = Buffer.alloc(0);
   let isStartOfText = true;
@@ -97,7 +93,7 @@ function createUtf8Decoder(onWindows1252Detected: (() => void) | undefined): Dec
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
       isEncodingKnown = true;
       isWindows1252 = isWindows1252Text(completeBytes);
-      if (isWindows1252) onWindows1252Detected?.();
+      if (isWindows1252) onWindows1252Detected();
     }
     const text = isWindows1252 ? decodeWindows1252(completeBytes) : decodeUtf8WithMarkers(completeBytes);
     if (!isStartOfText || text === '') return text;
@@ -196,7 +192,11 @@ export async function peekFirst<Item extends { length: number }>(items: AsyncGen
   return { firstItem: done ? undefined : (firstItem as Item), allItems: iterateAll() };
 }
 
-async function* decompress(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/**
+ * Decompresses gzip data.
+ * @throws UnreadableSourceError if the data is damaged or cut off
+ */
+export async function* decompress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
   // Ignore errors here, because the loop over `gunzip` throws the same error.
   pipeline(bytes, gunzip).catch(() => {});

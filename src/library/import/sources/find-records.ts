@@ -1,7 +1,14 @@
 import { isObject } from '../../../views/view.ts';
 import type { FormatDetector } from '../formats/formats.ts';
 import { readPandasTable } from './pandas.ts';
-import { createResultPage, type ResultPage, updateResultPage } from './result-pages.ts';
+import {
+  addRecordToPage,
+  createResultPage,
+  isEmptyAnswer,
+  isRequestKey,
+  type ResultPage,
+  updateResultPage,
+} from './result-pages.ts';
 
 /** A value in a JSON document, with its path. */
 export interface LocatedValue {
@@ -25,7 +32,8 @@ export const recordListKeys = ['data', 'items'];
  * that the import reports them.
  * @param enclosingPage the response page that contains the value, if there is one
  * @returns the records, and the response pages that contain them. If no value is certainly a record,
- * `areRecordsCertain` is false and `records` has the values that were probably meant to be records
+ * `areRecordsCertain` is false
+ * and `records` has the values that were probably meant to be records
  */
 export function findRecords(
   value: unknown,
@@ -39,6 +47,7 @@ export function findRecords(
     { depth: 0, resultPage: enclosingPage },
     search,
   );
+  for (const page of search.resultPages) page.isEmptyAnswer = isEmptyAnswer(value, page);
   if (records.length === 0 && isGraphQlChunkWithoutRecords(value))
     return { records: [], areRecordsCertain: true, resultPages: search.resultPages };
   return records.length > 0
@@ -78,7 +87,7 @@ function collectRecords(
   search: RecordSearchState,
 ): LocatedValue[] {
   if (search.detector.isUnambiguousRecord(value)) {
-    if (enclosingPage) enclosingPage.hasRecordList = true;
+    if (enclosingPage) addRecordToPage(enclosingPage, value);
     return [{ path, value }];
   }
   if (depth >= maxWrapperDepth) return [];
@@ -100,7 +109,7 @@ function collectRecords(
   if (!enclosingPage) search.resultPages.push(resultPage);
   updateResultPage(resultPage, value);
   return Object.entries(value).flatMap(([key, child]) =>
-    typeof child === 'object' && child !== null
+    typeof child === 'object' && child !== null && !isRequestKey(key)
       ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, resultPage }, search)
       : [],
   );

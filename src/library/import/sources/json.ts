@@ -4,7 +4,7 @@ import { parseJson, parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
 import { JsonTokenizer, type Token } from './json-tokenizer.ts';
-import { createResultPage, type ResultPage, updateResultPage } from './result-pages.ts';
+import { createResultPage, isRequestKey, type ResultPage, updateResultPage } from './result-pages.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
 /**
@@ -408,6 +408,11 @@ class JsonReader {
    */
   #addRecords(value: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
+    const parent = this.#frames[this.#openedCount - 1];
+    if (enclosingPage && parent && !parent.isList) {
+      updateResultPage(enclosingPage, { [parent.key]: value });
+      if (isRequestKey(parent.key)) return;
+    }
     const { records, areRecordsCertain, resultPages } = findRecords(
       value,
       location.path,
@@ -415,14 +420,12 @@ class JsonReader {
       enclosingPage,
     );
     for (const page of resultPages) this.#options.onResultPageRead?.(page);
-    const parent = this.#frames[this.#openedCount - 1];
     // The value is a response page without results. It is not a damaged record, so do not report it.
     const isEmptyPage =
       !areRecordsCertain &&
       resultPages.some(({ hasRecordList }) => hasRecordList) &&
       records[0]?.path === location.path;
     if (isEmptyPage) return;
-    if (enclosingPage && parent && !parent.isList) updateResultPage(enclosingPage, { [parent.key]: value });
     const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
     // An object around records usually contains other values as well, e.g. a page number, so do not report them.
     if (!areRecordsCertain && parent && !parent.isList && !isRecordList) return;

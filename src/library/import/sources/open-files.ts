@@ -1,19 +1,43 @@
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { decompress } from './decode-text.ts';
 import { UnreadableSourceError } from './source-entry.ts';
 
 /** A file to import: a file on disk, an entry of a ZIP archive, or the first sheet of a workbook. */
 export interface SourceFile {
   name: string;
   bytes: AsyncIterable<Uint8Array>;
+  /** What the file may contain. Default: `records`, e.g. for a file that the user named. */
+  content?: FileContent;
 }
 
-/** Matches the names of files that an import reads from a folder. Other files, e.g. pictures, are ignored. */
-const readableNamePattern = /\.(?:csv|tsv|tab|txt|json|jsonl|ndjson|xlsx|zip)(?:\.gz)?$/i;
-const isReadableName = (name: string) => readableNamePattern.test(name) && !/(?:^|\/)(?:\.|__MACOSX\/|~\$)/.test(name);
+/**
+ * What a file in a folder or an archive may contain, as far as its name and its first bytes show:
+ * - `records`: the file is read. If no record can be read, this is reported as a problem.
+ * - `text`: the file is read. If it is not a known format, it contains no records, e.g. because it explains other files.
+ * - `other`: the file contains no records, e.g. because it is a picture, and is not read.
+ */
+export type FileContent = 'records' | 'text' | 'other';
+
+/** Matches the names of files with records. */
+const recordsName = /\.(?:csv|tsv|tab|json|jsonl|ndjson|xlsx?|zip|gz)$/i;
+/** Matches the names of files that may contain records in a format that an import cannot read. */
+const unreadableName =
+  /\.(?:xlsb|ods|numbers|parquet|feather|arrow|avro|rds|rdata|rda|sav|dta|pkl|pickle|7z|rar|tar|tgz|tar\.gz|bz2|xz|zst)$/i;
+/** Matches the names of files that may contain records or any other text: names with `.txt` or without an extension. */
+const textName = /(?:\.txt|(?:^|[/\\])[^./\\]+)$/i;
+/** Matches hidden files, the metadata of macOS, and the lock files of Microsoft Office. */
+const hiddenName = /(?:^|[/\\])(?:\.|__MACOSX[/\\]|~\$)/;
+
+function guessContent(name: string): FileContent {
+  if (hiddenName.test(name)) return 'other';
+  if (recordsName.test(name) || unreadableName.test(name)) return 'records';
+  return textName.test(name) ? 'text' : 'other';
+}
+
+const unreadableProblem =
+  'a file of this type may contain ads, but an import cannot read it; save it as CSV, JSON or .xlsx, and import the new file';
 
 /** The maximum nesting depth of archives: a ZIP archive may contain another ZIP archive. */
 const maxArchiveDepth = 2;
@@ -28,26 +52,34 @@ const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
  */
 const zipChunkLength = 16 * 1024;
 
+/** A file on disk. `byteCount` is undefined if its size is unknown. */
+export interface ListedFile {
+  path: string;
+  content: FileContent;
+  byteCount: number | undefined;
+}
+
 /**
- * Lists the files to import, in the order of the arguments. For a folder, lists all readable files in it, sorted by
- * name with numbers in numerical order, so that the file with the newest date in its name comes last.
+ * Lists the files to import, in the order of the arguments. For a folder, lists all files in it, sorted by name with
+ * numbers in numerical order, so that the file with the newest date in its name comes last.
  * @throws Error if a file does not exist
  */
-export async function listFiles(paths: readonly string[]): Promise<{ path: string; byteCount: number | undefined }[]> {
-  const listedFiles: { path: string; byteCount: number | undefined }[] = [];
+export async function listFiles(paths: readonly string[]): Promise<ListedFile[]> {
+  const listedFiles: ListedFile[] = [];
   for (const path of paths) {
     if (path === '-') {
-      listedFiles.push({ path, byteCount: undefined });
+      listedFiles.push({ path, byteCount: undefined, content: 'records' });
       continue;
     }
     const stats = await stat(path);
-    if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size });
+    if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size, content: 'records' });
     else
-      for (const name of (await listNames(path)).sort(compareNames))
-        if (isReadableName(name)) {
-          const fileStats = await stat(join(path, name));
-          if (fileStats.isFile()) listedFiles.push({ path: join(path, name), byteCount: fileStats.size });
-        }
+      for (const name of (await listNames(path)).sort(compareNames)) {
+        const content = guessContent(name);
+        const fileStats = await stat(join(path, name)).catch(() => undefined);
+        if (fileStats?.isFile())
+          listedFiles.push({ path: join(path, name), byteCount: content === 'other' ? 0 : fileStats.size, content });
+      }
   }
   return listedFiles;
 }
@@ -61,7 +93,7 @@ async function listNames(folder: string, listedFolders = new Set<string>()): Pro
   if (listedFolders.has(realFolder)) return [];
   listedFolders.add(realFolder);
   const fileNames: string[] = [];
-  for (const entry of (await readdir(folder, { withFileTypes: true })).sort((a, b) => compareNames(a.name, b.name))) {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
     const isFolder = entry.isSymbolicLink()
       ? ((await stat(join(folder, entry.name)).catch(() => undefined))?.isDirectory() ?? false)
       : entry.isDirectory();
@@ -84,47 +116,62 @@ export async function* readFileLazily(path: string): AsyncGenerator<Uint8Array> 
 }
 
 /**
- * Opens a file. For a ZIP archive, yields each readable entry. For a workbook, yields its first sheet as CSV. Any other
- * file is yielded itself. The caller must read each file before requesting the next one.
+ * Opens a file. For a ZIP archive, yields each entry. For a workbook, yields its first sheet as CSV. Any other file is
+ * yielded itself. The caller must read each file before requesting the next one.
  */
-export async function* openFile({ name, bytes }: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
+export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<SourceFile> {
+  const { name, bytes } = file;
+  if (file.content === 'other') {
+    yield file;
+    return;
+  }
   const fileStart = await readFirstBytes(bytes).catch((error: unknown) => {
     if (error instanceof UnreadableSourceError) return error;
     throw error;
   });
+  const yieldRecords = (recordBytes: AsyncIterable<Uint8Array>): SourceFile => ({
+    ...{ name, bytes: recordBytes, content: 'records' },
+  });
   // The first bytes of the file cannot be read. Return a file that throws the error when it is read, so that the caller
   // reports it and continues with the next file of the archive.
   if (fileStart instanceof UnreadableSourceError) {
-    yield { name, bytes: throwWhenRead(fileStart.message) };
+    yield yieldRecords(throwWhenRead(fileStart.message));
     return;
   }
   const { head, allBytes } = fileStart;
   // Decompress only archives and workbooks here. Other compressed files are decompressed when their text is read.
   if (head.readUInt16BE(0) === gzipSignature && /\.(?:zip|xlsx)\.gz$/i.test(name)) {
-    yield* openFile({ name, bytes: gunzip(allBytes) }, depth);
+    yield* openFile({ ...file, bytes: decompress(allBytes) }, depth);
     return;
   }
   const firstEntryName = readFirstEntryName(head);
   if (firstEntryName === undefined) {
-    yield { name, bytes: head.readUInt32BE(0) === oldWorkbookSignature ? throwWhenRead(oldWorkbookProblem) : allBytes };
+    const isOldWorkbook = head.readUInt32BE(0) === oldWorkbookSignature;
+    if (isOldWorkbook) yield yieldRecords(throwWhenRead(oldWorkbookProblem));
+    else if (unreadableName.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
+    else yield { ...file, bytes: allBytes, ...(startsLikeJson(head) && { content: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
-    yield { name, bytes: readWorkbook(allBytes) };
+    yield yieldRecords(readWorkbook(allBytes));
   } else if (depth >= maxArchiveDepth) {
-    yield { name, bytes: throwWhenRead('too many ZIP archives inside each other; unpack them first') };
+    yield yieldRecords(throwWhenRead('too many ZIP archives inside each other; unpack them first'));
   } else {
-    let hasEntries = false;
+    let hasRecords = false;
     const endCheck = new ZipEndCheck();
     for await (const entry of readZipEntries(endCheck.rememberLastBytes(allBytes))) {
       endCheck.entryCount++;
-      if (!isReadableName(entry.name)) continue;
-      hasEntries = true;
-      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes }, depth + 1);
+      if (entry.name.endsWith('/')) continue;
+      const content = guessContent(entry.name);
+      hasRecords ||= content !== 'other';
+      yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, content }, depth + 1);
     }
     const problem = endCheck.findProblem();
-    if (problem !== undefined) yield { name, bytes: throwWhenRead(problem) };
-    else if (!hasEntries) yield { name, bytes: throwWhenRead('a ZIP archive without CSV, JSON or Excel files') };
+    if (problem !== undefined) yield yieldRecords(throwWhenRead(problem));
+    else if (!hasRecords) yield yieldRecords(throwWhenRead('a ZIP archive without CSV, JSON or Excel files'));
   }
 }
+
+/** Returns true if the first bytes of a file are the start of a JSON record or of a list of records. */
+const startsLikeJson = (head: Buffer): boolean => /^\W{0,20}[{[][\s\0]*["'{[]/.test(head.toString('latin1', 0, 200));
 
 // biome-ignore lint/correctness/useYield: the error must reach the reader of the file, who reports it
 async function* throwWhenRead(problem: string): AsyncGenerator<Uint8Array> {
@@ -133,17 +180,6 @@ async function* throwWhenRead(problem: string): AsyncGenerator<Uint8Array> {
 
 /** The first bytes of a file compressed with gzip. */
 const gzipSignature = 0x1f8b;
-
-async function* gunzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const decompressed = createGunzip();
-  // Ignore errors here, because the loop over `decompressed` throws the same error.
-  pipeline(bytes, decompressed).catch(() => {});
-  try {
-    yield* decompressed;
-  } catch (error) {
-    throw new UnreadableSourceError(`the compressed file is damaged or cut off (${(error as Error).message})`);
-  }
-}
 
 /** The first bytes of a workbook in the `.xls` format from before 2007. */
 const oldWorkbookSignature = 0xd0cf11e0;
@@ -225,7 +261,8 @@ async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   const { Unzip, UnzipInflate } = await import('fflate');
   const pendingEntries: PendingEntry[] = [];
   const unzip = new Unzip((file) => {
-    const entry: PendingEntry = { name: file.name, chunks: [], isComplete: false, error: undefined };
+    const name = file.name.replace(/\p{C}/gu, ' ');
+    const entry: PendingEntry = { name, chunks: [], isComplete: false, error: undefined };
     pendingEntries.push(entry);
     file.ondata = (error, data, isFinal) => {
       if (error) entry.error = error;

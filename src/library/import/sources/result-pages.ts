@@ -1,73 +1,228 @@
+import { hash } from 'node:crypto';
 import { isObject } from '../../../views/view.ts';
 import { normalizeKey } from '../formats/source-record.ts';
 
 /**
- * A response page of an ad library's API or of a scraper: an object with a list of records, which may say that more
- * results follow.
+ * A result page of an ad library's API or of a scraper: an object around a list of records. Its properties tell whether
+ * other pages of the same results exist, so that an import can find out whether one of them is missing.
  */
 export interface ResultPage {
   /** True if the page has a list of records. The list may be empty. */
   hasRecordList: boolean;
+  recordCount: number;
   /** True if the page says that more results follow, e.g. with `paging.next` or `has_more`. */
   hasNextPage: boolean;
+  /** True if the page says that no more results follow, e.g. with `has_more: false`. */
+  isLast: boolean;
+  /** True if the page says that it is the first one, e.g. with `start: 0`. */
+  isFirst: boolean;
+  /** True if the page says that other pages come before it, e.g. with `paging.previous`. */
+  hasPrevious: boolean;
+  /** The hash of the token with which the next page can be requested. */
+  nextToken?: string;
+  /** The hash of the token with which this page was requested. Only some services repeat it in their responses. */
+  ownToken?: string;
+  /** The range of records on this page, as LinkedIn states it. */
+  range?: { start: number; end: number };
+  /** The number of this page, and the number of all pages. */
+  pageNumber?: number;
+  pageCount?: number;
+  /** The number of records on all pages. */
+  totalRecords?: number;
+  /** The maximum number of records on a page, which the URL of the next page contains. */
+  maxRecords?: number;
+  /** True for an empty page that only a service can have written. See `isEmptyAnswer`. */
+  isEmptyAnswer: boolean;
+  /** The hash of the first records. Copies of a page have the same value. */
+  contentHash?: string;
   /** The error in the page, e.g. an expired access token. A service may return an error together with records. */
-  error: string | undefined;
+  error?: string;
 }
 
-export const createResultPage = (): ResultPage => ({ hasRecordList: false, hasNextPage: false, error: undefined });
+export const createResultPage = (): ResultPage => ({
+  ...{ hasRecordList: false, recordCount: 0, hasNextPage: false, isLast: false, isFirst: false, hasPrevious: false },
+  isEmptyAnswer: false,
+});
 
-/**
- * Updates a response page with the information in an object around the records: whether more results follow, and any
- * error.
- */
-export function updateResultPage(resultPage: ResultPage, wrapper: Record<string, unknown>): void {
+/** Tokens and records may be long, so pages only contain their hashes. */
+const computeHash = (text: string): string => hash('sha1', text).slice(0, 20);
+
+const maxHashedRecords = 10;
+
+/** Counts a record of a result page. */
+export function addRecordToPage(page: ResultPage, record: unknown): void {
+  page.hasRecordList = true;
+  page.recordCount++;
+  if (page.recordCount <= maxHashedRecords)
+    page.contentHash = computeHash(`${page.contentHash ?? ''}${JSON.stringify(record)}`);
+}
+
+/** Returns true for the key of an object in which a service repeats the request. */
+export const isRequestKey = (name: string): boolean => requestKeys.has(normalizeKey(name));
+const requestKeys = new Set(['searchparameters', 'requestparameters', 'request', 'params']);
+
+/** Reads what an object around the records says about its result page: other pages of the results, and any error. */
+export function updateResultPage(page: ResultPage, wrapper: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
-    if (Array.isArray(value) && value.length === 0 && emptyListKeys.has(key)) resultPage.hasRecordList = true;
-    if (nextPageKeys.has(key) && (value === true || (typeof value === 'string' && value !== '')))
-      resultPage.hasNextPage = true;
-    if (lastPageKeys.has(key) && value === false) resultPage.hasNextPage = true;
-    // A cursor means that more results follow. Exception: in GraphQL, each item has a cursor next to its `node`.
-    if (key === 'cursor' && typeof value === 'string' && value !== '' && !('node' in wrapper))
-      resultPage.hasNextPage = true;
-    if (pagingKeys.has(key) && isObject(value) && (hasNextLink(value) || hasMoreByCount(value)))
-      resultPage.hasNextPage = true;
-    if (errorKeys.has(key)) resultPage.error ??= describeError(value);
+    if (isEmptyRecordList(key, value)) page.hasRecordList = true;
+    if (requestKeys.has(key) && isObject(value)) observeRequest(page, value);
+    if (nextPageKeys.has(key)) observeNextPage(page, value);
+    if (lastPageKeys.has(key) && typeof value === 'boolean') observeNextPage(page, !value);
+    // In GraphQL, each edge has a cursor of its own beside its node.
+    if (key === 'cursor' && !('node' in wrapper)) observeNextPage(page, value);
+    if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
+    if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
+    if (totalKeys.has(key) && typeof value === 'number' && mayStateTotal(wrapper)) page.totalRecords = value;
+    if (pagingKeys.has(key) && isObject(value)) observePaging(page, value);
+    observePageNumber(page, key, value);
+    if (errorKeys.has(key)) {
+      const error = describeError(value);
+      if (error !== undefined) page.error ??= error;
+    }
   }
 }
 
-/**
- * Keys with the list of records in responses of ad libraries. If the list is empty, the response is a page without
- * results.
- */
-const emptyListKeys = new Set(['data', 'items', 'ads', 'edges', 'elements', 'results', 'adcreatives']);
-const nextPageKeys = new Set([
-  'hasmore',
-  'hasnextpage',
-  'nextpagetoken',
-  'paginationtoken',
-  'forwardcursor',
-  'nextcursor',
+/** Keys of lists of records in the responses of the supported ad libraries. */
+const listKeys = new Set([
+  ...['data', 'items', 'ads', 'edges', 'elements', 'results', 'searchresults', 'adcreatives'],
+  'commercialcontents',
 ]);
-/** Keys whose value is false if more results follow. */
-const lastPageKeys = new Set(['islastpage', 'isresultcomplete']);
-const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination']);
+const isEmptyRecordList = (key: string, value: unknown): boolean =>
+  listKeys.has(key) && Array.isArray(value) && value.length === 0;
+
+const nextPageKeys = new Set([
+  ...['hasmore', 'hasnextpage', 'nextpagetoken', 'paginationtoken', 'forwardcursor', 'nextcursor'],
+  ...['next', 'nexturl', 'nextpageurl', 'nextlink', 'nextpage', 'nextoffset', 'nextpagecursor', 'hasnext'],
+  ...['more', 'moreresults', 'hasmoreresults', 'hasmorepages', 'continuation', 'continuationtoken'],
+  ...['truncated', 'istruncated', 'partial', 'ispartial', 'incomplete'],
+]);
+/** Keys that are false if more results follow. */
+const lastPageKeys = new Set(['islastpage', 'lastpagereached', 'isresultcomplete', 'iscomplete', 'complete']);
+const previousPageKeys = new Set(['haspreviouspage', 'previous', 'prev', 'previousurl', 'prevpageurl']);
+const totalKeys = new Set(['total', 'totalcount', 'searchresultscount']);
+const pageNumberKeys = new Set(['page', 'currentpage', 'pagenumber']);
+const pageCountKeys = new Set(['totalpages', 'pagecount', 'lastpage']);
+const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links']);
 const errorKeys = new Set(['error', 'errors']);
 
-/** Returns true for `{ next: … }`, and for LinkedIn's `{ links: [{ rel: 'next', … }] }`. */
-const hasNextLink = ({ next, links }: Record<string, unknown>): boolean =>
-  Boolean(next) || (Array.isArray(links) && links.some((link) => isObject(link) && link.rel === 'next'));
+/**
+ * Returns true for an object with a list, whose total counts the records. A long document is read key by key, so that an
+ * object with a single key may be a part of such an object.
+ */
+const mayStateTotal = (wrapper: Record<string, unknown>): boolean =>
+  Object.keys(wrapper).length === 1 || Object.values(wrapper).some(Array.isArray);
 
-/** Returns true if LinkedIn's counts `{ start, count, total }` show that the page ends before the last record. */
-const hasMoreByCount = ({ start, count, total }: Record<string, unknown>): boolean =>
-  typeof start === 'number' && typeof count === 'number' && typeof total === 'number' && start + count < total;
+const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+/** Reads a value that is a token, a URL or `true` if more results follow, and otherwise null, false or empty. */
+function observeNextPage(page: ResultPage, value: unknown): void {
+  const isEnd = value === 'false' || (isObject(value) ? Object.keys(value).length === 0 : !value);
+  if (isEnd) page.isLast = true;
+  else page.hasNextPage = true;
+  if (isEnd || !isFilledText(value)) return;
+  const { searchParams } = URL.canParse(value) ? new URL(value) : { searchParams: undefined };
+  const token = tokenNames.map((name) => searchParams?.get(name)).find(isFilledText);
+  page.nextToken = computeHash(token ?? value);
+  const limit = Number(searchParams?.get('limit') ?? Number.NaN);
+  if (limit > 0) page.maxRecords = limit;
+}
+
+/** Parameters of a request that contain the token of the requested page. */
+const tokenNames = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
+
+/** Reads the request to which a page is the response. The request for the first page has no token. */
+function observeRequest(page: ResultPage, request: Record<string, unknown>): void {
+  const token = tokenNames.map((name) => request[name]).find(isFilledText);
+  if (token === undefined) return;
+  page.ownToken = computeHash(token);
+  page.hasPrevious = true;
+}
+
+/** Reads an object such as `{ next: … }`, or LinkedIn's `{ start, count, total, links: [{ rel: 'next' }] }`. */
+function observePaging(page: ResultPage, paging: Record<string, unknown>): void {
+  const relations = Array.isArray(paging.links)
+    ? paging.links.map((link: unknown) => (isObject(link) ? link.rel : undefined))
+    : [];
+  if (relations.includes('next')) page.hasNextPage = true;
+  if (relations.includes('prev')) page.hasPrevious = true;
+  const { start, count, total } = paging;
+  if (typeof start === 'number' && typeof count === 'number') {
+    page.range = { start, end: start + count };
+    if (start > 0) page.hasPrevious = true;
+    else page.isFirst = true;
+    if (typeof total === 'number' && start + count < total) page.hasNextPage = true;
+  }
+  if (typeof total === 'number') page.totalRecords = total;
+  updateResultPage(page, paging);
+  if (!page.hasNextPage) page.isLast = true;
+}
+
+/** Reads `{ page: 1, totalPages: 5 }`. The two numbers may be observed one after the other. */
+function observePageNumber(page: ResultPage, key: string, value: unknown): void {
+  if (typeof value !== 'number') return;
+  if (pageNumberKeys.has(key)) page.pageNumber = value;
+  else if (pageCountKeys.has(key)) page.pageCount = value;
+  else return;
+  const { pageNumber, pageCount } = page;
+  if (pageNumber === undefined || pageCount === undefined) return;
+  if (pageNumber < pageCount) page.hasNextPage = true;
+  else page.isLast = true;
+  if (pageNumber > 1) page.hasPrevious = true;
+}
+
+/**
+ * Returns true if a value is the complete, empty response of a service that the import knows. Only such a response may
+ * mean that a search has no results any more. An empty list of unknown origin may mean anything.
+ */
+export function isEmptyAnswer(
+  value: unknown,
+  { recordCount, hasNextPage, hasPrevious, error, totalRecords }: ResultPage,
+) {
+  if (
+    !isObject(value) ||
+    recordCount > 0 ||
+    hasNextPage ||
+    hasPrevious ||
+    error !== undefined ||
+    (totalRecords ?? 0) > 0
+  )
+    return false;
+  const { data } = value;
+  const hasEmptyList = (...keys: string[]) => keys.some((key) => isEmptyRecordList(normalizeKey(key), value[key]));
+  // Meta Ad Library API
+  if (hasEmptyList('data')) return Object.keys(value).every((key) => key === 'data' || key === 'paging');
+  // TikTok, and the website of the Meta Ad Library
+  if (isObject(data)) {
+    if ('has_more' in data)
+      return data.has_more === false && isEmptyRecordList('ads', data.ads ?? data.commercial_contents);
+    return hasEmptyConnection(data, 0);
+  }
+  // LinkedIn
+  if (hasEmptyList('elements')) return isObject(value.paging) && value.paging.total === 0;
+  // SerpApi and SearchApi
+  if (isObject(value.search_metadata))
+    return value.search_metadata.status === 'Success' && hasEmptyList('ad_creatives', 'ads');
+  // ScrapeCreators
+  return value.success === true && hasEmptyList('searchResults', 'ads', 'results') && (value.cursor ?? null) === null;
+}
+
+const maxConnectionDepth = 6;
+
+/** Returns true if an object contains a GraphQL connection without edges whose last page this is. */
+function hasEmptyConnection(value: Record<string, unknown>, depth: number): boolean {
+  const { edges, page_info: pageInfo } = value;
+  if (Array.isArray(edges)) return edges.length === 0 && isObject(pageInfo) && pageInfo.has_next_page === false;
+  if (depth >= maxConnectionDepth) return false;
+  return Object.values(value).some((child) => isObject(child) && hasEmptyConnection(child, depth + 1));
+}
 
 /** Describes an error of a service. Returns undefined for `{ code: 'ok' }`, which TikTok adds to each response. */
-function describeError(errorValue: unknown): string | undefined {
-  if (typeof errorValue === 'string') return errorValue || undefined;
-  if (Array.isArray(errorValue)) return errorValue.length > 0 ? describeError(errorValue[0]) : undefined;
-  if (!isObject(errorValue) || Object.keys(errorValue).length === 0) return undefined;
-  const { code, message } = errorValue;
+function describeError(value: unknown): string | undefined {
+  if (typeof value === 'string') return value || undefined;
+  if (Array.isArray(value)) return value.length > 0 ? describeError(value[0]) : undefined;
+  if (!isObject(value) || Object.keys(value).length === 0) return undefined;
+  const { code, message } = value;
   if (code === 'ok' || (code === 0 && !message)) return undefined;
   return (
     [code, message].filter((part) => typeof part === 'string' || typeof part === 'number').join(' ') || 'no reason'

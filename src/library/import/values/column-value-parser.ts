@@ -47,6 +47,13 @@ export class ColumnValueParser {
   readonly valueErrors: Error[] = [];
   /** The keys of the current record that the import does not know. The import report lists them. */
   readonly unusedKeys: string[] = [];
+  /** The fields of the current record as they are stored, each with the key from which its value comes. */
+  readonly fieldSources: (readonly [field: string, key: string])[] = [];
+  /**
+   * The keys of the current record whose field another key already has. `isStored` is true if the value is stored under
+   * the name of the key.
+   */
+  readonly secondKeys: { key: string; isStored: boolean }[] = [];
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
   /** True after `decideNotations`, i.e. in the second pass of the import, in which dates and numbers are parsed. */
@@ -65,7 +72,23 @@ export class ColumnValueParser {
     this.areNotationsDecided = true;
   }
 
-  /** Adds an error about a value of the current record to the import report. */
+  /** Forgets the errors and the keys of the previous record. */
+  startRecord(): void {
+    for (const list of [this.valueErrors, this.unusedKeys, this.fieldSources, this.secondKeys]) list.length = 0;
+  }
+
+  /** Remembers from which key a field of the current record comes, for the report. */
+  addFieldSource(field: string, key: string): void {
+    if (this.areNotationsDecided) this.fieldSources.push([field, key]);
+  }
+
+  /** Remembers a value that is not used for the field to which its key belongs, unless it could not be parsed. */
+  addSecondKey(key: string, isStored: boolean): void {
+    if (!this.valueErrors.some(({ message }) => message.startsWith(`${key}: `)))
+      this.secondKeys.push({ key, isStored });
+  }
+
+  /** Remembers an error about a value of the current record to the import report. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
