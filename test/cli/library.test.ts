@@ -105,8 +105,8 @@ describe('The library import command', () => {
     [
       'of an answer without ads',
       '{"data":[],"paging":{}}',
-      1,
-      /nothing was read, .*\n {2}the source contains no ad and no page\n$/,
+      0,
+      /nothing was read, .*\n {2}the search has no results: its response lists no ad\n$/,
     ],
     [
       'of column names without rows',
