@@ -303,3 +303,16 @@ test('the total of a breakdown does not depend on the order of its rows', async 
     { numRuns: 20 },
   );
 });
+
+test('the total of a breakdown lacks results of which one value cannot be read', async ({ libraryServer }) => {
+  const { ads } = await importAdsManagerTable(
+    libraryServer,
+    breakdownColumns,
+    '1,V,18-24,10,100,80,40,3,1.5',
+    '1,V,25-34,5,50,40,20,many,2.5',
+  );
+  expect(ads).toMatchObject([
+    { 'Link clicks': 60, breakdown: [{ results: { Results: 3 } }, { results: { Results: 'many' } }] },
+  ]);
+  expect(ads[0]).not.toHaveProperty('Results');
+});

@@ -252,6 +252,10 @@ const variationFields: readonly FieldRule[] = [
 function readVariations(record: SourceRecord, parser: ColumnValueParser): { fields: JsonObject; media: MediaAsset[] } {
   const variations = variationKeys.flatMap((key) => {
     const list = parser.parseStructure(record.get(key));
+    if (!Array.isArray(list) && !isMissing(record.get(key)))
+      parser.addValueError(
+        new Error(`${record.getSourceName(key)}: ${quoteValue(record.get(key))} is not a list of variations`),
+      );
     return (Array.isArray(list) ? list : []).filter(isObject).map((item) => {
       const variation = new SourceRecord(Object.entries(item), { keyPrefix: `${record.getSourceName(key)}.` });
       const reader = new FieldReader(parser, (path) => [variation, path]);

@@ -97,6 +97,7 @@ const actionColumn =
 /** Matches the columns of rates, averages, amounts and counts of people, which cannot be added up. */
 const otherResultColumn =
   /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
+const isActionColumn = (name: string): boolean => actionColumn.test(name) && !otherResultColumn.test(name);
 /** Matches the values of a breakdown in the row with the total of an ad. */
 const totalValue = /^(?:all|total)$/i;
 
@@ -127,7 +128,9 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
   const otherFields = otherCells.map(({ name, value }) => [name, parseResult(name, value, parser)] as const);
-  const results = otherFields.filter(([, value]) => typeof value === 'number' || numericCell.test(String(value)));
+  const results = otherFields.filter(
+    ([name, value]) => typeof value === 'number' || isActionColumn(name) || numericCell.test(String(value)),
+  );
   const part: BreakdownPart = {
     values,
     ...(ad.adSpendMin !== undefined && { adSpend: ad.adSpendMin }),
@@ -178,7 +181,7 @@ const numericCell = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
 
 /** Parses a result that can be added up. All other values stay unchanged. */
 function parseResult(name: string, value: unknown, parser: ColumnValueParser): unknown {
-  if (!actionColumn.test(name) || otherResultColumn.test(name)) return value;
+  if (!isActionColumn(name)) return value;
   try {
     return parser.parseNumber(name, value, { isCount: true }) ?? value;
   } catch {
@@ -260,8 +263,12 @@ function sumParts(parts: readonly BreakdownPart[]): JsonObject {
     for (const [name, value] of Object.entries({ adSpend, impressions, ...results }))
       if (typeof value === 'number') sums[name] = Number(((sums[name] ?? 0) + value).toPrecision(15));
   }
+  // A sum without an unreadable value would be too low.
+  const hasUnreadableValue = (name: string) =>
+    parts.some(({ results }) => results?.[name] !== undefined && typeof results[name] !== 'number');
   for (const sums of sumsByBreakdown.values())
-    for (const [name, sum] of Object.entries(sums)) totals[name] = Math.max(totals[name] ?? 0, sum);
+    for (const [name, sum] of Object.entries(sums))
+      if (!hasUnreadableValue(name)) totals[name] = Math.max(totals[name] ?? 0, sum);
   const { adSpend, impressions, ...results } = totals;
   return {
     ...results,
