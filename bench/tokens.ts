@@ -83,7 +83,7 @@ const splitIntoPages = <T>(items: T[]): T[][] =>
 
 /** A cursor as long as ours for a service that uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
-const listFrame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
+const listFrame = { cursor, credits: 5, hasMore: true, totalHits: 1204, asOf };
 const buildAdList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
