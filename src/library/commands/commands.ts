@@ -9,10 +9,11 @@ import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
-import { findMissingPart } from './find-missing-part.ts';
+import { findMissingPart, type ImportedFile } from './find-missing-part.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
+export type { ImportedFile } from './find-missing-part.ts';
 
 /**
  * Implements the commands `library serve`, `library import`, `library pictures` and `library key`. The functions return
@@ -69,9 +70,6 @@ export async function serveDemoLibrary({ listen, ...options }: Omit<ServeOptions
   const { url, close: stopListening } = await listen(fetch);
   return { url, apiKey, close: () => stopListening().then(close) };
 }
-
-/** The report about one imported file, with the name of the file. */
-export type ImportedFile = ImportReport & { name: string };
 
 /** The options of the command `library import`. */
 export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgress'> {

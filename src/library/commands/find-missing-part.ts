@@ -1,11 +1,14 @@
+import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
-import type { ImportedFile } from './commands.ts';
 
 /*
  * Finds out whether the files of an import lack a part of the search results. A service returns results in pages, and
  * a page says that more results follow, but rarely which page it continues. A lost page can therefore only be noticed
  * if the order of the pages is known. Pages of one search are in one file, or in files whose names differ in one number.
  */
+
+/** The report about one imported file, with the name of the file. */
+export type ImportedFile = ImportReport & { name: string };
 
 /** A file and those of its result pages that no earlier file contains. */
 interface PagedFile {
