@@ -148,7 +148,11 @@ export function viewCoverage(input: CoverageInput): CoverageView {
   const notes = [
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
-      formatFieldGaps(readFields, { ...findGapScope(readFields, advertisers), ...advertisers }),
+      formatFieldGaps(readFields, {
+        ...findGapScope(readFields, advertisers),
+        advertiserKeysInRows: advertisers.keysInRows,
+        getAdvertiserName: advertisers.getAdvertiserName,
+      }),
     ),
   ].filter((note) => note !== undefined);
   return {

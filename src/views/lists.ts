@@ -8,7 +8,7 @@ export interface ListFrame {
   /** Total number of matching items (`totalHits`), if the service reports it. */
   totalHits?: number | undefined;
   /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
-  resultDay?: string | undefined;
+  asOf?: string | undefined;
   /** Number of items on the service's page. Set only if the list shows fewer items than that. */
   sentCount?: number | undefined;
   /** Number of the first item in the list. Defaults to 1. */

@@ -75,7 +75,7 @@ describe('How long an ad has been running', () => {
 
   test('an ad shows the same number of running days in a list and alone', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
-    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], resultDay: '2026-11-20' });
+    const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
@@ -93,7 +93,7 @@ describe('How long an ad has been running', () => {
 
   test('an ad list does not say how long ago an ad was seen that was read even earlier', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
-    expect(formatAdList({ items: [ad], resultDay: '2026-11-05' })).not.toContain('ago');
+    expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 

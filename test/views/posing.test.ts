@@ -53,7 +53,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
     (ad, detail) => {
       const [view, other] = [ad, everyFact].map((one) => viewAd(one, { detail, now })) as [AdView, AdView];
       expect(AdView.shape.id.safeParse(view.id).success).toBe(true);
-      return [formatAd(view, detail), formatAdList({ items: [view, other, view], resultDay: '2026-11-20', detail })];
+      return [formatAd(view, detail), formatAdList({ items: [view, other, view], asOf: '2026-11-20', detail })];
     },
   ],
   'a page': [

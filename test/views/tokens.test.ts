@@ -106,7 +106,7 @@ describe('The token estimate', () => {
     const samples = readRealSamples() ?? skip(missingSamplesHint);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
-      const text = formatAdList({ items: views.slice(i, i + 10), resultDay: '2026-11-20', detail: 'brief' });
+      const text = formatAdList({ items: views.slice(i, i + 10), asOf: '2026-11-20', detail: 'brief' });
       expect(estimateTokens(text) / countRealTokens(text)).toBeGreaterThanOrEqual(0.97);
       expect(estimateTokens(text) / countRealTokens(text)).toBeLessThan(1.15);
     }
