@@ -3,7 +3,7 @@ import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
 import type { Api, ApiResponse } from '../api/client.ts';
 import { type CachedTotal, parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { maxPageSize, operations } from '../api/operations.ts';
+import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
@@ -24,6 +24,7 @@ import {
   openGathering,
   removeDuplicateParts,
 } from './gatherings.ts';
+import { determineMaxPageSize, smallerPageSizes } from './page-size.ts';
 import { classifyFailure, isCallAbandoned, type StopInfo, type StopSignals } from './stops.ts';
 
 /** A request to read all ads of a question (a search or a collection), with the limits of the call. */
@@ -573,19 +574,6 @@ async function readListedAds({ collectionId }: GatheringQuestion, response: AdLi
  */
 export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);
-
-/**
- * Returns the maximum page size. This is the maximum that the service describes for the filter `limit`, or otherwise the
- * limit from the API document.
- */
-export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
-  if (collectionId !== undefined) return maxPageSize;
-  const describedMax = filters.find(({ key }) => key === 'limit')?.maximum ?? maxPageSize;
-  return Math.max(1, Math.min(maxPageSize, Math.floor(describedMax)));
-}
-
-/** Page sizes to try, in this order, after the service has refused a larger one. A refused request costs nothing. */
-const smallerPageSizes = [50, 20, 10];
 
 const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';

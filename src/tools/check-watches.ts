@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { determineMaxPageSize, getListOperation } from '../dataset/gather.ts';
+import { getListOperation } from '../dataset/gather.ts';
 import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, startedOverNote } from '../dataset/gathering-report.ts';
 import {
@@ -12,6 +12,7 @@ import {
   getQuestionKey,
 } from '../dataset/gatherings.ts';
 import { findRecordsByName } from '../dataset/named-records.ts';
+import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';

@@ -6,7 +6,6 @@ import { freePrice } from '../credits/prices.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import type { RemainingPrice } from '../dataset/coverage-notes.ts';
 import {
-  determineMaxPageSize,
   findKnownTotal,
   type GatherRequest,
   getListOperation,
@@ -28,6 +27,7 @@ import {
   openGathering,
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
+import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';

@@ -23,6 +23,7 @@ import {
 } from './full-view.ts';
 import { findLandingDomain } from './landing.ts';
 import { countryPattern, formatDuplicates, frameList, groupBy, type ListFrame } from './lists.ts';
+import { abbreviateNetwork, formatNetworkLegend, networkPattern } from './networks.ts';
 import { formatCount } from './numbers.ts';
 import {
   hashText,
@@ -503,26 +504,6 @@ function formatBody(body: string, bodyHash: number | undefined): string {
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missingChars} #${bodyHash}`;
 }
 
-function formatNetworkLegend(items: readonly AdView[]): string | undefined {
-  const usedNetworks = [...networkAbbreviations].filter(([name]) =>
-    items.some((ad) => ad.publisherPlatform?.includes(name)),
-  );
-  return (
-    usedNetworks.map(([name, abbreviation]) => `${abbreviation} ${name.toLowerCase().replace('_', ' ')}`).join(', ') ||
-    undefined
-  );
-}
-
-/** Abbreviations of ad networks that marketers commonly use. */
-const networkAbbreviations: ReadonlyMap<string, string> = new Map([
-  ['FACEBOOK', 'FB'],
-  ['INSTAGRAM', 'IG'],
-  ['AUDIENCE_NETWORK', 'AN'],
-  ['MESSENGER', 'MSG'],
-  ['THREADS', 'TH'],
-  ['WHATSAPP', 'WA'],
-]);
-
 const listSimpleFacts = createFactLister(adFields);
 
 /**
@@ -544,9 +525,6 @@ export function listFacts(ad: AdView, asOf?: string): string[] {
     ad.countries && quoteUnlessCodes(ad.countries, countryPattern),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
-
-const abbreviateNetwork = (name: string) => networkAbbreviations.get(name) ?? name;
-const networkPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
 
 function formatRunningTime(ad: AdView, asOf: string | undefined): string | undefined {
   const startDay = formatDay(ad.startedAt);

@@ -1,0 +1,28 @@
+/** Abbreviations of ad networks that marketers commonly use. */
+const networkAbbreviations: ReadonlyMap<string, string> = new Map([
+  ['FACEBOOK', 'FB'],
+  ['INSTAGRAM', 'IG'],
+  ['AUDIENCE_NETWORK', 'AN'],
+  ['MESSENGER', 'MSG'],
+  ['THREADS', 'TH'],
+  ['WHATSAPP', 'WA'],
+]);
+
+/** Matches the abbreviation of an ad network. */
+export const networkPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
+
+/** Returns the abbreviation of an ad network, or the name of the network if it has none. */
+export const abbreviateNetwork = (name: string) => networkAbbreviations.get(name) ?? name;
+
+/** Explains the abbreviations of the networks in a list of ads, e.g. `FB facebook, IG instagram`. */
+export function formatNetworkLegend(
+  items: readonly { publisherPlatform?: readonly string[] | undefined }[],
+): string | undefined {
+  const usedNetworks = [...networkAbbreviations].filter(([name]) =>
+    items.some((ad) => ad.publisherPlatform?.includes(name)),
+  );
+  return (
+    usedNetworks.map(([name, abbreviation]) => `${abbreviation} ${name.toLowerCase().replace('_', ' ')}`).join(', ') ||
+    undefined
+  );
+}
