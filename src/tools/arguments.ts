@@ -5,8 +5,8 @@ import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
 
 /**
- * Argument schemas shared by several tools. They contain no unions, because some hosts reject the whole tool list if
- * one schema contains a union.
+ * Argument schemas that several tools share. They contain no unions (JSON Schema `anyOf`), because some hosts reject
+ * the whole tool list if one schema contains a union.
  */
 
 export const noArguments = z.strictObject({});
@@ -28,7 +28,10 @@ export const fileName = z
   )
   .optional()
   .describe('Name of the file, without its ending.');
-/** There is no upper bound, because the API document defines none for searches. The service validates the value. */
+/**
+ * The schema sets no upper bound on the page size, because the API document defines none for searches. The service
+ * validates the value.
+ */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
 export const seen = z
@@ -53,8 +56,9 @@ export const collectionId = createUuidSchema('list_collections').describe('Id fr
 export const itemType = ItemType.describe('A collection may contain both.');
 
 /**
- * Validates the arguments that select the ads a tool reads: its filters, or a collection.
- * @param exclusiveArguments arguments by name; the caller may pass at most one of them
+ * Validates the tool arguments that select ads: the filters, and arguments that exclude each other, such as
+ * `collectionId` and `filters`.
+ * @param exclusiveArguments arguments by name; the caller may set at most one of them
  * @throws AdLibraryError if a filter object contains `limit` or `cursor`, or if several exclusive arguments are set
  */
 export function checkSelectionArguments(

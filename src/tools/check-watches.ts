@@ -113,8 +113,9 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates the cost of a check without calling the service. The lower bound assumes that as many ads match as at the
- * last check. More ads may match by now, so the upper bound is the most that the limits of the watches allow.
+ * Estimates the cost of a watch check without calling the service. The lower bound assumes that as many ads match as at
+ * the last check. More ads may match today, so the upper bound is computed from the limits of the watches (`maxAds`,
+ * `maxCredits`).
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
@@ -152,10 +153,9 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a search are already in the dataset. If the search was gathered before (i.e. its ads were
- * read and stored), counts the ads of the newest gathering. Otherwise returns `ads` if a complete gathering of a
- * broader search includes them, and 0 if there is none. Returns undefined if a broader gathering includes the ads but
- * their number is unknown.
+ * Returns how many ads of a search are already in the dataset. If the search was gathered before (its ads were read and
+ * stored), counts the ads of the newest gathering. Otherwise looks for a complete gathering of a broader search, which
+ * includes the ads. With such a gathering, returns `ads`, or undefined if `ads` is unknown. Without one, returns 0.
  * @param ads number of ads that match the search, if known
  */
 function countStoredAds(
@@ -169,8 +169,8 @@ function countStoredAds(
 }
 
 /**
- * Explains why a check costs credits even though the dataset already contains the ads. Returns undefined if the check
- * is free.
+ * Explains why a check costs credits even though ads are already in the dataset. Returns undefined if the check is
+ * free, or if the dataset contains none of the ads.
  * @param storedAdCounts number of stored ads for each watch; an entry is undefined if ads are stored but not counted
  */
 function explainRepeatedReading(
@@ -205,9 +205,9 @@ function formatChecksEstimate({
 }
 
 /**
- * Returns the highest number of credits that one check of a watch can cost. This is at most the `maxCredits` of the
- * watch. Without `split`, it is also at most the price of `maxAds` ads. Returns undefined while a price is unknown,
- * because the first page may then cost more than `maxCredits`.
+ * Returns the highest number of credits that one check of a watch can cost. The result never exceeds the `maxCredits`
+ * of the watch. Without `split`, it also never exceeds the price of `maxAds` ads plus one extra page. Returns undefined
+ * while a price is unknown, because the first page may then cost more than `maxCredits`.
  * @param ads number of ads that matched at the last count
  */
 async function computeMaxCharge(watch: Watch, ads: number | undefined, { createCallBudget, adFilters }: ToolContext) {
@@ -225,18 +225,20 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { createC
       })
     )?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
-  // If more ads match now than at the last count, the check reads one additional page.
+  // If more ads match now than at the last count, the check reads one additional page. Include its price in the
+  // maximum.
   const extraPagePrice =
     ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(pageSize, Math.max(1, ads)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
-  // `maxAds` counts each ad once, but the parts of a split search can list the same ad several times. The number of
-  // pages therefore has no upper bound.
+  // `maxAds` counts each ad once. The parts of a split search can list the same ad several times, so the number of
+  // pages has no upper bound. In that case only `maxCredits` limits the price.
   return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
- * Stores the checks, then marks their gatherings (the stored search results) as already reported. If the process ends
- * between the two steps, the next check reads the same gatherings and reports the same changes again.
+ * Stores the checks. Then marks their gatherings (the stored search results) as already reported, so that the next
+ * check does not report the same changes again. If the process ends between the two steps, the next check reports these
+ * changes a second time.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
@@ -318,8 +320,8 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // If this check read nothing new, report empty lists of changes. Report null only if there is no earlier check to
-  // compare with.
+  // If this check read nothing new, report empty lists of changes. If there is also no earlier check to compare with,
+  // report null instead.
   const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? emptyIfComparable,

@@ -167,15 +167,16 @@ interface AdCount {
 }
 
 /**
- * Takes the count from the dataset if a complete and recent gathering (the stored ads of one search) has the same
- * filters. Otherwise asks the service with one search.
+ * Takes the count from the dataset if it contains a complete and recent gathering (the stored ads of one search) with
+ * the same filters. Otherwise asks the service with one search.
  */
 const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
   findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
 /**
- * Counts the matching ads by searching for a single ad. The response also contains the total number of matches.
- * @param countBy filter key; the service should also count the ads for each of its values
+ * Counts the matching ads with a search that requests only one ad. The response also contains the total number of
+ * matches.
+ * @param countBy filter key, e.g. `active`; asks the service to also count the ads for each value of this key
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
@@ -191,8 +192,8 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
 }
 
 /**
- * The `counts` field of a search response. `none` is the number of ads without a value, and `more` is the number of
- * values that the list omits.
+ * The `counts` field of a search response: the number of ads for each value of a filter key. `none` is the number of
+ * ads without a value. `more` is the number of values that the list omits.
  */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
@@ -211,13 +212,13 @@ function parseValueCounts(counts: unknown) {
 }
 
 /**
- * Maximum age (one day) of a stored search result that may be used for a count. If it is older, count with a new
- * search.
+ * Maximum age (one day) of a stored search result that may be used for a count. If the stored result is older, a new
+ * search counts the ads.
  */
 const maxGatheringAgeMs = dayMs;
 /**
- * Tolerated clock difference between server replicas, in milliseconds. If a stored result appears to come from further
- * in the future, one of the clocks is wrong and the age of the result is unknown.
+ * Tolerated clock difference between server replicas, in milliseconds. A stored result whose time is even further in
+ * the future shows that one of the clocks is wrong. The age of such a result is unknown, so it is not used.
  */
 const maxClockDifferenceMs = 60_000;
 
@@ -232,8 +233,8 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // The last page of results may have reported a smaller total. Every ad that was read exists, so never return less
-    // than that.
+    // The last page of results may have reported a total that is smaller than the number of ads read. Every ad that was
+    // read exists, so return at least that number.
     total: Math.max(found ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -247,8 +248,9 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
 const maxTimeDifferenceMs = 60_000;
 
 /**
- * Subtracts the counts of the parts from the total, which gives the number of ads outside the listed parts. Returns
- * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
+ * Subtracts the counts of the parts (the searches into which the caller split the count) from the total. The result is
+ * the number of ads that are in no part. Returns undefined if a count is unknown, if the parts overlap, or if the
+ * counts were taken at different times.
  */
 function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
@@ -258,8 +260,9 @@ function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<Ad
 }
 
 /**
- * Estimates the cost of a count without calling the service: the number of searches times the price of a search. If the
- * service counts the values of the key itself, one search is always needed, because the dataset cannot replace it.
+ * Estimates the cost of a count without calling the service: the number of paid searches times the price of a search. A
+ * search is free if its response is cached or the dataset contains its count. If the service itself counts the values
+ * of a filter key, the dataset cannot replace that search.
  */
 async function estimateCount(
   countedFilter: SearchFilter | undefined,
@@ -287,8 +290,8 @@ async function estimateCount(
 }
 
 /**
- * Returns the filters of the searches that count by `countedFilter`: one search for each known value, and one for ads without a
- * value.
+ * Returns the filters of the searches that count ads by the values of `countedFilter`. There is one search for each
+ * known value, and one search for ads without a value.
  */
 function listPartsToSearch(
   countedFilter: SearchFilter,
@@ -306,8 +309,8 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
 }
 
 /**
- * Counts the ads for each value of a filter key. This takes one search if the service can count values, and one search
- * for each value otherwise.
+ * Counts the ads for each value of a filter key. If the service can count values, one search is enough. Otherwise each
+ * value needs its own search.
  */
 const countByValue = (countedFilter: SearchFilter, filters: Filters, countContext: CountContext) =>
   countedFilter.counted
@@ -372,7 +375,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       stop,
     };
   }
-  // Omit values that no ad has.
+  // Omit values with a count of zero, because no ad has them.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
@@ -391,7 +394,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   };
 }
 
-/** Explains which ads the counts omit. Used when the number of omitted ads is unknown. */
+/** Explains which ads no count includes, and why. Used when the number of these ads is unknown. */
 function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const adsWithOtherValues = open || single ? 'ads with other values' : undefined;
   const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
@@ -415,12 +418,15 @@ interface CountedPart {
 
 const maxConcurrentSearches = 4;
 /**
- * Note for a part whose count equals the total. The service may have ignored the filter key, because it would return
- * the total in that case too.
+ * Note for a count whose number equals the total, e.g. when all 50 ads seem to be videos. A service that ignores the
+ * filter would return the same number.
  */
 const equalToTotalNote = 'equal to the total; not verified';
 
-/** Counts the parts, several at a time. Stops early if a limit is reached or a search fails. */
+/**
+ * Counts the ads of each part (the filters of the caller plus one filter object of `split`), several parts at a time.
+ * Starts no further searches after a limit is reached or a search fails.
+ */
 async function countParts(
   filters: Filters,
   totalCount: AdCount,
@@ -474,8 +480,8 @@ function buildCountView(
 }
 
 /**
- * Returns the note for counts that use the `active` filter. The service decides which ads are active, so the note tells
- * the reader when these ads were last seen running.
+ * Returns the note for counts that use the `active` filter. The service decides which ads are active by a rule that
+ * this server does not know. The note therefore tells when these ads were last seen running.
  */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
@@ -499,8 +505,8 @@ function formatRemarks({ gatheredAt, note }: Pick<PartCountView, 'gatheredAt' | 
 }
 
 /**
- * Formats the filters of a part as JSON. The JSON is sanitized because its values come from the caller, who may have
- * copied them from an ad.
+ * Formats filters as JSON for the text of a result. The JSON is sanitized, because the caller may have copied the
+ * values from an ad, and ad texts are not trusted.
  */
 function formatFilters(filters: Filters): string {
   const filtersJson = sanitizeLine(JSON.stringify(filters));

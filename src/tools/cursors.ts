@@ -4,14 +4,14 @@ import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
-/** Storage for cursors, and a function that signs a cursor with the caller's API key. */
+/** Stores cursors, and signs each cursor with the caller's API key. */
 export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }
 
 /**
- * A position in a list of results. It consists of a cursor of the service, and the number of items already shown from
- * the page that this cursor selects.
+ * A position in a list of results. It consists of the service's cursor for one page, and the number of items of that
+ * page that were already shown.
  */
 export interface PagePosition {
   serviceCursor: string | undefined;
@@ -31,7 +31,7 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list and the current position in it. */
+/** A list of results (the operation and its arguments), and the current position in it. */
 export interface PageListing extends Listing {
   position: PagePosition;
 }
@@ -52,8 +52,8 @@ const maxEmbeddedLength = 1000;
 
 /**
  * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
- * after 20 items of a page of 50. The service cursor is base64url-encoded so that it cannot contain a sentence or a
- * link, because models read and copy it. If the service cursor is too long, it is stored, and the text `~` replaces it.
+ * after 20 items of a page of 50. Models read and copy cursors, so the service cursor is base64url-encoded and cannot
+ * contain a sentence or a link. If the service cursor is too long, it is stored, and the text `~` replaces it.
  */
 export function writeCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount } = position;
@@ -69,8 +69,8 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters, because the caller may omit them from the next call. Also stores the service cursor if it is too
- * long to embed.
+ * Stores the filters under the cursor, because the caller may omit the filters from the next call. If the service
+ * cursor is too long to embed, stores it too.
  */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
   if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
@@ -90,16 +90,19 @@ export function signCursor(apiKey: string | undefined, text: string): string {
   return signature.slice(0, signatureLength);
 }
 
-/** A request for one page of a list, with the arguments of the tool call. */
+/**
+ * A request for one page of a list. It contains the arguments of the tool call: the filters, the cursor and the page
+ * size.
+ */
 export interface ListRequest extends Listing {
   cursor?: string | undefined;
   limit?: number | undefined;
 }
 
 /**
- * Returns the filters and the position from which to continue a list. Cursors of the service are passed on unchanged. A
- * cursor of this server is valid only if signing the same arguments produces the same cursor. Stored cursors are read
- * only if that check fails, because the store may be remote.
+ * Returns the filters and the position from which a list continues. Cursors of the service are passed on unchanged. To
+ * validate a cursor of this server, the function builds the cursor for the same arguments and compares the two. If they
+ * differ, it tries the stored filters. Reading them comes last because the store may be remote.
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(
@@ -121,7 +124,8 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // The page size can change only between pages. Once some items of a page were shown, keep its size.
+  // The caller may change the page size only at the start of a page. If some items of the page were already shown, the
+  // old page size remains.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;

@@ -26,7 +26,7 @@ import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { buildFileAddressFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
 
-/** Media types as registered with IANA. */
+/** Media type of each export format, as registered with IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
   csv: 'text/csv',
   jsonl: 'application/jsonl',

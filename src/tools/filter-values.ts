@@ -7,7 +7,8 @@ const maxValues = 40;
 
 /**
  * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with a short list
- * of known values. Keys with a default are excluded, because they control sorting or paging instead of selecting ads.
+ * of known values. Excludes keys with a default value, such as the sort order or the page size, because they do not
+ * select ads.
  */
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
@@ -46,7 +47,7 @@ export const buildValueFilter = ({ key, type }: SearchFilter, value: string | bo
   [key]: type === 'strings' ? [value] : value,
 });
 
-/** Returns one filter object for each known value of the key. */
+/** Returns one filter object for each known value of a filter key. Each object matches only ads with this value. */
 export const buildValueFilters = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildValueFilter(filter, value));
 

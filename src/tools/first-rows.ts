@@ -4,7 +4,7 @@ import type { Cell } from '../dataset/tables.ts';
 import { quoteUnlessWord } from '../views/safe-text.ts';
 import { countFittingItems } from '../views/tokens.ts';
 
-/** One row of an SQL result. */
+/** One row of an SQL result: the values of its columns, in order. */
 export const RowView = z.array(z.union([z.string(), z.number(), z.null()]));
 
 /** The first rows of an exported file. With them, a model can check numbers and names without opening the file. */
@@ -22,7 +22,10 @@ interface TableRows {
   firstRows: readonly (readonly Cell[])[];
 }
 
-/** Returns as many of the first rows as fit in the token budget. Returns no rows if the table has too many columns. */
+/**
+ * Returns up to three of the first rows, as many as fit in the token budget. Returns nothing if the table has more than
+ * 12 columns.
+ */
 export function selectFirstRows(
   { columns, firstRows }: TableRows,
   maxTokens: number,

@@ -147,14 +147,14 @@ export async function requireFree(question: GatheringQuestion, { createCallBudge
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
-/** If a total is older than this (one day), the estimate mentions its date. */
+/** If the known number of matching ads is older than this (one day), the estimate mentions its date. */
 const minStatedAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
 
 /**
- * Estimates the cost of reading the ads that are not in the dataset yet. Parts of the search without a known total are
- * counted first, which takes one paid search each. For a collection, the count comes from the list of collections.
+ * Estimates the cost of reading the ads that are not in the dataset yet. If a part of the search has no known total, a
+ * paid search counts its ads first. For a collection, the list of collections provides the count.
  */
 async function estimateGathering(
   { question, maxAds }: GatherRequest,
@@ -167,8 +167,8 @@ async function estimateGathering(
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { totalAds: ads, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
-    // If the service reports no total for one part, it reports none for the others either. Stop searching to save
-    // credits.
+    // If the service reports no number of ads for one part of a split search, it reports none for the other parts
+    // either. Stop searching to save credits.
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
@@ -177,7 +177,8 @@ async function estimateGathering(
   const limitedPrice = isLimited
     ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
-  // A confirmation form needs the price of this call. Other callers plan with the price of all ads.
+  // The form that asks the user to confirm needs the price of this call, limited by `maxAds`. Other callers plan ahead
+  // and need the price of all ads.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
@@ -207,14 +208,19 @@ async function estimateGathering(
   };
 }
 
-/** Formats where `maxAds` ends the call and what it then costs, e.g. `With maxAds: 100, it stops after 100 ads (10 credits).` */
+/**
+ * Formats at which number of ads `maxAds` ends the call, and the price up to then: `With maxAds: 100, it stops after
+ * 100 ads (10 credits).`
+ */
 function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
   const { atLeast = 0, atMost } = price ?? {};
   const priceText = atMost === undefined ? '' : ` (${formatPrice({ atLeast, atMost })})`;
   return `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}${priceText}.`;
 }
 
-/** Suggests reading one page to learn the exact price, because the service reveals a price only when it charges it. */
+/**
+ * Suggests reading one page to learn the exact price, because the service reveals a price only when it charges credits.
+ */
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
   const itemCount = Math.min(
@@ -231,7 +237,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
 }
 
-/** Suggests `count_ads`, which is cheaper if the user needs only totals. */
+/** Suggests the tool `count_ads`, which is cheaper than reading the ads if the user needs only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
@@ -251,8 +257,8 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
 }
 
 /**
- * Estimates the price of the ads that are not in the dataset yet. Returns undefined if a part of the search has no
- * known total.
+ * Estimates the price of the ads that are not in the dataset yet, without counting any ads. Returns undefined if a part
+ * of the search has no known total.
  */
 export async function estimateRemaining(
   question: GatheringQuestion,
@@ -265,8 +271,8 @@ export async function estimateRemaining(
 }
 
 /**
- * Estimates the price of the ads that remain in the parts of a search. Returns undefined if a part has no known total.
- * @param maxAds the number of further ads after which the call stops reading
+ * Estimates the price of the unread ads in the parts of a split search. Returns undefined if a part has no known total.
+ * @param maxAds number of further ads after which the call stops reading
  */
 async function estimateParts(
   question: GatheringQuestion,
@@ -279,8 +285,8 @@ async function estimateParts(
   const operation = getListOperation(question);
   // Create the budget after the searches above, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
-  // If all ads of the total were read but the last page announced more, one more page must be read to see whether more
-  // ads exist.
+  // A part of a split search can have unread ads even if as many ads were read as its total says, because its last page
+  // announced more. One more page must then be read, so count at least one ad.
   let allowedCount = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
     const count = hasEnded ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listedCount));
@@ -315,7 +321,10 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
         knownTotal === null
           ? await findKnownTotal(question, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
-      /** Number of ads listed so far. Includes ads that were later evicted from the dataset to free space. */
+      /**
+       * Number of ads that the service has listed for this part so far. Includes ads that were later evicted from the
+       * dataset to free space.
+       */
       const listedCount = Math.max(readCount, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */
       const isTotalKnown = total !== undefined;
@@ -327,7 +336,8 @@ async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { 
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // The API document describes no pagination for this list, so the first page normally contains every collection.
+  // The API document describes no pagination for this list, so its first page normally contains every collection. If
+  // the response still announces another page, the collection may be there. In that case, report no error.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

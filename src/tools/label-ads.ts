@@ -16,7 +16,8 @@ import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 /**
- * Creates a schema that normalizes a text first and then checks its length, because normalizing can shorten the text.
+ * Creates a schema that normalizes a text first and checks its length afterwards, because normalizing can shorten the
+ * text.
  */
 const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
@@ -95,7 +96,8 @@ export const labelAds = defineTool({
         },
       };
     });
-    // Labels of evicted ads can still be removed. An id whose label changed is therefore not reported as unknown.
+    // An ad can be evicted from the dataset while its labels remain. Such labels can still be removed. Therefore, an id
+    // whose label changed is not reported as unknown.
     const unknownIds = [...idsByKey].flatMap(([key, id]) =>
       adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
     );

@@ -8,8 +8,8 @@ import { buildListBoardData, createAdViews, createPageViews, type ItemViews, pag
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 /**
- * An ad or an advertiser page, with the fields of both. If both have a field with the same name, the ad's description
- * is used.
+ * Schema of a collection item, which is either an ad or an advertiser page. It contains the fields of both. If both
+ * have a field with the same name, the description of the ad's field is used.
  */
 const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
   Partial<typeof AdView.shape & typeof PageView.shape>

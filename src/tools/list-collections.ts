@@ -8,7 +8,7 @@ import { defineTool, readOnlyAnnotations } from './tool.ts';
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
 
 /**
- * Returns true if a collection may accept ads. The API document does not define this, so the function guesses: a
+ * Returns true if a collection may accept ads. The API document does not define this, so the function guesses. A
  * collection of type `pages`, or one with pages but no ads, is assumed to accept only pages.
  */
 const canHoldAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>

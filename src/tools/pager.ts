@@ -29,8 +29,8 @@ interface PagerRequest<View, Heading> extends ListRequest {
 
 /**
  * Reads one page of a list and returns it as data and as text that fits the token budget. If some items did not fit,
- * the cursor continues within the same service page, which is cached and not charged again. Otherwise, the cursor
- * continues with the next service page.
+ * the cursor points to the rest of this page, which is cached and not charged again. Otherwise, the cursor points to
+ * the next page of the service.
  */
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -45,11 +45,11 @@ export async function paginate<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // The cursor contains a page size only if a caller requested one. Without a requested size, the service uses its
-  // default.
+  // A cursor of this server contains a page size only if a caller requested one. If the cursor contains none, request
+  // the default page size of the service.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const response = await request.fetchPage(params, { hasDefaultSize });
-  // Assume that the next page has the same size as this page.
+  // To estimate the price of the next page, assume that it has the same size as this page.
   const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
   const page = fitPage({ response, listing, views, price }, context);
   const { cursor } = page.data;
@@ -59,7 +59,7 @@ export async function paginate<View, Heading = object>(
 
 /**
  * Returns the data of a page for the board (the interactive view in MCP hosts), including the price of the next page.
- * The price assumes no cached response, because the cache entry may expire before the board requests the page.
+ * The price ignores the cache, because the cached response may expire before the board requests the page.
  */
 export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
@@ -74,7 +74,7 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
   };
 }
 
-/** The price of the next page. The field names are the same as in the estimates of `gather_ads`. */
+/** Schema of the price of the next page. The field names are the same as in the estimates of `gather_ads`. */
 const PriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
@@ -87,8 +87,8 @@ const buildPriceView = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
- * The day on which the service responded. Present in every list of ads, because ages such as "3 days ago" are relative
- * to it.
+ * Schema of the day on which the service responded. Every list of ads has this field, because ages such as "3 days ago"
+ * are relative to that day.
  */
 export const responseDay = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
@@ -126,8 +126,8 @@ interface FitPageOptions<View, Heading> {
 }
 
 /**
- * Returns the first items of a page that fit in the token budget. The token count is measured on the final text, so the
- * text is returned too.
+ * Returns as many of the first items of a page as fit in the token budget. Tokens are counted in the final text, so the
+ * function returns this text too.
  */
 function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
@@ -147,7 +147,7 @@ function fitPage<View, Heading>(
     const nextPosition: Partial<PagePosition> | undefined =
       lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // Showing more items of a cached service page costs nothing.
+    // If unshown items of a cached page remain, the next call shows them for free.
     const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePrice : price);
     const cursorFields = {
       cursor: nextListing ? writeCursor(nextListing, cursors) : null,
@@ -188,7 +188,8 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Shorten a few items at a time, because usually only the first few items of a full page fit.
+  // Usually only the first few items of a full page fit. Convert the items in small batches, so that little work is
+  // wasted on items that are not shown.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...nextItems.map((item) => views.viewItem(item)));
@@ -221,20 +222,25 @@ interface ListResponse<Heading> {
 
 const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/** Values shared by all items of a list: the date of the response, and the URL pattern of the links. */
+/**
+ * Values shared by all items of a list: `asOf` is the date of the response, and `appUrlPattern` is the URL pattern of
+ * the links.
+ */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 export interface ItemViews<View> {
-  /** Shortens an item of the service for display. Must accept fields of any type. */
+  /**
+   * Shortens an item for display. The service may send fields of unexpected types, and this function must accept them.
+   */
   viewItem(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
   /**
-   * Number of items to shorten before checking whether more fit. Set for views whose items are long, because a page
-   * rarely fits completely.
+   * Number of items to shorten before checking whether more items fit. Set for views with long items, because a full
+   * page of such items rarely fits.
    */
   batchSize?: number;
 }
@@ -255,8 +261,8 @@ export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): 
 }
 
 /**
- * Token count of a brief ad with a short text. The first batch of a page contains as many ads as would fit at this
- * size.
+ * Number of tokens of an ad in the brief view with a short text. Determines the size of the first batch: as many ads as
+ * would fit if all were this small.
  */
 const smallAdTokens = 120;
 
@@ -275,12 +281,15 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
-/** Returns the token budget for a single item. The remaining 10% is reserved for the text around the item. */
+/**
+ * Returns the maximum number of tokens of a single item: 90% of the limit of the result. The text around the item needs
+ * the other 10%.
+ */
 export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
   Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
 
 /**
- * Bytes per token for long words in scripts with two bytes per letter, such as Cyrillic. English words have fewer bytes
- * per token.
+ * Number of bytes per token, for converting the byte limit of a result to tokens. Long words in scripts with two bytes
+ * per letter, such as Cyrillic, have 7 bytes per token. English words have fewer.
  */
 const bytesPerToken = 7;

@@ -104,7 +104,8 @@ export const queryAds = defineTool({
       drawingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
-    // Some hosts drop the picture of a result that also has structured data, so mention the picture only in the text.
+    // Some hosts drop the picture if a result also has structured data. Therefore, the structured data does not mention
+    // the picture, and only the text does.
     const note = `The chart shows these rows${chartPicture.isNumbered ? numberedRowsNote : ''}.`;
     return { data, text: addNote(note), attachments: [createJpegContent(chartPicture.jpeg)] };
   },

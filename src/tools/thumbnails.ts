@@ -10,8 +10,8 @@ import type { ToolContext } from './tool.ts';
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const missingPictures = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));
   if (missingPictures.length === ads.length) return missingPictures;
-  // Size of a picture on a card in pixels, chosen for high-density screens. Reports with many pictures use a smaller
-  // size, so that all pictures fit in the file.
+  // Size of a picture on a card in pixels, large enough for high-density screens. Reports with more than 60 pictures
+  // use smaller pictures, so that all of them fit in the file.
   const sideLengthPx = ads.length > 60 ? 280 : 400;
   const { signal, deadline, clock } = context;
   const pictures = await context.loadPictures();

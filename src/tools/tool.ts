@@ -25,9 +25,12 @@ export interface ToolDescription {
   name: string;
   title: string;
   description: string;
-  /** Sentence for the server instructions. Tells the model when to use this tool for questions about many ads. */
+  /**
+   * A sentence for the server instructions that MCP hosts give to the model. It says when to use this tool for
+   * questions about many ads.
+   */
   guide?: string;
-  /** MCP annotations, such as `readOnlyHint`. */
+  /** MCP annotations: hints for hosts about the tool, e.g. `readOnlyHint`. */
   annotations: Annotations;
   /** API operations that the tool calls. The server also uses them to decide whether a call can cost credits. */
   operations: readonly OperationName[];
@@ -37,8 +40,8 @@ export interface ToolDescription {
    */
   makesSeveralCalls?: true;
   /**
-   * True if the tool stores user data, such as labels or watches. If this data is lost, it cannot be downloaded again
-   * from the service, unlike ads.
+   * True if the tool stores user data, such as labels or watches. Lost ads can be downloaded again from the service,
+   * but lost user data cannot.
    */
   storesUserData?: true;
   canReportProgress?: true;
@@ -63,8 +66,8 @@ interface ExampleIds {
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /**
-   * Returns arguments for an example call on demo data. The docs and tests use them, and run the examples in catalog
-   * order.
+   * Returns arguments for an example call on demo data. The documentation and the tests run these examples in the order
+   * of the tool list.
    */
   buildExampleArguments(ids: ExampleIds): Record<string, unknown>;
   /**
@@ -74,22 +77,22 @@ interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject>
   buildBoardData?(data: object, result: ToolOutput): object;
   input: Input;
   /**
-   * Schema of the result. Every object in it is loose, so that clients still accept a result when the service adds a
-   * field.
+   * Schema of the result. Every object in it accepts unknown fields. If the service adds a field, clients can therefore
+   * still validate the result.
    */
   output: Output;
 }
 
 /**
- * A tool of the catalog. It knows nothing about MCP or credits. It throws errors; the code that calls it explains them
- * and adds the receipt with the spent credits.
+ * A tool that a model or the board can call. A tool does not depend on MCP and does not handle charges. It throws
+ * errors. Its caller turns errors into messages and adds the receipt (the note about spent credits).
  */
 export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
   /**
-   * Formats the data as complete text for hosts that do not show structured data. Not defined if `run` already returns
-   * the text.
+   * Formats the data as complete text for hosts that do not show structured data. Undefined for tools whose `run`
+   * already returns the text.
    */
   render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
@@ -97,7 +100,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.
 /** The result of a tool call before the receipt (the note about spent credits) is added. */
 export interface ToolOutput<Data extends object = object> {
   data: Data;
-  /** The final text. Set by tools that decide how much data fits while they write the text. */
+  /**
+   * The final text of the result. Set only by tools whose text limits the data: while they write the text, they decide
+   * how many items fit.
+   */
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
   /** For a list, the price of the next page if that page is not cached. */
@@ -120,8 +126,8 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
 const resultMarginMs = 1000;
 
 /**
- * Returns how many milliseconds may still be spent on drawing a picture. When the time is over, the result is sent
- * without the picture.
+ * Returns how many milliseconds of the call remain for drawing a picture. After this time, the result is sent without
+ * the picture.
  */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
@@ -162,7 +168,7 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
-/** Returns the tool unchanged. TypeScript infers the types of `run` and `render` from the schemas. */
+/** Returns the tool unchanged. The call only lets TypeScript infer the types of `run` and `render` from the schemas. */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
@@ -173,12 +179,12 @@ export interface CallerContext
   getAdRowReader(): AdRowReader;
   getDatasetSql(): DatasetSql;
   getExports(): Exports;
-  /** Version of this server. Notes on how data was gathered mention it. */
+  /** Version of this server. Exported files mention it in their notes on how the data was gathered. */
   version: string;
   readSpending(): Promise<Spending>;
   /**
-   * Returns the price of a list page with this number of items. Undefined until the service has charged for a page of
-   * this list.
+   * Returns the price of a list page with this number of items. Returns undefined until the service has charged for a
+   * page of this list, because only charges reveal prices.
    */
   getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<Pictures>;
@@ -203,8 +209,8 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * Returns the name of the tool that calls an API operation. Messages to a model use it, because models do not know
-   * operations.
+   * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Messages to a model
+   * mention tools, because models do not know the operations of the API.
    */
   getToolName(operation: string): string;
   isOffered(tool: string): boolean;

@@ -57,8 +57,8 @@ import {
 } from './tool.ts';
 
 /**
- * Creates a text schema whose length limit does not appear in the tool list, because every conversation pays for the
- * tokens of that list.
+ * Creates a text schema whose length limit does not appear in the tool list. Every conversation includes the tool list,
+ * so each limit in it would cost tokens.
  */
 const createTextSchema = (maxChars: number) =>
   z.string().refine(({ length }) => length <= maxChars, `must be at most ${maxChars} characters`);
@@ -155,7 +155,7 @@ export const writeReport = defineTool({
       }
     }
     /**
-     * Computes the coverage of the report, i.e. which ads or dates its data is missing. Must be called after the last
+     * Computes the coverage of the report: which ads or dates are missing from its data. Must be called after the last
      * section, because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
@@ -179,7 +179,7 @@ export const writeReport = defineTool({
         context,
       ),
     );
-    // Store the report before writing the file, so that no file is left behind if storing fails.
+    // Store the report first and write the file afterwards. If storing fails, no file is left behind.
     if (name !== undefined) {
       const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
@@ -281,14 +281,22 @@ interface SectionResult {
   tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
   /** Fields of ads that the section's SQL statement reads. Needed to find out which fields are incomplete. */
   readFields?: ReadFields | undefined;
-  /** Sentences about incomplete searches that are already part of `problem`. Set only if the section has no rows. */
+  /**
+   * Sentences about incomplete searches that `problem` already contains, so that the report does not repeat them. Set
+   * only if the section has no rows.
+   */
   statedNotes?: readonly string[];
-  /** The row of the table if it has exactly one row. Later reports compare their figures with it. */
+  /**
+   * The row of the section's table if the table has exactly one row. Later reports compare their figures with this row.
+   */
   row: ReturnType<typeof buildStoredRow>;
   /** Figures from an earlier report that measure the same things as this section. */
   previousFigures?: ReportSection['previousFigures'];
   pictures: { adId: string; picture: AdPicture }[];
-  /** Problem to report to the caller. It may mention columns or SQL, so it does not appear in the report itself. */
+  /**
+   * Problem to report to the caller. The message may mention columns or SQL, so it does not appear in the report
+   * itself.
+   */
   problem?: string | undefined;
 }
 
