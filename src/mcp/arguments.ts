@@ -24,14 +24,14 @@ const createArgumentsError = (problems: string[]) =>
   new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), wasSent: false });
 
 /**
- * Maximum nesting depth of arguments. No filter needs more, and recursive code would overflow the stack at a few
- * thousand levels.
+ * Maximum nesting depth of the arguments of a tool call. No search filter needs more levels. Recursive code would
+ * overflow the stack at a few thousand levels.
  */
 const maxDepth = 32;
 
 /**
- * Finds values that cannot be sent to the service, such as infinite numbers. The search goes level by level, because
- * recursion could overflow the stack.
+ * Finds values that cannot be sent to the service, such as infinite numbers. The search uses a loop over nesting
+ * levels, because recursion could overflow the stack.
  */
 function findUnsendableValue(name: string, value: unknown): string[] {
   let nestedValues = [value];
@@ -62,8 +62,8 @@ function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unk
 }
 
 /**
- * Parses an argument that arrives as text although its schema expects another type, because some hosts send every
- * argument as text.
+ * Parses an argument that arrives as a string although its schema expects another type. Some hosts send every argument
+ * as a string, e.g. `"50"` for 50.
  */
 function parseTextArgument(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;

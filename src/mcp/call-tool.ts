@@ -32,19 +32,20 @@ export interface ServerContext {
   resultTokens: number;
   timeoutMs: number;
   cacheMs: number;
-  /**
-   * If a call may cost more than this many credits, the user must confirm it. Undefined if no confirmation is required.
-   */
+  /** Number of credits above which the user must confirm a call. Undefined if no confirmation is required. */
   confirmCredits?: number | undefined;
   output: OutputSetting;
-  /** A sentence added to the text and data of every result, e.g. a note that all ads are demo data. */
+  /** A sentence that is added to the text and the data of every result, e.g. that all ads are demo data. */
   notice?: string | undefined;
-  /** Aborts when the process begins to shut down. Long calls then stop early and return the data they have so far. */
+  /**
+   * This signal aborts when the process begins to shut down. Long calls then stop early and return the data that they
+   * have so far.
+   */
   draining: AbortSignal;
   closing: AbortSignal;
 }
 
-/** A tool result with those fields of MCP's `CallToolResult` that both SDK versions support. */
+/** A tool result. It has only the fields of MCP's `CallToolResult` that both supported SDK versions have. */
 export type ToolResult = {
   content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
@@ -56,7 +57,7 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** Which parts the result contains (text, data or both), if the request overrides the server's setting. */
+  /** Selects which parts the result contains: text, data or both. If set, it overrides the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
   /** Resolves once the response has been written to the client. */
@@ -64,26 +65,27 @@ export interface ToolCall extends Credentials {
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * How long the call has already waited for a free slot, because the number of concurrent calls is limited. In
-   * milliseconds. The waiting time counts against the call's deadline.
+   * How long the call has already waited for a free slot, in milliseconds. Calls wait because the number of concurrent
+   * calls is limited. The waiting time counts against the call's deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
   /**
-   * Called when the call has created a file, before its result is returned. The client should then reload the list of
-   * resources.
+   * Called when the call has created a file, before the result of the call is returned. It tells the client to reload
+   * the list of resources.
    */
   onFileCreated?: (() => void) | undefined;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml?: boolean;
-  /** Asks the user at the client to confirm spending. Undefined if the client cannot show forms. */
+  /** The way to ask the user to confirm spending credits. Undefined if the client cannot show forms. */
   person?: PersonAtHost | undefined;
 }
 
 type Outcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
- * Everything that tool calls need. Most of it is created on the first call, because many sessions only list the tools.
+ * The resources that tool calls need. Most of them are created on the first call, because many sessions only list the
+ * tools and never call one.
  */
 export interface CallingContext extends ServerContext, CallResources {
   adFilters(): Promise<readonly SearchFilter[]>;
@@ -93,7 +95,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
   const { result, logFields } = await executeCall(server, call, receipts, form).catch((thrown) => {
-    // The user must confirm first, and no request was sent. The client will repeat the call with the user's answer.
+    // `FormNeeded` is not a failure: the user must confirm the price first, and no request was sent. The client will
+    // repeat the call with the user's answer.
     if (thrown instanceof FormNeeded) throw thrown;
     return buildErrorOutcome(server, call, receipts, thrown);
   });
@@ -107,8 +110,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     ms: durationMs,
     ...withoutKey(logFields),
   });
-  // The HTTP client masks the API key in responses, and arguments that contain the key are rejected. Errors can contain
-  // text from elsewhere, so mask the key here too.
+  // Errors can contain text from many sources, so mask the caller's API key here. Other results need no masking: the
+  // HTTP client masks the key in responses, and arguments that contain the key are rejected.
   return result.isError ? withoutKey(result) : result;
 }
 
@@ -139,7 +142,7 @@ async function executeCall(
   });
 }
 
-/** A call whose tool exists and is enabled. */
+/** A tool call after the first checks: its tool exists and is enabled on this server. */
 interface RunningCall {
   server: CallingContext;
   call: ToolCall;
@@ -147,7 +150,10 @@ interface RunningCall {
   form: ResultForm;
 }
 
-/** Runs `work` and aborts it at the deadline of the call. Time spent waiting for a slot counts against the deadline. */
+/**
+ * Runs `work` and aborts it at the deadline of the tool call. Time spent waiting for a free slot counts against the
+ * deadline.
+ */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -166,15 +172,15 @@ const getRemainingMs = (server: ServerContext, call: ToolCall): number => server
 interface ContextOptions {
   signal: AbortSignal;
   receipts: Receipts;
-  /** True if the tool must not send paid requests and may only use stored data. See `Caller.storedOnly`. */
+  /** True if the tool may only use stored data and must not send paid requests. See `Caller.storedOnly`. */
   storedOnly?: boolean;
-  /** True if the user allowed the call to request only one result page. */
+  /** True if the user confirmed only a part of the price, so that the call may request only one result page. */
   isFirstPageOnly?: boolean;
 }
 
 /**
- * Creates the context of a tool call. Sets `notes.unconfirmedNote` if the call uses stored data before the service has
- * confirmed the caller's API key.
+ * Creates the context of a tool call. A call may use stored data before the service has confirmed the caller's API key.
+ * In this case, `notes.unconfirmedNote` is set to a note for the result.
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
@@ -246,7 +252,8 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // If even the lowest price exceeds the server's budget, the call fails without costing anything.
+  // `price` is undefined if even the lowest price exceeds the server's budget. Do not ask the user in this case,
+  // because the call then fails without costing anything.
   if (price === undefined || price.atMost <= confirmCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
@@ -261,8 +268,8 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
 }
 
 /**
- * Limits a price to the credits that remain in the server's budgets. Returns undefined if even the lowest price exceeds
- * them.
+ * Limits a price to the credits that remain in the budgets of the server and of the connection. Returns undefined if
+ * even the lowest price exceeds them.
  */
 function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server }: Spending): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((account) =>
@@ -273,8 +280,8 @@ function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server
 }
 
 /**
- * Requests the credit balance of the account, which is free. Returns undefined if the request fails or the service does
- * not report a balance.
+ * Requests the number of credits in the account. This request is free. Returns undefined if it fails or the service
+ * does not report a balance.
  */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
   api.getCredits().then(
@@ -290,12 +297,12 @@ const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedR
   attachments: attachments.filter(({ type }) => type !== 'resource_link'),
 });
 
-/** The result of a tool, with its data formatted as text. */
+/** The result of a tool whose data has been formatted as text. */
 type FinishedResult = ToolOutput & { text: string };
 
 /**
- * Runs a tool. If the tool returns only data, formats the data as text and shortens the text to the token budget. No
- * text exceeds the number of bytes that the host accepts.
+ * Runs a tool. If the tool returns only data, formats the data as text and shortens the text to `resultTokens`. Every
+ * text is also shortened to the number of bytes that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
@@ -305,9 +312,9 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice. The data for
- * the board, our view in MCP hosts, is the same in every output mode. It contains only ids and numbers, because some
- * clients also show it to their model. Results of tools that only the board calls are the exception.
+ * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice. Every output
+ * mode includes the data for the board, our view in MCP hosts. This data contains only ids and numbers, because some
+ * clients also show it to their model. Tools that only the board calls are the exception: they return full data.
  */
 function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },

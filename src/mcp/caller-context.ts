@@ -28,14 +28,20 @@ interface CallerContextOptions {
   now: () => number;
 }
 
-/** Before a caller can read a file, the service must confirm the caller's API key within this time, in milliseconds. */
+/**
+ * Time limit for asking the service whether it accepts a caller's API key, in milliseconds. Callers can read files only
+ * after the service has confirmed their key.
+ */
 const maxConfirmMs = 5000;
 
 /** The resources that all tool calls in this process share. They are created on the first call. */
 export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
-  /** Requests the account to which the caller's API key belongs. */
+  /** Asks the service for the account to which the caller's API key belongs. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
-  /** Waits up to `drainMs` milliseconds for paid requests that were already sent. All other requests are aborted at once. */
+  /**
+   * Closes the resources. Waits up to `drainMs` milliseconds for paid requests that were already sent, and aborts all
+   * other requests at once.
+   */
   close(drainMs: number): Promise<void>;
 };
 
@@ -47,7 +53,7 @@ export function createCallerContexts(options: CallerContextOptions) {
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
     /**
-     * Returns the part of the tool context that depends on the caller, such as the API client with the caller's key.
+     * Returns the part of the tool context that depends on the caller, e.g. the API client that sends the caller's key.
      */
     createContext(caller: Caller): CallerContext {
       const { tenantId, connection, signal } = caller;
@@ -101,13 +107,17 @@ export function createCallerContexts(options: CallerContextOptions) {
       };
       return {
         ...exports,
-        // Hosts request this list often. Do not check the API key with the service each time.
+        // Hosts request the list of files often. Use the stored result of the last key check, and do not ask the
+        // service each time.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
     },
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
-    /** Carries a caller's spent credits over to a renewed connection. */
+    /**
+     * Extends how long the server remembers the credits that a connection has spent. Called when the connection is
+     * renewed, so that its budget still counts them.
+     */
     keepSpending: meter.keepSpending,
     close: sql.close,
   };

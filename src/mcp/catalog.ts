@@ -19,16 +19,24 @@ export interface Session extends Credentials {
   /** Resolves once the response to a request has been written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
-  /** Aborts when the client has closed its input and therefore can no longer answer a form. */
+  /**
+   * This signal aborts when the client has closed the input stream (stdin) of the server, because it can then no longer
+   * answer a form.
+   */
   inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** True if the server handles a single request, as over HTTP. It cannot send notifications after its response. */
+  /**
+   * True if the server object handles only one request, as over HTTP. It cannot send notifications after the response.
+   */
   servesOneRequest?: true;
 }
 
-/** Everything that the adapters for both SDK versions need. Created once per process and shared by all callers. */
+/**
+ * The functions that the adapters for both SDK versions need, e.g. to list or call tools. Created once per process and
+ * shared by all callers.
+ */
 export type Catalog = ReturnType<typeof createCatalog>;
 
 interface CatalogOptions {
@@ -36,8 +44,8 @@ interface CatalogOptions {
   version: string;
   openCallResources(): Promise<CallResources>;
   /**
-   * Returns the known search filters. Returns the same object until more filters become known, so callers can compare
-   * by identity.
+   * Returns the search filters that are known so far. Returns the same object until more filters become known. Callers
+   * can therefore detect a change by comparing the object with `!==`.
    */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
@@ -87,7 +95,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     /**
-     * Returns the capabilities of a server. Only the list of resources can change, namely when a call creates a file.
+     * Returns the capabilities that the server announces to a client. Of its lists of tools, prompts and resources,
+     * only the list of resources can change: a call can create a file.
      */
     capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
@@ -103,7 +112,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /** Returns the tool list for a client. The list is cached until more filters of the service become known. */
+    /**
+     * Returns the tool list for a client. The list is cached and rebuilt when more search filters of the service become
+     * known.
+     */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
@@ -139,7 +151,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   };
 }
 
-/** Removes the parts of a result that the client's host cannot handle, such as pictures. */
+/**
+ * Removes the parts of a result that the host cannot handle, such as pictures or the data for the board (our view in
+ * MCP hosts).
+ */
 function adaptToHost(result: ToolResult, { allowsPictures, showsBoard }: ResultForm): ToolResult {
   const { content, _meta, ...otherFields } = result;
   const { [boardKey]: _, ...otherMeta } = _meta ?? {};

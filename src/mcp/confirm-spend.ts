@@ -27,8 +27,9 @@ export interface FormAnswer {
 }
 
 /**
- * How a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while the call is
- * running. Since that revision, the call ends with a request for input, and the client repeats it with the answer.
+ * The two ways in which a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while
+ * the call is running (`duringCall`). Since that revision, the call ends with a request for input, and the client
+ * repeats the call with the answer (`betweenCalls`).
  */
 export type PersonAtHost =
   | { asks: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
@@ -41,7 +42,7 @@ export type PersonAtHost =
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
   readonly form: ConfirmationForm;
-  /** State that the client returns with the answer. It is signed, because the client could change it. */
+  /** Text that the client sends back with the answer. It is signed, because the client could change it. */
   readonly state: string;
 
   constructor(form: ConfirmationForm, state: string) {
@@ -52,11 +53,14 @@ export class FormNeeded extends Error {
 }
 
 /**
- * How long a call waits for the user's answer, in milliseconds. Several hosts end calls after 60 seconds, so it must be
- * shorter.
+ * How long a call waits for the user's answer, in milliseconds. It is shorter than 60 seconds, because several hosts
+ * end calls after that time.
  */
 const maxAnswerMs = 50_000;
-/** How long an answer sent with a repeated call remains valid, in milliseconds (protocol revision 2026-07-28). */
+/**
+ * How long the user may take to answer if the client then repeats the call, in milliseconds (protocol revision
+ * 2026-07-28). An answer that arrives later is invalid.
+ */
 const maxStateAgeMs = 5 * 60_000;
 
 const choices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
@@ -75,7 +79,7 @@ interface SpendQuestion {
 
 interface ConfirmOptions {
   person: PersonAtHost;
-  /** The question ends without an answer when one of these signals aborts. */
+  /** If one of these signals aborts, the server stops waiting for the user's answer. */
   signals: readonly AbortSignal[];
   /** The current time in milliseconds since the Unix epoch. */
   now: number;
@@ -145,7 +149,10 @@ function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefine
   });
 }
 
-/** Content of the signed state. It ties the user's answer to one call and to the price that the form showed. */
+/**
+ * Content of the signed text that the client sends back with the user's answer. It ties the answer to one call and to
+ * the price that the form showed.
+ */
 const SpendState = z.object({
   id: z.string(),
   expiresAt: z.number(),
@@ -171,13 +178,13 @@ const hashCall = ({ tool, input }: SpendQuestion): string =>
     .digest('base64url');
 
 /**
- * Signs a state with the caller's API key. Every replica can verify the signature, and a state signed with another key
- * is rejected.
+ * Signs a confirmation state with the caller's API key. Every replica can verify the signature. It rejects a state that
+ * was signed with another key.
  */
 const signState = (text: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
 
-/** A longer state, in characters, is rejected without being parsed. */
+/** Maximum length of a state in characters. A longer state is rejected without being parsed. */
 const maxStateLength = 1000;
 
 /** Returns true if the state belongs to this call, has not expired, and was not used before. */
@@ -192,7 +199,8 @@ async function isAnswerToQuestion(
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
   const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
-  // The caller can sign any text, because the signature is made with the caller's own key.
+  // A valid signature does not prove that this server created the text. The caller knows the key and can sign any text,
+  // so validate it.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(question);
@@ -211,7 +219,7 @@ interface EstimateOptions {
 /**
  * Estimates the price of a call without sending a paid request. Tools that make several paid requests return their own
  * estimate when called with `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one
- * paid request, so its price is the price of that request.
+ * paid request, so the price of the call is the price of that request.
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
@@ -224,12 +232,12 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // The tool would need a paid search to count the matching ads. Without that count, `maxCredits` is the only known
-    // upper bound.
+    // `PaymentNeeded` means that the tool would need a paid search to count the matching ads. Without that count,
+    // `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
     if (!isLimited) return price;
-    // An estimate costs one search for each part whose total is unknown. While the price of a search is unknown, do not
-    // ask: the user could not decide without the estimate.
+    // With `maxCredits: 0`, the caller itself asks for an estimate, which can take paid searches. While the price of a
+    // search is unknown, do not ask the user, who could not decide without the estimate.
     if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
     return { atLeast: Math.min(price.atLeast, limit), atMost: limit };
   }

@@ -18,13 +18,14 @@ const ReceiptView = z
 /** The receipt (what a call cost) as it appears in the data of every result. */
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
-/** Fields that the server adds to the result of every tool. */
+/** Fields that the server adds to the data of every tool result. */
 const everyResult = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
 /**
- * The description of a tool without its code. It is sufficient for listing the tool and for the checks before a call.
+ * The description of a tool without its code. The server needs only this description to list the tool and to check a
+ * call before it runs.
  */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
@@ -58,22 +59,24 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // Omit lower bounds. They would cost tokens in every conversation, and arguments are validated anyway.
+      // Omit lower bounds of 0 and 1. They would cost tokens in every conversation, and the server validates arguments
+      // anyway.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Some hosts assume that an object without named properties is empty, unless `additionalProperties` is set.
+          // Some hosts treat an object schema without named properties as an always empty object. Setting
+          // `additionalProperties` tells them that any property is allowed.
           delete json.properties;
           json.additionalProperties = true;
         }
       }
       const types = (json.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
-        // Merge the alternatives of a nullable field into one schema. At most one alternative has keywords besides
-        // `type`, e.g. `items`, so nothing is lost.
+        // Merge the alternatives of a nullable field into one schema, e.g. `type: ['string', 'null']`. At most one
+        // alternative has keywords besides `type`, such as `items`, so no keyword is lost.
         Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
       }

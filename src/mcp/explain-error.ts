@@ -145,7 +145,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { isTooLarge, baseUrlProblem } = failure;
-      // A wrong base URL always fails, so do not suggest a retry even if the call was charged.
+      // A request to a wrong base URL fails every time. Do not suggest a retry, even if the call was charged.
       if (baseUrlProblem) return { ...generalExplanation, ...explainAddress(baseUrlProblem) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeAnswer) });
     }
@@ -189,7 +189,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Explanations for failures of this server's own storage. */
+/** Explanations of errors in this server's own storage, as opposed to errors of the ad service. */
 const storageFailures = {
   data: {
     retry: 'now',
@@ -305,8 +305,8 @@ function formatWindows(limit: ParsedUsageLimit): string {
 }
 
 /**
- * Describes when an hourly or daily usage limit should reset. This is an estimate, because the API document does not
- * define how the periods are counted.
+ * Describes when an hourly or daily usage limit should reset. The text calls this an estimate, because the API document
+ * does not define when an hour or a day begins.
  */
 function formatWindowEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
@@ -319,7 +319,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
   const { charged, isPaid, changesData, wasSent, storage } = failure;
   if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
-  // The receipt (what the call cost) already covers requests that this tool call sent earlier.
+  // If earlier requests of this tool call were sent, the receipt (what the call cost) states their charges.
   if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return isPaid ? 'The service stated no charge.' : '';
   if (changesData && isPaid)

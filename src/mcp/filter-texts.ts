@@ -41,7 +41,7 @@ function parseJsonText(value: unknown): unknown {
 const hasTextValue = (filters: unknown): boolean =>
   isPlainObject(filters) && Object.values(filters).some((value) => typeof value === 'string' || isPlainObject(value));
 
-/** Maximum nesting depth at which filter values are still converted. */
+/** Filters can contain filters. Values below this nesting depth are not converted. */
 const maxDepth = 4;
 
 function convertFilters(filters: unknown, describedFilters: readonly SearchFilter[], depth = 0): unknown {
@@ -59,7 +59,8 @@ function convertText(text: string, type: SearchFilter['type']): unknown {
   const isLossless = (
     {
       boolean: typeof value === 'boolean',
-      // If a number does not convert back to the same text, digits may have been lost.
+      // Convert a number only if it formats back to the same text. Otherwise digits may be lost, as in
+      // `12345678901234567890`.
       number: typeof value === 'number' && String(value) === text.trim(),
       integer: Number.isSafeInteger(value) && String(value) === text.trim(),
       strings: Array.isArray(value) && value.every((item) => typeof item === 'string'),

@@ -8,7 +8,8 @@ export type OutputSetting = (typeof outputSettings)[number];
 export type OutputForm = 'both' | 'text' | 'structured';
 
 /**
- * Identifies the client of a request. A client can choose any name, so the name may affect only the form of results.
+ * The client that sent a request, as far as it says so. A client can choose any name, so the name must affect only the
+ * form of results and never permissions.
  */
 export interface ClientIdentity {
   name?: string | undefined;
@@ -16,14 +17,14 @@ export interface ClientIdentity {
   announcesBoard?: boolean | undefined;
 }
 
-/** Describes what results for a client may contain, and how long they may be. */
+/** Describes which parts results for a client may contain, and their maximum size. */
 export interface ResultForm {
   output: OutputForm;
   allowsLinks: boolean;
   allowsPictures: boolean;
   /**
-   * True if the client can show the board, our interactive view. It then receives the board's tools, and the board's
-   * data in results.
+   * True if the client can show the board, our interactive view. The tool list then includes the board's tools, and
+   * results include the board's data.
    */
   showsBoard: boolean;
   /** Maximum number of tokens in the text of a result. The data may have twice as many. */
@@ -35,8 +36,8 @@ export interface ResultForm {
 }
 
 /**
- * Describes how a host treats tool lists and results. MCP has no way to announce this, so each entry cites its
- * evidence.
+ * Describes how a host (e.g. a chat application) treats tool lists and results. MCP defines no way for hosts to
+ * announce this, so each entry cites its evidence.
  */
 interface Host {
   title: string;
@@ -46,7 +47,7 @@ interface Host {
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** Set if the host accepts resource links in results. Other hosts may fail when they receive a link. */
+  /** Set if the host accepts resource links in results. Other hosts may reject a result that contains a link. */
   links?: true;
   /** Set if the host can show the board, our MCP App. */
   board?: true;
@@ -56,20 +57,25 @@ interface Host {
   maxResultTokens?: number;
   /** Maximum number of UTF-8 bytes in a result, for hosts that cut longer results or replace them with files. */
   maxResultBytes?: number;
-  /** URL of public evidence. Each entry sets either this field or `tried`. */
+  /** URL of public evidence for this entry. Each entry sets either this field or `tried`. */
   source?: string;
-  /** The host version that we tested. Each entry sets either this field or `source`. */
+  /** The host version in which we tested the behavior. Each entry sets either this field or `source`. */
   tried?: string;
-  /** Day on which the evidence was collected, because hosts change their behavior. */
+  /** Day on which the evidence was collected. Hosts change their behavior, so old entries may be wrong. */
   day: string;
 }
 
-/** All known hosts. Client names without a `source` come from the npm package mcp-client-capabilities 0.0.14. */
+/**
+ * All known hosts. Client names without their own `source` come from the npm package mcp-client-capabilities 0.0.14.
+ */
 export const hosts = hostRows as readonly Host[];
 
 const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
-/** Suffix that the bridge `mcp-remote` adds to a client name, e.g. `claude-ai (via mcp-remote 0.1.37)`. */
+/**
+ * Suffix that `mcp-remote`, a proxy between stdio and HTTP, adds to a client name, e.g. `claude-ai (via mcp-remote
+ * 0.1.37)`.
+ */
 const bridgeSuffix = / \(via mcp-remote [\d.]{1,20}\)$/;
 
 function findHost(client = ''): Host | undefined {
@@ -81,7 +87,7 @@ function findHost(client = ''): Host | undefined {
 const boardExtension = 'io.modelcontextprotocol/ui';
 
 interface StatedIdentity {
-  /** Client name from the `initialize` request or from the request's `_meta`. */
+  /** The client name, from the `initialize` request or from the `_meta` field of this request. */
   name: string | undefined;
   capabilities: object | undefined;
   /** The `User-Agent` header of an HTTP request. */
@@ -93,8 +99,8 @@ interface StatedIdentity {
  * nor capabilities. The product name in the `User-Agent` header is then used, if it is the name of a known host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
-  // Try both the text before the slash and the full product name, because a name can contain a slash, e.g.
-  // `@cline/core/3.0.65`.
+  // A client name can contain a slash, e.g. `@cline/core/3.0.65`. Try the text before the first slash, and then the
+  // text before the second slash.
   const [scope = '', remainder = ''] = userAgent?.split('/') ?? [];
   const product = [scope, `${scope}/${remainder}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
@@ -105,12 +111,15 @@ export function identifyClient({ name, capabilities, userAgent }: StatedIdentity
 }
 
 /**
- * Share of a host's size limit available to the text, for each form of result. The data may be twice as long as the
- * text.
+ * Share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so text
+ * and data (`both`) together use the whole limit.
  */
 const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
 
-/** Chooses what the results for a client contain. The size limits of the client's host apply in every case. */
+/**
+ * Chooses the parts and the maximum size of the results for a client. The size limits of the client's host apply to
+ * every setting.
+ */
 export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },

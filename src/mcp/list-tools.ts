@@ -136,8 +136,8 @@ function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string
 }
 
 /**
- * Finds pairs of keys that form a range. Returns a map from each key to the common part of its name, e.g. from
- * `startedAtFrom` and `startedAtTo` to `startedAt`.
+ * Finds pairs of filter keys that form a range, e.g. `startedAtFrom` and `startedAtTo`. The returned map contains both
+ * keys of each pair, with the common part of their names (`startedAt`) as the value.
  */
 function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
@@ -174,8 +174,8 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /**
- * Formats the allowed values of a filter key. If they include the names of all list keys or of all ranges, a short
- * phrase replaces these names.
+ * Formats the allowed values of a filter key. The values can be names of other keys. If they include all list keys, the
+ * phrase `any list key` replaces these names. If they include all ranges, `any name before From/To` does.
  */
 function formatValues(
   { key, values, open }: SearchFilter,
@@ -197,5 +197,8 @@ function formatValues(
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/** Minimum number of names that a phrase may replace. Fewer names are shorter than the phrase. */
+/**
+ * Minimum number of names that a phrase such as `any list key` may replace. A list of fewer names is shorter than the
+ * phrase.
+ */
 const minNamesForPhrase = 4;

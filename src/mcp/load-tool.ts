@@ -11,7 +11,7 @@ import type { Tool } from '../tools/tool.ts';
 import { whoami } from '../tools/whoami.ts';
 import { describedTools } from './described-tools.ts';
 
-/** The tools that call a single API operation. */
+/** The tools that correspond to a single API operation. Their code is loaded together with this module. */
 const operationTools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -26,8 +26,8 @@ const operationTools: readonly Tool[] = [
 ];
 
 /**
- * Returns a tool by its name, or undefined if there is none. The tools for research and for the board are loaded on
- * demand, because they are most of the code, and many sessions only search.
+ * Returns a tool by its name, or undefined if there is none. The tools for research and for the board (the view in MCP
+ * hosts) contain most of the code. They are loaded on demand, because many sessions only search.
  */
 export async function loadTool(name: string): Promise<Tool | undefined> {
   const operationTool = operationTools.find((tool) => tool.name === name);

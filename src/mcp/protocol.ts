@@ -55,8 +55,8 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
 }
 
 /**
- * The `_meta` key that carries a progress token which is not an integer. The specification allows any number, but the
- * SDKs' schemas accept only integers.
+ * The server moves a fractional progress token, such as 1.5, to this `_meta` key. MCP allows any number as a token, but
+ * the schemas of the SDKs accept only integers and would reject the request.
  */
 const fractionTokenKey = 'ad-library/progressToken';
 
@@ -89,7 +89,10 @@ export const isPlainObject = (value: unknown): value is Record<string, unknown> 
 const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
-/** Replaces empty lists with empty objects. This is safe, because no request parameter of this server is a list. */
+/**
+ * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. This is safe, because no
+ * request parameter of this server is a list.
+ */
 const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
 
@@ -105,14 +108,14 @@ export interface RequestError {
 }
 
 /**
- * Error code for a resource that cannot be read at the moment. It is the first code in the range that JSON-RPC reserves
- * for server errors.
+ * Error code for a resource that exists but cannot be read at the moment. JSON-RPC reserves a range of codes for server
+ * errors, and this is its first code.
  */
 export const refusedReadCode = -32_000;
 
 /**
- * Describes in one line what is wrong with an invalid request. The SDKs would return all validation issues, or send no
- * response at all.
+ * Validates a request, and describes the first problem in one line. The SDKs themselves would return all validation
+ * issues, or send no response at all.
  */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
@@ -134,7 +137,8 @@ type ProgressParams = Progress & { progressToken: string | number };
 
 /**
  * Creates a progress reporter for a request. Returns undefined if the client does not want progress notifications.
- * While a notification is being sent, only the newest report is kept, so that a slow client does not delay the call.
+ * While one notification is being sent, newer reports replace each other. A slow client therefore does not delay the
+ * call.
  * @param meta `_meta` of the normalized request
  */
 export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
@@ -160,8 +164,8 @@ export function createProgressReporter(meta: object | undefined, notify: (params
       if (!isSending) sendNextReport();
     },
     /**
-     * Stops the notifications. Must be called before the response is sent, because the protocol forbids progress
-     * notifications afterwards.
+     * Stops the progress notifications. Must be called before the response is sent, because the protocol forbids
+     * progress notifications after the response.
      */
     end: () => {
       waitingReport = undefined;

@@ -8,9 +8,12 @@ import { quoteUnlessWord } from '../views/safe-text.ts';
 import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
-/** Tokens reserved for the notice and the line about credits, which are added to the text of every tool. */
+/**
+ * Number of tokens reserved in every result for the line about credits and the notice (e.g. that the ads are demo
+ * data).
+ */
 export const receiptTokens = 160;
-/** UTF-8 bytes reserved for the notice and the line about credits. */
+/** Number of UTF-8 bytes reserved in every result for the line about credits and the notice. */
 export const receiptBytes = 1000;
 
 export interface Cost {
@@ -24,8 +27,8 @@ export class Receipts {
   readonly add = (receipt: Receipt): void => void this.#receipts.push(receipt);
 
   /**
-   * Records the cost of a failed API call. If the response contains no charge, the cost is recorded as unknown if the
-   * call may have been charged, and as zero otherwise.
+   * Records the cost of a failed API call. If the response does not state a charge and the call may have been charged,
+   * the cost is unknown (null). If it cannot have been charged, the cost is zero.
    */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, isPaid, wasSent, storage } = failure;
@@ -41,13 +44,13 @@ export class Receipts {
     return buildSingleCost(isFree ? unsentReceipt : last);
   }
 
-  /** Returns the sum of all known charges. Unknown charges count as zero. */
+  /** Returns the sum of the charges of this tool call, in credits. Unknown charges count as zero. */
   sumKnownCharges(): number {
     const charged = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
 
-  /** Returns true if at least one request was sent, even if it failed. */
+  /** Returns true if this tool call has sent at least one request to the service, even if the request failed. */
   wasSent(): boolean {
     return this.#listSentReceipts().length > 0;
   }

@@ -14,7 +14,10 @@ export interface ResourceRequest extends Credentials {
 }
 
 export interface Resource {
-  /** True if the content is large. The server keeps only a few large contents in memory at the same time. */
+  /**
+   * True if the content of the file is large. To limit memory use, the server keeps only a few large contents in memory
+   * at the same time.
+   */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
@@ -35,8 +38,8 @@ export function findSkillFile(uri: string): Resource | undefined {
 }
 
 /**
- * Maximum size of a file that a host can read, in bytes. A host receives the whole file in one response, so a larger
- * file could exhaust its memory.
+ * Maximum size of a file that a host can read, in bytes. The host receives the whole file in one response, and a larger
+ * file could exhaust the host's memory.
  */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;

@@ -27,10 +27,12 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  // HTTP requests have no session and no handshake, so the name and the capabilities are undefined for them.
+  // The client sends its name and capabilities in the handshake. HTTP requests have no session and no handshake, so
+  // both values are undefined for them.
   const identifyCaller = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
-  // Send the notification before the response, so that the client knows the file when its model asks for it.
+  // Send the notification before the response. Otherwise the client might not know the new file when its model asks for
+  // it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
@@ -80,7 +82,10 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/** Request schemas for skills (SEP-2640), because this SDK does not include them. */
+/**
+ * Request schemas for skills, an MCP extension (SEP-2640). They are defined here because this SDK does not include
+ * them.
+ */
 const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
 const GetSkillRequestSchema = z.looseObject({
   method: z.literal('skills/get'),
@@ -91,7 +96,8 @@ const GetSkillRequestSchema = z.looseObject({
 const resourceNotFound = -32_002;
 
 /**
- * Returns the object that shows forms to the user. Returns undefined if the client has not announced support for forms.
+ * Returns the object that shows forms to the user while a call is running. Returns undefined if the client has not
+ * announced support for forms.
  * @param inputEnded aborts when the client can no longer send an answer
  */
 function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
@@ -106,14 +112,14 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
 }
 
 /**
- * Time limit for a form, in milliseconds, that is passed to the SDK. It is longer than our own limit. Otherwise the SDK
- * would end the form after 60 seconds, its default, with its own error.
+ * Time limit for a form that is passed to the SDK, in milliseconds. It is longer than our own limit, so the SDK's limit
+ * never applies. With its default of 60 seconds, the SDK would end the form with its own error.
  */
 const maxFormMs = 120_000;
 
 /**
- * Accepts every answer to a form, because `confirm-spend.ts` validates the answer. The SDK's default validator is slow
- * to load.
+ * A validator that accepts every answer to a form, because `confirm-spend.ts` validates the answer. It replaces the
+ * SDK's default validator, which is slow to load.
  */
 const noValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),

@@ -15,7 +15,10 @@ import { FormNeeded, type PersonAtHost } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
-/** Cache hint for lists. A list is the same for every caller and does not change while the process runs. */
+/**
+ * Tells clients that they may cache lists for an hour. A list is the same for every caller and does not change while
+ * the process runs.
+ */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
@@ -83,14 +86,14 @@ export function bindV2(catalog: Catalog, session: Session): Server {
 }
 
 /**
- * Key of the form in the call's input requests. A fixed key is sufficient, because a call never shows more than one
- * form.
+ * Key of the form in the result of a call that must ask the user. The key is fixed, because a call never shows more
+ * than one form.
  */
 const formName = 'confirm';
 
 /**
- * Returns the object through which a call asks the user. It includes the user's answer if the client repeats the call.
- * Returns undefined if the client has not announced support for forms.
+ * Returns the object through which a call asks the user. If the client repeats the call after showing a form, the
+ * object includes the user's answer. Returns undefined if the client has not announced support for forms.
  */
 function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
@@ -128,8 +131,8 @@ interface Envelope {
 }
 
 /**
- * Request schemas for skills (SEP-2640), because this SDK does not include them. They are constants because a new
- * server is created for each request.
+ * Request schemas for skills, an MCP extension (SEP-2640) that this SDK does not include. A new server object is
+ * created for each request, so the schemas are constants outside it.
  */
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };

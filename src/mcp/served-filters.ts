@@ -10,10 +10,14 @@ interface FilterSource {
   ownFilters: SearchFilters;
 }
 
-/** Time limit for the request, in milliseconds. It is short because the user waits for the tool list. */
+/**
+ * Time limit for fetching the filter descriptions, in milliseconds. It is short because the user waits for the tool
+ * list.
+ */
 const requestTimeoutMs = 1000;
 /**
- * Maximum size of a filter description, in characters. This is four times the size of the description in this version.
+ * Maximum size of the filter descriptions that a library sends, in characters. This is four times the size of the
+ * descriptions in this version.
  */
 const maxChars = 64 * 1024;
 
@@ -48,8 +52,8 @@ export async function fetchServedFilters({
 }
 
 /**
- * Sends a request with Node's own HTTP client, which loads ten times faster than the client for API calls. This matters
- * because many sessions only list the tools and never call the API.
+ * Sends a request with Node's own HTTP client. It loads ten times faster than the HTTP client for API calls, which
+ * sessions that only list the tools do not need.
  */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
@@ -69,8 +73,8 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a name or value that consists of a single word. These names are shown to a model, and a single word
- * cannot be an instruction.
+ * Returns true for a name or value that consists of a single word. Names from another server are shown to a model, and
+ * a single word cannot be an instruction.
  */
 const isSingleWord = (word: string): boolean =>
   word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
@@ -79,8 +83,8 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: 
   [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isSingleWord);
 
 /**
- * Replaces the notes and examples of received filters with those of this version, because prose from another server
- * must not reach the model.
+ * Replaces the notes and examples of filters from another server with the notes and examples of this version. Prose
+ * from another server must not reach the model.
  */
 const pickOwnNotes = (servedFilters: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {
