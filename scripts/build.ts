@@ -1,10 +1,10 @@
 /**
- * Builds `dist/`. The command is a bundle of several chunks, so that a run loads only the chunks it needs and no
- * package has to be installed. White space is removed, but names are kept, so that stack traces remain readable.
+ * Builds `dist/`. The command is bundled into several files (chunks), so that a run loads only the chunks it needs and
+ * no npm package has to be installed. White space is removed, but names are kept, so that stack traces remain readable.
  *
- * The chunks are in a folder named after a hash of their content. This folder is complete before `main.js` refers to
- * it, and the folders of earlier builds are kept for a while. A running server can therefore still load its own chunks,
- * and a starting server never finds missing chunks.
+ * The chunks are in a folder named after a hash of their content. `main.js` refers to this folder only after it is
+ * complete, so a starting server never finds missing chunks. The folders of the last few builds remain, so a running
+ * server can still load its own chunks.
  */
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -44,7 +44,8 @@ import { collectLicences, createBillOfMaterials } from './third-parties.ts';
 const root = new URL('../', import.meta.url);
 const distFolder = new URL('dist/', root);
 /**
- * Temporary folder for the build. It is next to `dist`, i.e. on the same file system, so that files can be moved there.
+ * Temporary folder for the build. It is next to `dist`, because files can only be moved quickly within the same file
+ * system.
  */
 const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
@@ -54,8 +55,8 @@ const maxBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Code that defines the variables that CommonJS packages expect. Only files that use them get this code, because adding
- * it to every chunk would increase the start time by 10%.
+ * Code that defines `require`, `__filename` and `__dirname` for bundled CommonJS packages. Only files that use these
+ * variables get the code, because adding it to every chunk would increase the start time by 10%.
  */
 const commonJsVariables = [
   `import { createRequire as requireFrom } from 'node:module';`,
@@ -63,8 +64,8 @@ const commonJsVariables = [
 ].join('');
 
 /**
- * Removes the JSON Schema validator that the SDK loads for requests to clients. This server sends no such requests, and
- * loading the validator would take 20% of the start time.
+ * An esbuild plugin that removes a JSON Schema validator from the MCP SDK. The SDK uses the validator only for requests
+ * to clients, which this server never sends. Loading it would take 20% of the start time.
  */
 const omitClientValidator: Plugin = {
   name: 'without-client-validator',
@@ -78,8 +79,9 @@ const omitClientValidator: Plugin = {
 let isClientValidatorOmitted = false;
 
 /**
- * Replaces modules with their computed values: the descriptions of tools and filters, the skill, and the demo data,
- * which is written to a separate file.
+ * An esbuild plugin that replaces modules with the values that they compute: the descriptions of tools and filters, the
+ * skill, and the demo data. The server therefore does not compute these values at startup. The demo data is written to
+ * a separate file.
  */
 const replaceByValues: Plugin = {
   name: 'with-results',
@@ -101,8 +103,8 @@ const replaceByValues: Plugin = {
 };
 
 /**
- * An esbuild plugin that leaves dynamic imports and imports of joined chunks unchanged, so that these files are loaded
- * separately.
+ * An esbuild plugin for joining chunks. It does not bundle dynamic imports and chunks that were already joined, so that
+ * these files are still loaded separately.
  */
 const keepImportsOfOtherGroups: Plugin = {
   name: 'keep-imports-of-other-groups',
@@ -114,7 +116,10 @@ const keepImportsOfOtherGroups: Plugin = {
   },
 };
 
-/** Source files that the first tool call of a session loads one after another. */
+/**
+ * Source files that the first tool call of a session loads one after another. Their chunks are joined into one file,
+ * which loads faster.
+ */
 const firstCallFiles = [
   'api/client',
   'api/http',
@@ -128,11 +133,11 @@ const firstCallFiles = [
   'storage/open',
 ].map((name) => `src/${name}.ts`);
 /**
- * Source files that some sessions load at startup: those with a library on this machine, and those in protocol revision
- * 2026-07-28.
+ * Source files that only some sessions load at startup: sessions with a library on this machine, and sessions that use
+ * protocol revision 2026-07-28.
  */
 const startupFiles = ['src/mcp/served-filters.ts', 'src/mcp/sdk-v2.ts'];
-/** Chunks that have already been joined into another file. */
+/** Paths of chunks that have already been joined into another file. They must not be joined a second time. */
 const joinedChunks = new Set<string>();
 
 process.once('exit', () => rmSync(buildFolder, { recursive: true, force: true }));
@@ -153,7 +158,8 @@ const command = await build({
 if (!isClientValidatorOmitted)
   throw new Error('The SDK has renamed the file of its JSON Schema validator. Change the path in omitClientValidator.');
 const joinedMetafiles = await joinChunks();
-// Build workers separately. Otherwise the code that they share with the command would be split into additional chunks.
+// Build the worker threads separately. Otherwise the bundler would move the code that they share with the command into
+// additional chunks.
 const workers = await build({
   ...sharedOptions,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
@@ -167,10 +173,12 @@ for (const file of new Set(outputFiles)) {
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJsVariables}\n${code}`);
 }
 chmodSync(new URL('main.js', buildFolder), 0o755);
-// Write the page twice: next to the chunks, and to `dist`, where a server that runs from its sources reads it.
+// Write the page of the ad board twice. A bundled server reads the copy next to its chunks, and a server that runs from
+// its sources reads the copy in `dist`.
 for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.html', folder), await renderBoardPage());
 
-// Copy the files that the program looks for next to the chunk that reads them.
+// The program looks for its SQLite engines, picture codecs and fonts in the folder of the chunk that reads them. Copy
+// these files there.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const companionFiles = [...engines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
@@ -183,7 +191,7 @@ const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
-// Generate types only for this module, because other programs import nothing else and its types refer to no other
+// Generate type declarations only for this module. Other programs import nothing else, and its types refer to no other
 // module.
 const typesFolder = mkdtempSync(join(tmpdir(), 'types-'));
 const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
@@ -203,7 +211,7 @@ const currentFolder = new URL(`${name}/`, distFolder);
 if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
 utimesSync(currentFolder, new Date(), new Date());
 rmSync(chunkFolder, { recursive: true, force: true });
-// The npm package contains only the latest build, without files that are needed to run the sources.
+// Tell npm to publish only the latest build, without files that are needed only to run the sources.
 writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${name}/\n/board.html\n`);
 const entries = readdirSync(buildFolder).sort(
   (left, right) => Number(left === 'main.js') - Number(right === 'main.js'),
@@ -236,9 +244,9 @@ function findChunkOf(sourceFile: string): string {
 }
 
 /**
- * Joins the chunks that a session loads at startup, for its first call, and when it opens the demo data. The bundler
- * splits the code into about 150 chunks, of which a first call would load about 75. Loading that many files would take
- * a third of the time of the first call in demo mode, and an eighth of the time of startup.
+ * Joins the chunks that a session loads at startup, for its first tool call, and when it opens the demo data. Without
+ * this step there are about 150 chunks, and a first call loads about 75 of them. Loading that many files would take a
+ * third of the time of the first call in demo mode, and an eighth of the start time.
  */
 async function joinChunks(): Promise<Metafile[]> {
   const runChunks = listImportedChunks(findChunkOf('src/main.ts'), 'dynamic-import');
@@ -247,7 +255,8 @@ async function joinChunks(): Promise<Metafile[]> {
   const startupChunks = collectImportedChunks(startupFiles);
   return [
     await joinChunkGroup('start', startChunks, runChunks),
-    // Startup must not load the code of a first call, so the chunks that both need are joined separately.
+    // Startup must not load code that only a first tool call needs. Therefore, the chunks that both startup and first
+    // calls need are joined into a separate file.
     await joinChunkGroup('filters', [findChunkOf('src/library/open.ts')]),
     await joinChunkGroup('exports', [findChunkOf('src/storage/exports.ts')]),
     await joinChunkGroup(
@@ -260,7 +269,7 @@ async function joinChunks(): Promise<Metafile[]> {
   ];
 }
 
-/** Returns the chunks of source files, with all chunks that they import statically. */
+/** Returns the chunks that contain the source files, and all chunks that they import statically. */
 function collectImportedChunks(sourceFiles: string[]): Set<string> {
   const chunks = new Set(sourceFiles.map(findChunkOf));
   for (const chunk of chunks) for (const path of listImportedChunks(chunk, 'import-statement')) chunks.add(path);
@@ -268,10 +277,10 @@ function collectImportedChunks(sourceFiles: string[]): Set<string> {
 }
 
 /**
- * Joins chunks and their static imports into one file. The original chunks remain as files that re-export the names,
- * because other chunks import from them. Chunks that earlier groups contain are left out.
- * @param importers chunks that are changed to import directly from the new file, so that they do not load the original
- * chunks
+ * Joins chunks and their static imports into one file. Other chunks still import from the original chunks, so these
+ * remain as files that only re-export names. Chunks that were already joined are left out.
+ * @param roots the chunks to join
+ * @param importers chunks that are changed to import directly from the new file instead of the original chunks
  */
 async function joinChunkGroup(group: string, roots: string[], importers: string[] = []): Promise<Metafile> {
   const chunks = new Set(roots.filter((path) => !joinedChunks.has(path)));
@@ -292,7 +301,8 @@ async function joinChunkGroup(group: string, roots: string[], importers: string[
     outdir: fileURLToPath(chunkFolder),
     entryPoints: [namesFile, ...importers],
     entryNames: '[name]',
-    // Do not add a hash to the name. It would depend on the path of the build folder.
+    // Do not add a hash to the file name. The hash would depend on the path of the build folder, so builds of the same
+    // sources would differ.
     chunkNames: group,
     splitting: true,
     allowOverwrite: true,
@@ -333,8 +343,8 @@ async function renderBoardPage(): Promise<string> {
     .replace(/\n\s*/g, '\n')
     .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
-  // Insert the token by which the board's tools recognize calls from this page. It is a hash, so identical builds have
-  // the same token.
+  // Insert a token into the page. The tools for the board return data only to callers that send this token. It is a
+  // hash of the page, so identical builds have the same token.
   return page.replace('/* page token */', hash('sha256', page).slice(0, 16));
 }
 

@@ -7,8 +7,8 @@ const root = new URL('../', import.meta.url);
 const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 
 /**
- * The esbuild options of `npm run build`. Benchmarks build the programs they compare with the server using the same
- * options.
+ * The esbuild options of `npm run build`. Benchmarks use the same options for the programs that they compare with the
+ * server, so that the comparison is fair.
  */
 export const buildOptions = {
   bundle: true,
@@ -20,8 +20,8 @@ export const buildOptions = {
 } satisfies BuildOptions;
 
 /**
- * Checks the URLs of privacy policies, which MCP hosts show as links before installation. Returns a message for each
- * invalid URL.
+ * Checks that the URLs of privacy policies use https. MCP hosts show these URLs as links before installation. Returns a
+ * message for each invalid URL.
  */
 export function findPolicyProblems(policyUrls: readonly string[]): string[] {
   const isHttpsUrl = (url: string) => URL.canParse(url) && new URL(url).protocol === 'https:';
@@ -52,11 +52,12 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   return { name: `ad-library-mcp-${manifest.version}.mcpb`, bytes, policies };
 }
 
-/** Returns the files of the built server that a host needs over stdio, by path. */
+/** Returns the files of the built server that a host needs to run it over stdio. The keys are file paths. */
 export function readServerFiles(): Record<string, Uint8Array> {
   const { name, version, license, type, engines } = JSON.parse(String(readProjectFile('package.json')));
   const files: Record<string, Uint8Array> = {
-    // This file only declares that the other files are ES modules. It cannot be used to install the server with npm.
+    // This `package.json` only tells Node that the other files are ES modules. It has no dependencies and cannot be
+    // used to install the server with npm.
     'package.json': encodeJson({ name, version, license, type, engines }),
     LICENSE: readProjectFile('LICENSE'),
   };
@@ -64,14 +65,18 @@ export function readServerFiles(): Record<string, Uint8Array> {
   return files;
 }
 
-/** Returns the files as a ZIP archive. Its bytes depend only on the files. */
+/**
+ * Returns the files as a ZIP archive. The bytes of the archive depend only on the files, and not on the time or the
+ * machine.
+ */
 export function zipFiles(files: Record<string, Uint8Array>): Uint8Array {
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
     [content, mode],
   ]);
-  // Use the earliest time that a ZIP archive can store. ZIP archives store local time.
+  // Use a fixed time, the earliest that a ZIP archive can store, so that archives are identical. It is a local time,
+  // because ZIP archives store local time.
   return zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
 }
 
@@ -89,13 +94,13 @@ export function listLatestBuild(): string[] {
 }
 
 /**
- * Matches chunks for other commands and for replicas. A desktop host does not need them, because it starts the server
- * over stdio.
+ * Matches the names of chunks that a desktop host does not need, e.g. `serve-1a2b3c4d.js`. It only starts the server
+ * over stdio, and never runs other commands or replicas.
  */
 const otherCommandsChunk =
   /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
-/** Returns the chunks that `main.js` can load over stdio, and all files that are not code. */
+/** Returns the chunks that `main.js` can load when the server runs over stdio, and all files that are not code. */
 function listNeededFiles(): string[] {
   const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
   const loadedFiles = new Set<string>();

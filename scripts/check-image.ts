@@ -1,9 +1,9 @@
 /**
- * Builds the container image with podman or docker, runs it, and checks everything that docs/operations.md promises:
- * MCP over HTTP and stdio, the health check, a read-only file system without capabilities, a local library on a volume,
- * and shutdown on SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. NODE_IMAGE replaces the base image of the
- * Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for `build`, such
- * as `--network host`.
+ * Builds the container image with podman or docker, runs it, and checks everything that docs/operations.md promises. It
+ * checks MCP over HTTP and stdio, the health check, a read-only file system without capabilities, a local library on a
+ * volume, and shutdown on SIGTERM. Run it with `npm run image:check [-- NODE_IMAGE]`. NODE_IMAGE replaces the base
+ * image of the Dockerfile, for machines that cannot download it. IMAGE_BUILD_OPTIONS contains additional options for
+ * `build`, such as `--network host`.
  */
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,14 +13,15 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const image = 'ad-library-mcp:check';
 const [nodeImage] = process.argv.slice(2);
 
-/** The installed container engine. */
+/** Name of the installed container engine: `podman` or `docker`. */
 const engine = findEngine();
-// Show only the reason of a failure, because the output of the engine precedes it and the stack says nothing more.
+// Show only the message of a failure. The output of the container engine already precedes it, and a stack trace would
+// add nothing.
 process.once('uncaughtException', (error) => fail(error.message));
 
 /**
- * Returns the name of the container engine. buildah alone is not sufficient, because it only builds the image, and this
- * program also starts, stops and inspects containers.
+ * Returns the name of an installed container engine: `podman` or `docker`. buildah is not sufficient, because it only
+ * builds images. This program also starts, stops and inspects containers.
  */
 function findEngine(): string {
   const isUsable = (name: string, ...args: string[]) => spawnSync(name, args, { stdio: 'ignore' }).status === 0;
@@ -34,13 +35,13 @@ function findEngine(): string {
   return fail('no container engine is installed; install podman, or docker with a running daemon');
 }
 
-/** Prints the reason and ends the program with exit code 1. */
+/** Prints the reason why a check failed, and ends the program with exit code 1. */
 function fail(reason: string): never {
   process.stderr.write(`image:check: ${reason}\n`);
   process.exit(1);
 }
 
-/** Runs the engine and returns its standard output. */
+/** Runs a command of the container engine and returns its standard output. If the command fails, the program ends. */
 function runEngine(args: string[], input = ''): string {
   const { status, signal, stdout } = spawnSync(engine, args, {
     cwd: root,
@@ -59,7 +60,10 @@ process.once('exit', () => {
   spawnSync(engine, ['volume', 'rm', '--force', volume], { stdio: 'ignore' });
 });
 
-/** Starts a container in the same way as compose.yaml: without capabilities and with a read-only file system. */
+/**
+ * Starts a container with the same restrictions as in compose.yaml: without capabilities and with a read-only file
+ * system.
+ */
 function startContainer(name: string, options: string[], command: string[] = []): string {
   const container = `ad-library-check-${name}-${process.pid}`;
   containers.push(container);
@@ -96,8 +100,8 @@ const initializeMessage = {
 };
 const callMessage = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count_ads', arguments: {} } };
 /**
- * Returns true for the response to the tool call. The response to `initialize` also mentions demo data, so the id is
- * checked, too.
+ * Returns true if the text is the response to the tool call. The response to `initialize` also mentions demo data, so
+ * the request id is checked, too.
  */
 const isCallResponse = (text: string) => /"id":1\b/.test(text) && text.includes('DEMO DATA');
 
@@ -127,7 +131,7 @@ assertCheck(
   'a call over HTTP is answered',
 );
 const [imageDetails] = JSON.parse(runEngine(['image', 'inspect', image]));
-// podman and docker report the health check of an image in different places.
+// podman reports the health check of an image in `Healthcheck`, and docker in `Config.Healthcheck`.
 const [, ...healthCommand] = (imageDetails.Healthcheck ?? imageDetails.Config.Healthcheck).Test;
 assertCheck(
   spawnSync(engine, ['exec', httpContainer, ...healthCommand]).status === 0,

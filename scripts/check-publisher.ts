@@ -1,4 +1,7 @@
-/** Lists the publisher details that are still placeholders. Runs before `npm publish` and stops it if any are left. */
+/**
+ * Lists the publisher details in package.json that are still placeholders. Runs before `npm publish` and stops it if a
+ * placeholder is left.
+ */
 import { readFileSync } from 'node:fs';
 import { listPlaceholders } from './docs/published.ts';
 

@@ -26,8 +26,8 @@ interface ToolData {
 }
 
 /**
- * A tool call. `shownLines` matches the lines of the result to print. `maxWrappedLines` is the maximum number of lines
- * into which one long line is wrapped, 2 by default.
+ * A tool call in the demo. `shownLines` matches the lines of its result that are printed. A long line is wrapped into
+ * at most `maxWrappedLines` lines (2 by default).
  */
 interface DemoCall {
   name: string;
@@ -45,7 +45,9 @@ const printLine = (text = '') => process.stdout.write(`${text}\n`);
 const client = new Client({ name: 'demo-session', version: '1.0.0' });
 const spending = { calls: 0, credits: 0 };
 const creditsLinePattern = /^Credits:/;
-/** Matches the request id, which is left out of the demo. */
+/**
+ * Matches the request id at the end of the line about credits, e.g. `. Request req_123`. The demo does not print it.
+ */
 const requestIdPattern = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
 const adIdPattern = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
@@ -58,7 +60,7 @@ function saveFile(name: string, content: string | Uint8Array): string {
   return file;
 }
 
-/** Lines about tool calls that are printed after the next answer. */
+/** Lines about the tool calls since the last answer. They are printed after the next answer. */
 let callLines: string[] = [];
 
 async function main() {
@@ -176,7 +178,7 @@ async function savePicture(name: string, demoCall: DemoCall): Promise<string> {
   return saveFile(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
-/** Writes the files that a call exported, such as a table and its note, and returns their paths. */
+/** Makes a tool call that exports files, such as a table and its note. Saves these files and returns their paths. */
 async function saveExports(demoCall: DemoCall): Promise<string[]> {
   const earlierUris = new Set((await client.listResources()).resources.map(({ uri }) => uri));
   await callTool(demoCall);

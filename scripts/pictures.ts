@@ -1,6 +1,6 @@
 /**
- * Draws the pictures in `docs/pictures` from the demo data of one day: a conversation in an MCP host, the ad board, a
- * picture sheet of ads, a report and a weekly mail. Run it with `npm run pictures`.
+ * Draws the pictures in `docs/pictures` from the demo data of one day. They show a conversation in an MCP host, the ad
+ * board, a picture sheet of ads, a report and a weekly mail. Run it with `npm run pictures`.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { openApp } from '../src/app.ts';
@@ -94,8 +94,8 @@ async function savePage(name: string, contents: readonly object[], viewport: { w
 }
 
 /**
- * Returns the mail and the text of a `check_watches` call one week after the first. In the meantime, the advertiser has
- * started some ads, changed one and ended one.
+ * Returns the mail and the text of a `check_watches` call one week after the first check. During that week, the
+ * advertiser has started some ads, changed one ad and ended one ad.
  */
 async function createWeeklyMail() {
   const { library, apiKey } = await openDemoLibrary({ now: () => pictureTime });

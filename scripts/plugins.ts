@@ -5,7 +5,7 @@ import { encodeJson, readServerFiles } from './bundle.ts';
 const root = new URL('../', import.meta.url);
 const readProjectFile = (path: string) => readFileSync(new URL(path, root));
 
-/** Name of the plugin, and of its MCP server, in every host. */
+/** Name of the plugin in every host. Its MCP server has the same name. */
 const pluginName = 'ad-library';
 
 /** Fields of `manifest.json` that are copied into plugins. `npm run docs` copies them from `package.json`. */
@@ -62,7 +62,10 @@ interface PluginDescription {
   iconPath?: string;
 }
 
-/** Returns the path of the server file. The host replaces the placeholder with the folder of the plugin. */
+/**
+ * Returns the path of the server file, e.g. `${CLAUDE_PLUGIN_ROOT}/dist/main.js`. The host replaces the placeholder
+ * with the folder of the plugin.
+ */
 const formatMainFilePath = (placeholder: string) => `\${${placeholder}}/dist/main.js`;
 
 /** The file by which Claude Code, Codex and Copilot CLI recognize a plugin marketplace. */
@@ -88,8 +91,8 @@ const describeMetadata = (manifest: Manifest) => ({
 });
 
 /**
- * Describes the Agent Plugin. It starts the server with demo data, because the format cannot ask for an API key, and
- * plugins must not depend on environment variables.
+ * Describes the plugin in the Agent Plugin format. It starts the server with demo data. The format cannot ask the user
+ * for an API key, and plugins must not depend on environment variables.
  * @see https://github.com/agentplugins/agent-plugins-spec/blob/main/spec/1.0.0.md
  */
 function describeAgentPlugin(manifest: Manifest): PluginDescription {
@@ -115,7 +118,8 @@ function describeAgentPlugin(manifest: Manifest): PluginDescription {
 }
 
 /**
- * Describes the plugin for Claude Code. Its folder is also the marketplace from which Claude Code installs it.
+ * Describes the plugin for Claude Code. The folder of the plugin is also a marketplace, from which Claude Code installs
+ * the plugin.
  * @see https://code.claude.com/docs/en/plugins-reference
  */
 function describeClaudePlugin(manifest: Manifest): PluginDescription {

@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Collects the license texts of all packages in a bundle. Their licenses require that the bundle includes these texts.
+ * Collects the license texts of all packages in a bundle. Most licenses require that a copy of the code includes the
+ * license text.
  */
 export function collectLicences(bundledFiles: readonly string[], root: URL): string {
   return listPackageFolders(bundledFiles)
@@ -11,7 +12,7 @@ export function collectLicences(bundledFiles: readonly string[], root: URL): str
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the folders of the packages that the files belong to, sorted. */
+/** Returns the sorted folders of the npm packages that contain the files, e.g. `node_modules/zod/`. */
 const listPackageFolders = (files: readonly string[]): string[] =>
   [...new Set(files.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
 
@@ -27,8 +28,8 @@ function readLicence(folder: URL): string {
 }
 
 /**
- * License texts for packages that name a standard license but do not include its text. Another package provides the
- * text.
+ * Some packages name a standard license but do not include its text. For each such license, this is a file of another
+ * package that contains the text.
  */
 const standardTexts: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
@@ -53,8 +54,9 @@ interface Dependency {
 }
 
 /**
- * Creates the bill of materials of a bundle in CycloneDX format, from the output of `npm sbom` limited to the bundled
- * packages. Leaves out the time, the serial number and the npm version, so that the same files produce identical bytes.
+ * Creates the bill of materials of a bundle (a list of its packages) in CycloneDX format, from the output of `npm
+ * sbom`. Only packages in the bundle are listed. The time, the serial number and the npm version are left out, so that
+ * the same files produce identical bytes.
  */
 export function createBillOfMaterials(bundledFiles: readonly string[], root: URL): string {
   const cwd = fileURLToPath(root);
@@ -82,7 +84,8 @@ export function createBillOfMaterials(bundledFiles: readonly string[], root: URL
       lifecycles: metadata.lifecycles,
       component: { ...component, licenses: [{ license: { id: license } }] },
     },
-    // npm marks these packages as optional or as development dependencies. In the bundle they are regular components.
+    // npm marks these packages as optional or as development dependencies (`scope` and `properties`). Remove these
+    // marks, because the packages are regular components of the bundle.
     components: bundledComponents.map(({ scope, properties, ...component }) => component),
     dependencies: [
       { ref: rootRef, dependsOn: bundledComponents.map((component) => component['bom-ref']) },

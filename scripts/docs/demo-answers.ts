@@ -3,14 +3,14 @@ import { startServer, type TestServer } from '../../test/support/server.ts';
 import { replaceMarked } from './marked.ts';
 
 /**
- * The date of all examples in the documentation. The demo data of one day is always the same, so the examples do not
- * change.
+ * The date of all examples in the documentation. The demo data depends only on the date, so the examples do not change
+ * when the documentation is generated again.
  */
 const exampleTime = Date.UTC(2026, 0, 15, 12);
 
 /**
- * Formats a text as a fenced code block. The fence is longer than any fence in the text, because results contain texts
- * of advertisers.
+ * Formats a text as a fenced code block in Markdown. Results contain texts of advertisers, which may themselves contain
+ * backticks. The fence is therefore longer than any sequence of backticks in the text.
  */
 function formatFence(text: string): string {
   const longestFence = Math.max(2, ...[...text.matchAll(/`+/g)].map(([backticks]) => backticks.length));
@@ -24,7 +24,7 @@ function formatCollapsedCall(name: string, args: object, text: string): string {
   return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
 }
 
-/** Inserts the example call of every tool and its result on demo data into the page. */
+/** Inserts an example call of every tool, with its result on demo data, into the page. */
 export async function insertExamples(page: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => exampleTime });
   const demoCalls = await makeDemoCalls(server.call);
@@ -53,8 +53,8 @@ type AskTool = (tool: string, args: Record<string, unknown>) => Promise<ToolData
 const inGermany = { countries: ['DE'] };
 
 /**
- * The example questions in the README, in order. The last one costs nothing, because the question before it has already
- * read the ads.
+ * The example questions in the README, in order. The last question costs nothing, because answering the previous
+ * question has already read the ads.
  */
 const questions: { question: string; tools: string; answer(ask: AskTool): Promise<string> }[] = [
   {
@@ -118,7 +118,7 @@ export async function insertQuestions(readme: string): Promise<string> {
   return replaceMarked(readme, 'questions', parts.join('\n\n'));
 }
 
-/** A conversation between a user and an assistant, with every tool call and its result. */
+/** Writes a conversation between a user and an assistant as Markdown, with every tool call and its result. */
 class Session {
   readonly #lines: string[] = [];
   readonly #server: TestServer;
@@ -146,7 +146,7 @@ class Session {
     return data as unknown as ToolData;
   }
 
-  /** Adds the first lines of an exported file to the session. */
+  /** Adds the first lines of an exported file to the text of the session. */
   async addFile(uri: string, lines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
     const formatLines = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';

@@ -6,8 +6,8 @@ import { tools } from '../../src/tools/catalog.ts';
 import { replaceMarked } from './marked.ts';
 
 /**
- * The publisher's details in package.json. They are maintained only there, and the generated files copy them for hosts
- * and registries.
+ * The publisher's details in package.json. They are maintained only there. `npm run docs` copies them into the
+ * generated files for hosts and registries.
  */
 export interface Publisher {
   name: string;
@@ -21,11 +21,11 @@ export interface Publisher {
   homepage: string;
   repository: { type: string; url: string };
   bugs: { url: string };
-  /** URLs of the privacy policies that hosts show before installation. */
+  /** URLs of the privacy policies. Hosts show them as links before installation. */
   privacyPolicies: string[];
 }
 
-/** Returns the names of fields that still contain a placeholder. */
+/** Returns the names of the fields in package.json that still contain a placeholder. */
 export function listPlaceholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
   const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
   const placeholderNames = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
@@ -37,12 +37,12 @@ const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?http
 const omitPlaceholder = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
 const readRepositoryUrl = ({ repository }: Publisher) => omitPlaceholder(repository.url)?.replace(/^git\+|\.git$/g, '');
 
-/** The screenshot that hosts show before installation. */
+/** File name of the screenshot that hosts show before installation. */
 export const screenshot = 'conversation.jpg';
 
 /**
- * Updates the desktop manifest (MCPB). Placeholders are left out, so that there are no broken links. The manifest stays
- * at version 0.3, because 0.4 only adds features for Python and some hosts do not support it.
+ * Updates the manifest of the desktop bundle (MCPB). Placeholders are left out, because they would become broken links.
+ * The manifest stays at version 0.3: version 0.4 only adds features for Python, and some hosts do not support it.
  */
 export function updateManifest(manifest: object, publisher: Publisher): object {
   const repository = readRepositoryUrl(publisher);
@@ -67,10 +67,10 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
   };
 }
 
-/** The settings with a title. Desktop hosts show them in their installation form. */
+/** The settings that have a title. Desktop hosts show only these settings in their installation form. */
 const offeredSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
-/** Formats in the MCP registry, by the name of the value in the command's help. */
+/** Data formats of settings in the MCP registry. The keys are the names of values in the command's help. */
 const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
 /** Updates server.json, the file for the MCP registry, with the publisher, the version and the settings. */
@@ -84,7 +84,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
     repository: source && { url, source },
     version,
     _meta: {
-      // Values for which the registry has no fields. Paths are relative to the repository.
+      // Values for which the registry defines no fields of their own. Paths are relative to the repository.
       'io.modelcontextprotocol.registry/publisher-provided': {
         keywords: publisher.keywords,
         categories: ['marketing', 'research'],

@@ -9,7 +9,8 @@ import type { Tool } from '../../src/tools/tool.ts';
 import { replaceMarked } from './marked.ts';
 
 /**
- * Maximum length of a tool description in the README, in characters. The first sentence is always included in full.
+ * Maximum length of a tool description in the README, in characters. If the first sentence is longer, it is still
+ * included in full.
  */
 const maxShortCharacters = 160;
 
@@ -60,7 +61,10 @@ function selectFirstSentences(description: string): string {
   return shortText;
 }
 
-/** Formats the table of settings, generated from the same records that the command uses. */
+/**
+ * Formats the table of settings. The command reads its settings from the same records, so the documentation cannot
+ * differ from the program.
+ */
 function formatSettingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, flag, parse, help } = settings[name] as (typeof settings)['baseUrl'];
@@ -80,9 +84,9 @@ function formatDefault(defaultValue: unknown): string {
 export const insertSettings = (page: string): string => replaceMarked(page, 'settings', formatSettingsTable());
 
 /**
- * Settings that compose.yaml does not pass to the container. The API key comes from each caller; `http` does not
- * support files or the local library; the image fixes the host and the port; and replicas read the URL and the secret
- * of their shared state from files.
+ * Settings that compose.yaml does not pass to the container. Each caller sends the API key. The command `http` supports
+ * neither files nor the local library. The image fixes the host and the port. Replicas read the URL and the secret of
+ * their shared state from files.
  */
 const excludedSettings: SettingName[] = [
   'apiKey',
@@ -96,7 +100,8 @@ const excludedSettings: SettingName[] = [
 ];
 
 /**
- * Adds a line to compose.yaml for each setting of `http` that is missing. Existing lines and their defaults are kept.
+ * Adds a line to compose.yaml for each setting of the command `http` that is missing there. Existing lines and their
+ * default values are kept.
  */
 export function insertPassedSettings(compose: string): string {
   const [before, lines, after] = compose.split(/(?<=environment: &settings\n)((?: +AD_LIBRARY_.*\n)+)/);
@@ -110,7 +115,10 @@ export function insertPassedSettings(compose: string): string {
   return `${before}${[...existingLines, ...missingLines].join('\n')}\n${after}`;
 }
 
-/** Formats the table of what `auto` selects for each host, generated from the same records that the server uses. */
+/**
+ * Formats the table that shows which form of results the setting `auto` selects for each host. The server uses the same
+ * records.
+ */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
     const {
@@ -154,8 +162,9 @@ const url = 'http://127.0.0.1:3000/mcp';
 const keyInput = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
 /**
- * Creates a link that adds the local server to VS Code, in the format of its documentation. The link uses HTTP. It
- * cannot know the path of a clone, and it must not start a package of the same name from another publisher.
+ * Creates a link that adds the local server to VS Code, in the format that VS Code documents. The server is reached
+ * over HTTP, because a link cannot start it. The link does not know the path of a clone, and a package of the same name
+ * could come from another publisher.
  */
 export const createVsCodeLink = (withKey: boolean): string => {
   const server = { name: 'ad-library', type: 'http', url };

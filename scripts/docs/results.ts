@@ -38,8 +38,8 @@ function formatFieldTable({ properties = {}, required = [] }: Schema, omittedNam
 }
 
 /**
- * Returns all objects with a title in a schema, each of which gets its own table. Outer objects come before the objects
- * they contain.
+ * Returns all objects in a schema that have a title. Each one gets its own table in the documentation. Outer objects
+ * come before the objects that they contain.
  */
 function listTitledSchemas(schema: Schema): Schema[] {
   const innerSchemas = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])].flatMap(
@@ -66,7 +66,7 @@ function formatResultTables(): string {
   ].join('\n\n');
 }
 
-/** When each kind of error occurs, as text for the documentation. */
+/** Describes for the documentation when each kind of error occurs. */
 const causes: Record<ErrorKind, string> = {
   no_api_key:
     'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',
