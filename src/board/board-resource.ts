@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * URI of the ad board: the page that MCP hosts show next to search results. This file is separate from the board's
- * tools, because a session lists resources before it loads any tool.
+ * URI of the ad board, the page that MCP hosts show next to search results. The URI is in its own file, because a
+ * session lists resources before it loads the code of any tool.
  */
 export const boardUri = 'ui://ad-library/board';
 const mimeType = 'text/html;profile=mcp-app';
 
 /**
- * Metadata of the page of the ad board. The page loads nothing from other origins, because its pictures are data URLs.
- * `domain` is not set, because hosts that do not support it refuse to show the page.
+ * Metadata that the host needs to show the ad board. The page loads nothing from other origins, because its pictures
+ * are data URLs. `domain` is not set, because hosts that do not support this field refuse to show the page.
  */
 const resourceMeta = {
   ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
@@ -32,8 +32,9 @@ const pageFile = import.meta.url.endsWith('.ts')
 let pageHtml: Promise<string> | undefined;
 
 /**
- * Returns the HTML page of the ad board. Reads the file only once, because a new build may replace it while the server
- * runs. The page token that the server checks therefore always matches the page that hosts have received.
+ * Returns the HTML page of the ad board. The file is read only once, because a new build may replace it while the
+ * server runs. The page contains a token that the server checks, so this token must match the page that hosts have
+ * received.
  */
 export function readBoardPage(): Promise<string> {
   pageHtml ??= readFile(pageFile, 'utf8').catch((error) => {

@@ -49,21 +49,24 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
  * several browser windows.
  */
 const maxResultBytes = 500_000;
-/** Other tools that the page of the board calls, in addition to the two tools that only the board may call. */
+/** Tools for models that the page of the board also calls. Its own two tools are not in this list. */
 const toolsCalledByView = ['search_ads', 'list_collections', 'add_collection_item'];
 
 /**
- * The page token as a tool argument. Some hosts pass whole results to the model, so a call without a valid token
- * returns no data.
+ * A token as a tool argument that proves that the page of the board made the call. Some hosts pass whole results to the
+ * model, so a call without a valid token returns no data.
  */
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxAds = 10_000;
-/** Maximum number of ad ids in one call of a board tool. */
+/** Maximum number of ad ids that the page may request in one call of a board tool. */
 const maxIds = 2000;
-/** Maximum length of an id in characters. Valid ids are UUIDs, but unknown ids are echoed in the result. */
+/**
+ * Maximum length of an ad id in characters. Valid ids are UUIDs, but the result repeats unknown ids and must not become
+ * too large.
+ */
 const maxAdIdLength = 200;
 
 const boardAds = defineTool({
@@ -82,7 +85,8 @@ const boardAds = defineTool({
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
-    // This throws if the service rejects the API key, so check the page token only afterwards.
+    // `openDataset` throws if the service rejects the API key. Check the page token only afterwards, so that a wrong
+    // key always causes an error.
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, isOffered, getAdRowReader } = context;
@@ -114,7 +118,7 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns notes about a `gather_ads` result that the board shows, e.g. that some ads are missing. */
+/** Returns notes for the board about the completeness of a `gather_ads` result, e.g. that some ads are missing. */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
   const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
   return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
@@ -130,8 +134,8 @@ const buildGathering = ({ id, found, adIds, complete, gatheredAt }: Gathering, n
 });
 
 /**
- * Returns as many of the requested ads as fit into one result, in the requested order. The ids of the remaining ads are
- * returned in `left`, and the ids of ads that are not stored in `missingIds`.
+ * Returns as many of the requested ads as fit into one result, in the requested order. `left` lists the ids of the
+ * remaining ads, and `missingIds` the ids of ads that are not stored.
  */
 async function selectFittingAds(
   requestedKeys: readonly string[],
@@ -147,7 +151,7 @@ async function selectFittingAds(
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
   const labels = groupLabelsByAd(contents, adKeys);
   const ads: (BriefAd | FullAd)[] = [];
-  // Reserve 40 bytes per id, because any id may have to be listed in `left`.
+  // Reserve 40 bytes for the id of each ad. If the ad does not fit into the result, `left` contains its id instead.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
     const key = normalizeAdId(item.id);
@@ -170,7 +174,7 @@ async function selectFittingAds(
   };
 }
 
-// Limits in characters or list items, so that any single ad fits into one result.
+// Limits for the fields of one ad, in characters or list items. They ensure that every single ad fits into one result.
 const maxAdTextLength = 10_000;
 const maxLineLength = 300;
 const maxCardBodyLength = 1000;
@@ -207,8 +211,8 @@ function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): Fu
 }
 
 /**
- * Builds the fields that the brief and the full view of an ad share, and returns them with the ad's rows in the
- * dataset.
+ * Builds the fields that the brief view and the full view of an ad have in common. Also returns the rows of the ad for
+ * the dataset.
  */
 function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const sentFields = parseItem(item) as Fields;
@@ -230,8 +234,8 @@ function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly La
 }
 
 /**
- * Returns the changes between successive versions of an ad, the newest first. Includes a field only if it is text in
- * both versions.
+ * Returns how the fields of an ad changed between successive versions, the newest change first. Includes a field only
+ * if its value is text in both versions.
  */
 function listChanges(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
@@ -253,8 +257,8 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the fields that the board shows exactly as the service sent them. Fields marked `full` are included only for
- * the panel with the details of one ad.
+ * Returns the fields that keep the names and meanings of the API. The brief view has only the fields marked `brief`.
+ * The full view, which shows the details of one ad, has all fields.
  */
 const pickSentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
@@ -287,7 +291,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   return lines.length > 0 ? lines : undefined;
 }
 
-/** Sanitizes a field for the board. The function depends on the type of the field. */
+/** Functions that sanitize a field for the board, by the type of the field. */
 const convertField: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
@@ -298,8 +302,8 @@ const convertField: Record<ApiField['type'], (value: unknown) => unknown> = {
 };
 
 /**
- * Returns the URL if it uses https, and otherwise undefined. Rejects URLs with a user name, because
- * `https://bank.example@bad.example` hides its real host.
+ * Returns the URL if it uses https, and otherwise undefined. Rejects URLs with a user name:
+ * `https://bank.example@bad.example` looks like `bank.example` but leads to `bad.example`.
  */
 function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
   const url = urlText && urlText.length <= 2000 ? parseUrl(urlText) : undefined;
@@ -317,7 +321,7 @@ const boardPictures = defineTool({
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
-  // Each id is an ad id, optionally followed by `#` and a card number.
+  // Each id is an ad id. It may end with `#` and the number of a carousel card, e.g. `#2`.
   input: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
@@ -331,7 +335,7 @@ const boardPictures = defineTool({
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     /**
-     * Finds the picture of an ad or of one of its cards.
+     * Finds the picture of an ad or of one card of a carousel ad.
      * @param id ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
      */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
@@ -372,7 +376,7 @@ function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictu
 }
 
 /**
- * All tools in the order in which the server lists them. The two tools for the ad board come last and are listed only
- * if the server also offers a tool that shows the board.
+ * All tools, in the order in which the server lists them. The two tools for the ad board come last. The server lists
+ * them only if it also offers a tool that shows the board.
  */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

@@ -6,13 +6,13 @@ import type { adFields, FieldValues } from '../views/fields.ts';
  */
 
 /**
- * The key in the `_meta` of a tool result under which it contains data for the ad board, which the host shows next to
- * the result.
+ * The key of the board's data in the `_meta` field of a tool result. The host passes this data to the ad board, which
+ * it shows next to the result.
  */
 export const boardKey = 'ad-library/board';
 
 /**
- * The data that the ad board needs to show an ad as a card, and to filter and sort it. Fields of the API keep their
+ * The data that the ad board needs to show an ad as a card, and to filter and sort ads. Fields of the API keep their
  * names. Fields without a value are left out.
  */
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
@@ -23,17 +23,17 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   daysRunning?: number;
   /** True if the ad is running, false if it has ended, absent if unknown. */
   active?: boolean;
-  /** Description of the media, e.g. `15 s` or `5 cards`. */
+  /** The number or the length of the media, e.g. `5 cards` or `15 s`. */
   creative?: string;
   labels?: { label: string; value?: string }[];
   /** True if the ad is new since the previous check of a watch. */
   isNew?: boolean;
   /**
-   * Id of the variant to which the ad belongs: the id of the earliest ad of the same page with nearly the same text.
-   * Absent on that earliest ad itself.
+   * Id of the variant to which the ad belongs. A variant is a group of ads of one page with nearly the same text. Its
+   * id is the id of its earliest ad, so that ad itself has no `variant`.
    */
   variant?: string;
-  /** Only the title of the first card. `FullAd` has all cards. */
+  /** Only the title of the first carousel card. `FullAd` has all cards. */
   cards?: BoardCard[];
   /** Host and path of the landing page. */
   landing?: string;
@@ -57,19 +57,19 @@ export interface BoardChange {
   to?: string;
 }
 
-/** A card of a carousel ad. */
+/** One card of a carousel ad, an ad with several pictures and texts. */
 export interface BoardCard {
   title?: string;
   body?: string;
 }
 
-/** The result of `board_ads`. */
+/** The result of the tool `board_ads`, which returns ads to the ad board. */
 export interface BoardAds<Ad extends BriefAd = BriefAd> {
-  /** When the tool was called, in ISO format. */
+  /** Time of the tool call, in ISO format. */
   asOf: string;
   /**
-   * Time at which the ads were read from the service, in ISO format. If they were read at different times, the earliest
-   * one. Absent if there are no ads.
+   * Time at which the service returned the ads, in ISO format. If ads were read at different times, the earliest time
+   * counts. Absent if there are no ads.
    */
   readAt?: string;
   /** The tools that the board may call on this server. The operator can turn tools off. */
@@ -82,7 +82,7 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
   gathering?: BoardGathering;
 }
 
-/** The `gather_ads` result whose ads the board shows. */
+/** A stored result of the tool `gather_ads`, if the board shows the ads of this result. */
 export interface BoardGathering {
   id: string;
   found: number | null;
@@ -93,7 +93,7 @@ export interface BoardGathering {
   notes: string[];
 }
 
-/** The result of `board_pictures`. */
+/** The result of the tool `board_pictures`, which returns pictures of ads to the ad board. */
 export interface BoardPictures {
   pictures: BoardPicture[];
   /** Ids of pictures that did not fit into this result. The board requests them again. */
@@ -121,7 +121,7 @@ export interface BoardContext {
   /** True if the items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** Price of the next page, if known. `atLeast` is 0 while the page is cached. */
+  /** Price of the next page, if known. While the page is in the cache, `atLeast` is 0. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
@@ -132,7 +132,7 @@ export interface BoardContext {
   isDemo?: boolean;
 }
 
-/** What reading all ads would cost. Present only if the tool call returned an estimate. */
+/** The cost of reading all matching ads. Present only if the tool call returned an estimate. */
 export interface BoardEstimate {
   /** Number of matching ads. null if the service does not state it. */
   ads: number | null;

@@ -87,7 +87,7 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
 }
 
 /**
- * The controls next to the board's heading, such as the sort menu.
+ * The controls next to the board's heading, such as the sort menu and the buttons for filters and full screen.
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
@@ -130,7 +130,9 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
   );
 }
 
-/** Charts of the visible ads. Renders nothing for only a few ads, because the user can look at those directly. */
+/**
+ * Charts of the visible ads. Renders nothing if there are only a few ads, because the user can look at each of them.
+ */
 function Charts({ view }: { view: BoardView }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
@@ -159,7 +161,10 @@ function Charts({ view }: { view: BoardView }) {
   );
 }
 
-/** Switches between one card per variant and one card per ad. Renders nothing if both would show the same cards. */
+/**
+ * Lets the user choose between one card per variant (a group of ads with nearly the same text) and one card per ad.
+ * Renders nothing if both would show the same cards.
+ */
 const GroupingChoice = ({ view }: { view: BoardView }) =>
   view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
     <TwoOptionChoice
@@ -172,14 +177,14 @@ const GroupingChoice = ({ view }: { view: BoardView }) =>
 
 interface TwoOptionChoiceProps {
   label: string;
-  /** Symbols that replace the button labels in narrow windows. */
+  /** Symbols that replace the names on the buttons in narrow windows. */
   symbols?: readonly string[];
   names: readonly string[];
   isFirstChosen: boolean;
   onChoose(isFirst: boolean): void;
 }
 
-/** Two buttons, exactly one of which is pressed. */
+/** Two buttons for two options. The button of the chosen option appears pressed. */
 const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: TwoOptionChoiceProps) => (
   <fieldset class="modes" aria-label={label}>
     {names.map((name, index) => (
@@ -228,7 +233,10 @@ function ExpandButton({ view }: { view: BoardView }) {
   );
 }
 
-/** Shows a notable fact about the ads in one sentence. Clicking the sentence opens the ads that it is about. */
+/**
+ * Shows one sentence about a notable fact, e.g. which ad has run the longest. Clicking the sentence opens the ads that
+ * it mentions.
+ */
 function FindingButton({ view, finding: { sentence, clickTarget } }: { view: BoardView; finding: Finding }) {
   const { chosenValues } = view.state;
   const openTarget = () => {
@@ -294,12 +302,12 @@ function Footer({ view }: { view: BoardView }) {
 }
 
 /**
- * Captures the first sentence of an error text. Error texts of the server are written for models and are long, so the
- * board shows this sentence and hides the rest behind a disclosure.
+ * Captures the first sentence of an error text. Error texts of the server are long, because they are written for
+ * models. The board shows only this sentence and lets the user expand the rest.
  */
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
-/** Maximum length in characters of a problem that is shown in full. */
+/** Maximum length of an error text that the board shows without collapsing it, in characters. */
 const maxCollapsedLength = 160;
 
 function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
@@ -329,7 +337,10 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
  */
 function NextPage({ view }: { view: BoardView }) {
   const { context, offeredTools, formats } = view.state;
-  /** The result whose next page the user has to confirm. After a new result, the user must confirm the price again. */
+  /**
+   * The result whose next page the user is about to load. A second click confirms the price. If another result arrives
+   * in between, the user must confirm the new price.
+   */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
   if (!context.cursor || context.tool !== 'search_ads' || !offeredTools.includes('search_ads')) return null;
@@ -338,7 +349,8 @@ function NextPage({ view }: { view: BoardView }) {
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
-      // Leave out `fresh`. Otherwise the service would charge for cached pages again.
+      // Leave out the argument `fresh`, which ignores the cache. Otherwise the service would charge for cached pages
+      // again.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
       const { nextCredits: _, ...contextWithoutPrice } = context;
@@ -350,7 +362,7 @@ function NextPage({ view }: { view: BoardView }) {
     }
     setBusy(false);
   };
-  // If the page is cached, `formatPrice` still says "at most", because the cache entry may expire before the second
+  // `formatPrice` says "at most" even if the page is cached, because the cached response may expire before the second
   // click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;

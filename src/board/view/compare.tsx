@@ -70,7 +70,10 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
 
 type CellContent = string | false | undefined | ReturnType<typeof MarkedText>;
 
-/** A row of the table that compares ads. Renders nothing if all cells are empty. */
+/**
+ * A row of the table that compares ads: the name of a fact, such as *Format*, and one cell per ad. Renders nothing if
+ * all cells are empty.
+ */
 const FactRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
   cells.some(Boolean) ? (
     <tr>

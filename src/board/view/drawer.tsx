@@ -15,7 +15,8 @@ import { type BoardView, getErrorText, sortAds } from './state.ts';
 export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // A card may stand for several ads with nearly the same text (a variant), which all have the position of the card.
+  // A card may represent several ads with nearly the same text (a variant). All these ads have the position of the
+  // card.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
@@ -85,7 +86,7 @@ interface VariantStripProps {
   onOpen(ad: BriefAd): void;
 }
 
-/** Small pictures of all ads with nearly the same text. Renders nothing if there is only one such ad. */
+/** A row of small pictures: one for each ad with nearly the same text. Renders nothing if there is only one such ad. */
 const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
@@ -130,8 +131,8 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
 }
 
 /**
- * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly, so this function
- * runs the browser's copy command and replaces the copied text.
+ * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly. Therefore, this
+ * function runs the browser's copy command and replaces the copied text in its event.
  * @returns true if the text was copied
  */
 function copyToClipboard(text: string): boolean {

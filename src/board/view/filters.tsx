@@ -11,10 +11,12 @@ import {
   toggleValue,
 } from './state.ts';
 
-/** Number of values that a facet (e.g. *Country*) shows before the user expands it. */
+/** Number of values of a filter, e.g. *Country*, that are visible before the user expands the filter. */
 const collapsedValueCount = 2;
 
-/** The filters of the board. Each property of ads, such as the country, has a row of values to choose from. */
+/**
+ * The filters of the board: one row per property of ads, such as the country, with the values that the user can select.
+ */
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
@@ -58,7 +60,8 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // `rank` is computed from all ads, so values keep their place when the user selects one.
+  // `rank` is the position of a value in a list that is sorted by all ads. It does not depend on the selection, so
+  // values keep their place when the user selects one.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

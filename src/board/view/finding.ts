@@ -20,19 +20,23 @@ export interface Finding {
 
 /**
  * Returns the id of the variant to which an ad belongs. A variant is a group of ads of one page with nearly the same
- * text. The user interface calls it a "message".
+ * text, and its earliest ad has the same id. The user interface calls a variant a "message".
  */
 export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
 
 /**
- * With fewer ads than this, the board shows no finding, charts or filters, because a user can look at all ads directly.
+ * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. A user can look
+ * at fewer ads one by one.
  */
 export const minAdsForOverview = 8;
 
 interface FindingContext {
   /** Time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
-  /** True if the board has all matching ads and no filter limits the time in which the ads ran. */
+  /**
+   * True if the board has all matching ads, and no filter limits the dates of the ads. Only then can the launches of
+   * different months be compared.
+   */
   hasAllLaunches: boolean;
   formats: Formats;
 }
@@ -45,7 +49,10 @@ interface Advertiser {
 
 type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext) => Finding | undefined;
 
-/** Applies the rules for notable facts in order and returns the first finding, or undefined if no rule applies. */
+/**
+ * Applies the rules for notable facts in order, and returns the finding of the first rule that applies. Returns
+ * undefined if no rule applies.
+ */
 export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
@@ -69,8 +76,8 @@ const formatAdsOnBoard = (ads: readonly BriefAd[], { formatCount }: Formats): st
   `its ${formatCount(ads.length, 'ad')} here`;
 
 /**
- * Finds the text that an advertiser repeats in the most ads. It must have at least four ads and at least 10% of the
- * advertiser's ads.
+ * Finds the ad text that one advertiser uses in the most ads. The text must be in at least four ads and in at least 10%
+ * of the advertiser's ads.
  */
 function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount, formatNumber } = formats;
@@ -90,8 +97,8 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
 }
 
 /**
- * Finds the ad that has run the longest. It must have run for at least 30 days, must not have ended as far as known,
- * and must have run more than twice as long as the median ad of its advertiser.
+ * Finds the ad that has run the longest. The ad must have run for at least 30 days, and for more than twice as long as
+ * the median ad of its advertiser. Ads that are known to have ended are excluded.
  */
 function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
@@ -118,9 +125,9 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
 }
 
 /**
- * Finds the largest change in launches between two successive full months within the last year. One of the months must
- * have at least five launches, and at least twice as many as the other. The rule needs all ads of an advertiser,
- * including ended ads.
+ * Finds the largest change in the number of launched ads between two successive full months within the last year. One
+ * month must have at least five launches and at least twice as many as the other month. The rule needs all ads of an
+ * advertiser, including ended ads.
  */
 function findLaunchChange(
   advertisers: readonly Advertiser[],
@@ -149,7 +156,7 @@ function findLaunchChange(
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // Leave out the first month, because it may have begun before the first known ad. Leave out the month of
+  // Leave out the first month, because the known ads may begin in the middle of it. Leave out the month of
   // `lastKnownDay`, because it may not be complete.
   const [earliestMonth = ''] = [...counts.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
@@ -167,16 +174,16 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * If at least this share of the ads was last seen on the same day, ads that ended earlier are probably missing from the
- * board.
+ * If at least this share of the ads was last seen on the same day, the list probably contains only ads that were still
+ * running then. Ads that ended earlier are missing.
  */
 const maxShareOnOneDay = 0.8;
 
 /**
- * Returns the last day for which the ads are known. This is the day on which they were read, or the day on which the
- * service last saw one of them, if that is earlier. Returns undefined if most ads were last seen on the same day, long
- * before they were read. Such a list contains only ads that were still running on that day, so launches in earlier
- * months cannot be compared.
+ * Returns the last day for which the ads are known. This is the earlier of two days: the day on which the ads were
+ * read, and the last day on which the service saw one of them. Returns undefined if most ads were last seen on the same
+ * day, long before they were read. Such a list contains only ads that were still running on that day, so launches in
+ * earlier months cannot be compared.
  */
 function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
   const adsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
@@ -189,7 +196,8 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
 }
 
 /**
- * Finds the landing page that most of an advertiser's different ad texts link to. At least five texts must link to it.
+ * Finds the landing page to which most of an advertiser's different ad texts link. At least five different texts must
+ * link to this page.
  */
 function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatNumber } = formats;

@@ -5,8 +5,9 @@ import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
- * Formats the number of messages and ads shown, e.g. `12 of 58 messages, 300 of 1,821 ads`. The total is the number of
- * matching ads. If filters hide some ads, it is the number of ads on the board.
+ * Formats the number of messages (groups of ads with nearly the same text) and ads that are visible, e.g. `12 of 58
+ * messages, 300 of 1,821 ads`. The second number is the number of matching ads. If filters of the board hide some ads,
+ * it is the number of ads on the board.
  */
 export function formatCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
@@ -23,7 +24,7 @@ export function formatCounts(state: BoardState): string {
 
 /**
  * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call has
- * also read ads.
+ * also read ads, because the board then shows these ads.
  */
 export function formatEstimate({ context, formats }: BoardState): string | undefined {
   const { isDemo, estimate, gathering } = context;
@@ -47,7 +48,10 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
   return `${atLeast === atMost ? '' : lowerBound}${formatCount(atMost, 'credit')}`;
 }
 
-/** Formats the line below the board's heading: further search conditions, the number of missing ads, and the date. */
+/**
+ * Formats the line below the board's heading: the search conditions that the title does not mention, the number of
+ * missing ads, and the date.
+ */
 export function formatDetails(state: BoardState, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
   const { formatDay, formatNumber } = formats;
@@ -144,7 +148,10 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
 
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
 
-/** Collects the values of each filter key. If the search has several parts, merges the values of all parts. */
+/**
+ * Collects the values of each filter key in the search. If the search is split into several parts, merges the values of
+ * all parts.
+ */
 function collectFilters({ filters, split }: BoardState['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
   for (const part of [filters, split].flat())

@@ -8,17 +8,19 @@ import {
   type FullAd,
 } from '../payload.ts';
 
-/** A JSON object from the host: the parameters or the result of a JSON-RPC message. */
+/** A JSON object in a JSON-RPC message from the host: its parameters or its result. */
 export type JsonObject = Record<string, unknown>;
 /** The connection to the host, which uses JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export type Host = ReturnType<typeof connectHost>;
 
-/** The responses to the requests of the host that the board supports. All others are rejected. */
+/**
+ * The requests of the host that the board supports, with the response to each. The board rejects all other requests.
+ */
 const responsesByMethod: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
 /**
- * Connects to the window that embeds the board. Messages from other windows are ignored.
+ * Connects to the host's window, which embeds the board. Messages from other windows are ignored.
  * @param notificationHandlers functions that handle the parameters of notifications, by method
  */
 export function connectHost(notificationHandlers: Record<string, (params: JsonObject) => void>) {
@@ -52,7 +54,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   };
 }
 
-/** Thrown when a tool returns an error result. Its message is shown on the board. */
+/** Thrown when a tool returns an error result. The board shows its message to the user. */
 export class ToolError extends Error {
   /** False if the server says that the same call would fail again. */
   readonly canRetry: boolean;
@@ -68,7 +70,10 @@ export type Server = ReturnType<typeof connectServer>;
 
 /** Returns functions that call the server's tools through the host. */
 export function connectServer(host: Host) {
-  /** A token in the page by which the server recognizes calls from the board. Models never see it. */
+  /**
+   * A token in the HTML of this page. The server recognizes calls from the board by this token, because models never
+   * see it.
+   */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Response extends object = BoardContext>(name: string, args: object): Promise<Response> => {
     const silenceTimeout = new Promise<never>((_, reject) => {
@@ -97,8 +102,8 @@ export function connectServer(host: Host) {
 }
 
 /**
- * Time without a response after which a call fails, in milliseconds. It is longer than any call, including the time the
- * user needs to grant a permission in the host.
+ * A call fails if the host does not respond within this time, in milliseconds. The limit is longer than any call,
+ * including the time the user needs to grant a permission in the host.
  */
 const maxSilenceMs = 120_000;
 
@@ -120,7 +125,7 @@ export const canRetry = ({ _meta }: JsonObject): boolean =>
 /** Maximum length of an error text in characters. The server's own error texts are shorter. */
 const maxExplanationLength = 5000;
 
-/** Returns true if a result contains demo data, about which the board then shows a notice. */
+/** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */
 export const isDemoResult = (result: JsonObject): boolean =>
   getBoardContext(result).isDemo === true || demoLinePattern.test(getText(result));
 
@@ -130,8 +135,8 @@ function getText({ content }: JsonObject): string {
 }
 
 /**
- * Returns the board's data from a result. Some hosts, such as ChatGPT on the web, replace `_meta`. In this case, the
- * data is derived from the structured content.
+ * Returns the board's data from a tool result. Some hosts, such as ChatGPT on the web, replace the `_meta` field that
+ * contains this data. In that case, the data is derived from the structured content.
  */
 export function readBoardContext(result: JsonObject): BoardContext {
   const context = getBoardContext(result);
@@ -147,8 +152,8 @@ export function readBoardContext(result: JsonObject): BoardContext {
 }
 
 /**
- * Reads the ads in the structured content of a result. After a restart of the server, this is the only source for these
- * ads.
+ * Reads the ads in the structured content of a tool result. If the server has restarted and no longer stores these ads,
+ * the result is the only source for them.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
   listItems(result).map((item) => {
@@ -170,8 +175,8 @@ const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
   (structuredContent as JsonObject | undefined) ?? {};
 
 /**
- * Returns the items of a list result, or the tiles of a `view_ads` result. Advertiser pages are left out, because the
- * board shows only ads.
+ * Returns the ads in a tool result: the items of a list, or the tiles of a `view_ads` result. Advertiser pages are left
+ * out, because the board shows only ads.
  */
 function listItems(result: JsonObject): JsonObject[] {
   const { items, tiles, itemType } = getStructuredContent(result);
@@ -179,12 +184,15 @@ function listItems(result: JsonObject): JsonObject[] {
   return listedItems.filter((item) => typeof item?.id === 'string');
 }
 
-/** Matches CSS variables of the host that override the colors, borders and shadows of the board. */
+/**
+ * Matches the names of the host's CSS variables that override the colors, fonts, borders and shadows of the board, e.g.
+ * `--color-text-primary`.
+ */
 const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
 /**
- * Applies the host's theme, colors and safe areas (MCP Apps, *Theming*). Fonts of the host are not loaded, because they
- * would come from another origin.
+ * Applies the host's theme, its colors and its safe areas to the page (MCP Apps, *Theming*). Font files of the host are
+ * not loaded, because they would come from another origin.
  */
 export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
   const rootElement = document.documentElement;

@@ -7,9 +7,12 @@ import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { type BoardView, isGrouped, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
 
-/** Number of ads that are rendered at first. More follow when the user scrolls toward the end. */
+/** Number of ads that the list renders at first. When the user scrolls toward the end, the list renders more ads. */
 const adsPerBatch = 30;
-/** Maximum number of ads that remain rendered after the filters or the sort order change. */
+/**
+ * Maximum number of ads that stay rendered when the filters or the sort order change. A longer list would make the
+ * change slow.
+ */
 const maxDrawnAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
@@ -24,8 +27,8 @@ export function AdList({ view }: { view: BoardView }) {
   useEffect(() => {
     const endObserver = new IntersectionObserver(
       ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: drawnCount + adsPerBatch }),
-      // The root must be this document. Browsers ignore `rootMargin` for the default root, because the top window
-      // belongs to the host.
+      // The host embeds this page in a frame, so the default root is the host's window. Browsers ignore `rootMargin`
+      // for that root. Therefore, use this document as the root.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
@@ -79,8 +82,8 @@ interface ItemProps {
 }
 
 /**
- * Base class for an ad in the list. A list can contain thousands of ads, so an item re-renders only if one of its props
- * changes.
+ * Base class for an ad in the list. A list can contain thousands of ads, and rendering all of them again would be slow.
+ * An item therefore re-renders only if one of its props changes.
  */
 abstract class AdItem extends Component<ItemProps> {
   override shouldComponentUpdate(nextProps: ItemProps): boolean {
@@ -135,7 +138,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
   </button>
 );
 
-/** A button that shows all ads with nearly the same text as this ad. Renders nothing if there are none. */
+/** A button that opens all ads with nearly the same text as this ad. Renders nothing if there are no such ads. */
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
@@ -150,8 +153,8 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
 }
 
 /**
- * The checkbox that selects an ad. If a card represents several ads of a variant, checking the box selects only the ad
- * shown, and clearing the box deselects all ads of the variant.
+ * The checkbox that selects an ad. A card may represent several ads with nearly the same text (a variant). Checking the
+ * box then selects only the ad that the card shows. Clearing the box deselects all ads of the variant.
  */
 function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
   const toggleSelection = () => {
@@ -189,7 +192,10 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
   );
 }
 
-/** The month labels above the timeline. Also sets the CSS variable for the grid lines behind the bars. */
+/**
+ * The month labels above the timeline. The component also sets the CSS variable for the vertical grid lines behind the
+ * bars.
+ */
 function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -209,7 +215,8 @@ function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
     <div id="axis" aria-hidden="true">
       <div ref={labelsRef}>
         {months.map(({ position, name }) => (
-          // Shift each label by its own position, so that the first and the last label stay within the axis.
+          // Shift each label left by its position: the first label by 0% and the last label by 100% of its width. All
+          // labels then stay within the axis.
           <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
             {formats.formatMonth(name)}
           </span>

@@ -28,7 +28,7 @@ import {
   emptyState,
 } from './state.ts';
 
-/** Number of ids sent in one call. The server returns as many of these ads as fit into one result. */
+/** Number of ad ids that one call sends. The server returns as many of these ads as fit into one result. */
 const idsPerCall = 1000;
 
 let state: BoardState = emptyState;
@@ -42,8 +42,8 @@ const host = connectHost({
 });
 const server = connectServer(host);
 /**
- * The number of each text variant, and the ids of its ads in the order in which they were first shown. The second ad of
- * variant 3 has the number 3.2.
+ * The number of each variant (a group of ads with nearly the same text), and the ids of its ads. The ids are in the
+ * order in which the ads were first shown. For example, the second ad of variant 3 is labeled `3.2`.
  */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
@@ -114,7 +114,8 @@ async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
 }
 
 /**
- * Loads the listed ads from the server. If the server no longer stores an ad, uses the fields in the result instead.
+ * Loads the ads of a tool result from the server. If the server no longer stores an ad, the board shows the fields in
+ * the result instead.
  */
 async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
   const loadError = await loadAds(ids).catch((error: unknown) => error);
@@ -135,8 +136,8 @@ async function loadGathering(id: string): Promise<void> {
 }
 
 /**
- * Loads ads by id. The first ads are shown immediately and all others together at the end, because a list that keeps
- * changing is hard to read.
+ * Loads ads by id, in several calls. The ads of the first call are shown immediately, and all others together at the
+ * end, because a list that keeps changing is hard to read.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
   let responses: BoardAds[] = [];
@@ -174,7 +175,8 @@ function showResponses(responses: readonly BoardAds[], pendingIds: readonly stri
 function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
-  // The first ads were numbered before all ads were loaded and sorted, so assign new numbers.
+  // The first ads got their numbers before all ads were loaded and sorted. Remove these numbers, so that all ads are
+  // numbered in their final order.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };

@@ -6,7 +6,10 @@ interface ModalProps {
   id: string;
   onClose(): void;
   onKeyDown?(key: string): void;
-  /** Content of the dialog. It must contain a heading with the id `<id>-title`. */
+  /**
+   * Content of the dialog. It must contain a heading with the id `<id>-title`, from which screen readers take the name
+   * of the dialog.
+   */
   children: ComponentChildren;
 }
 
@@ -16,7 +19,8 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   useLayoutEffect(() => {
     const element = dialogRef.current;
     element?.showModal();
-    // The target of a click on the backdrop is the dialog element itself, so such a click closes the dialog.
+    // If the user clicks outside the dialog, the target of the click is the `dialog` element itself. Close the dialog
+    // in this case.
     element?.addEventListener('click', ({ target }) => target === element && element.close());
   }, []);
   return (
@@ -45,8 +49,8 @@ export const CloseButton = () => (
 );
 
 /**
- * Loads the full ads into `view.fullAds`. Renders nothing unless loading fails; then renders the error and a retry
- * button.
+ * Loads the full data of ads into `view.fullAds`. Renders nothing while loading succeeds. If loading fails, renders the
+ * error and a retry button.
  */
 export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();

@@ -14,7 +14,7 @@ type ShowPicture = (picture: BoardPicture) => void;
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Creates a loader for ad pictures. It loads the pictures that became visible last first, because the user may have
+ * Creates a loader for ad pictures. Pictures that became visible last are loaded first, because the user may have
  * scrolled past the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
@@ -39,7 +39,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      // Without this check, the loader would repeat the same call forever if the server returned no pictures.
+      // If the server returned no pictures, the loader would repeat the same call forever. Stop with an error instead.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
       queuedIds.push(...left.toReversed());
     } catch {
@@ -82,7 +82,9 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
 interface LazyPictureProps {
   ad: BriefAd;
   view: { pictureLoader: PictureLoader; state: { formats: Formats } };
-  /** The number of a carousel card whose picture is shown. By default, the picture of the ad itself. */
+  /**
+   * The number of the carousel card whose picture is shown. If it is undefined, the picture of the ad itself is shown.
+   */
   card?: number;
 }
 

@@ -8,13 +8,16 @@ import { type BoardView, getErrorText, isGrouped } from './state.ts';
 interface ActionsProps {
   view: BoardView;
   ids: readonly string[];
-  /** First words of the message to the conversation if the user enters no question. */
+  /**
+   * First words of the message that is sent to the conversation if the user enters no question. The default is `Tell me
+   * about`.
+   */
   defaultRequest?: string;
 }
 
 /**
- * The actions for a set of ads. The user can ask a question about them if the host accepts messages, and can save them
- * if the server offers the required tools.
+ * The actions for a set of ads. The user can ask a question about them if the host accepts messages from the board. The
+ * user can save them if the server offers the required tools.
  */
 export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
   const questionInput = useRef<HTMLInputElement>(null);
@@ -30,7 +33,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     isSending.current = false;
     setBusy(false);
   };
-  // Hosts do not allow forms in embedded pages, so handle the Enter key here.
+  // Hosts do not allow embedded pages to submit forms, so handle the Enter key here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void askQuestion();
@@ -65,8 +68,8 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
 const buildTextContent = (text: string) => [{ type: 'text', text }];
 
 /**
- * Sends a message to the conversation as if the user had typed it. The status line of the board shows whether the host
- * accepted it.
+ * Sends a message to the conversation as if the user had typed it. The status line of the board then shows whether the
+ * host accepted the message.
  */
 async function sendMessage(view: BoardView, text: string, successStatus: string): Promise<boolean> {
   try {
@@ -91,8 +94,8 @@ const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
 };
 
 /**
- * Tells the model which ad id belongs to a number on the board. The text contains nothing written by advertisers, which
- * could manipulate the model.
+ * Describes an ad for the model: its number on the board and its id. The text contains nothing written by advertisers,
+ * because such text could manipulate the model.
  */
 function describeId(view: BoardView, id: string): string {
   const ad = findAd(view, id);
@@ -130,8 +133,8 @@ async function sendQuestion(
 }
 
 /**
- * Asks the model to repeat the failed call. The board does not repeat the call itself, because in the conversation the
- * model sees the result and the user can approve the price.
+ * Asks the model to repeat the failed call. The board could repeat the call itself, but in the conversation the model
+ * sees the result, and the user can approve the price.
  */
 export const askToRetry = (view: BoardView): Promise<boolean> =>
   sendMessage(
@@ -141,7 +144,7 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
   );
 
 /**
- * Tells the model which ads are selected and which ad ids the numbers in earlier messages mean.
+ * Tells the model which ads the user has selected on the board, and which ad ids the numbers in earlier messages mean.
  * @returns false if the host does not support this, refuses, or does not respond within three seconds
  */
 export async function updateModelContext(view: BoardView): Promise<boolean> {

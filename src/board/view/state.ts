@@ -11,11 +11,11 @@ export interface BoardState {
   /** Formats numbers and dates in the user's locale. */
   formats: Formats;
   ads: readonly BriefAd[];
-  /** The ads that match the filters that the user has selected. */
+  /** The ads that match the filters that the user has selected on the board. */
   visibleAds: readonly BriefAd[];
   /**
-   * The ads behind each card, in the order shown. A card stands for a single ad, or for all visible ads with nearly the
-   * same text (a variant).
+   * The ads that each card represents, in the order of the cards. A card represents a single ad, or all visible ads
+   * with nearly the same text (a variant).
    */
   cards: readonly (readonly BriefAd[])[];
   /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
@@ -23,7 +23,7 @@ export interface BoardState {
   finding?: Finding | undefined;
   /** Ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads that a result listed but the server no longer stores. */
+  /** Ids of ads that a tool result listed but that the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
   /** The id of the text variant whose ads the user has opened. The board then shows only these ads. */
@@ -33,8 +33,8 @@ export interface BoardState {
   sort: SortName;
   mode: 'cards' | 'timeline';
   /**
-   * True if the user opened charts and filters, false if closed. Until the user chooses, they are shown if there is
-   * enough space.
+   * True if the user has opened the panel with charts and filters, and false if the user has closed it. Undefined until
+   * the user chooses; the panel is then open if there is enough space.
    */
   isPanelOpen?: boolean | undefined;
   selectedIds: ReadonlySet<string>;
@@ -48,14 +48,14 @@ export interface BoardState {
   idsToSave?: readonly string[] | undefined;
   /** The tools that the board may call on this server. */
   offeredTools: readonly string[];
-  /** Time of the last call, in ISO format. Undefined before the first response. */
+  /** Time of the last call to the server, in ISO format. Undefined before the first response. */
   asOf?: string | undefined;
   /** Time at which the ads were read from the service, in ISO format. Undefined before the first response. */
   readAt?: string | undefined;
   gathering?: BoardGathering | undefined;
   /** Arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
-  /** The data for the board in the result of the tool call that opened it. */
+  /** The data for the board that came with the result of the tool call that opened it. */
   context: BoardContext;
   collectionName?: string | undefined;
   display: DisplayState;
@@ -64,7 +64,7 @@ export interface BoardState {
   problem?: BoardProblem | undefined;
 }
 
-/** An error shown on the board. */
+/** An error that the board shows in its footer. */
 export interface BoardProblem {
   text: string;
   /** Repeats the failed step. Undefined if a retry cannot help or the board cannot perform it. */
@@ -77,8 +77,9 @@ export interface BoardView {
   /** Applies a change to the state and re-renders the board. */
   update(change: Partial<Omit<BoardState, 'visibleAds' | 'cards'>>): void;
   /**
-   * Returns the number by which the user and the conversation refer to an ad. Ads are numbered in the order in which
-   * they are first shown, and an ad keeps its number. For example, the second ad of variant 3 has the number 3.2.
+   * Returns the number of an ad, by which the user and the model refer to it. Ads are numbered in the order in which
+   * they are first shown, and an ad keeps its number. For example, the second ad of variant 3 (a group of ads with
+   * nearly the same text) has the number 3.2.
    */
   getNumber(ad: BriefAd): string;
   /** Applies the theme and the size announced by the host. */
@@ -88,7 +89,7 @@ export interface BoardView {
   /** Requests ads by id from the server and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
   /**
-   * Ads with all their fields, by id. The board first receives only a `BriefAd` of each ad and loads the full ads when
+   * Ads with all their fields, by id. The board first receives each ad as a `BriefAd`, and loads the other fields when
    * it needs them.
    */
   fullAds: Map<string, FullAd>;
@@ -117,18 +118,20 @@ export const emptyState: BoardState = {
   status: 'Waiting for ads …',
 };
 
-/** Returns the message of an error, or its text if it is not an `Error`. */
+/** Returns the message of a thrown value. Converts the value to text if it is not an `Error`. */
 export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Creates a problem from an error. Offers a retry unless the server says that a retry cannot help. */
+/**
+ * Creates the error that the board shows. It includes a retry button unless the server says that a retry cannot help.
+ */
 export const createProblem = (error: unknown, retry: () => unknown): BoardProblem => ({
   text: getErrorText(error),
   retry: error instanceof ToolError && !error.canRetry ? undefined : () => void retry(),
 });
 
 /**
- * Returns how many ads match the search if the board does not have all of them. Returns undefined if it has all, and
- * `Infinity` if the total is unknown.
+ * Returns how many ads match the search, including ads that the board does not have. Returns undefined if the board has
+ * all of them, and `Infinity` if the total is unknown.
  */
 export function countAllMatches({
   ads,
@@ -149,8 +152,8 @@ export function countAllMatches({
 const variantCounts = new WeakMap<readonly BriefAd[], number>();
 
 /**
- * Counts the text variants in a list of ads. Caches the count per list, because several components need it in every
- * render.
+ * Counts the text variants (groups of ads with nearly the same text) in a list of ads. The count is cached per list,
+ * because several components need it in every render.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
   const variantCount = variantCounts.get(ads) ?? new Set(ads.map(getVariantId)).size;
@@ -159,8 +162,8 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if ads with nearly the same text (a variant) share one card. Until the user chooses, this is the case if
- * it saves at least a quarter of the cards.
+ * Returns true if ads with nearly the same text (a variant) share one card. Until the user chooses, they share a card
+ * if this reduces the number of cards by at least a quarter.
  */
 export const isGrouped = ({ ads, openVariant, isGroupingChosen }: BoardState): boolean =>
   openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
@@ -170,8 +173,8 @@ export const selectFilterableAds = ({ ads, openVariant }: BoardState): readonly 
   openVariant === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariant);
 
 /**
- * Applies a change and recomputes all derived fields that depend on it. Unaffected derived fields remain the same
- * objects, so that components that use them do not re-render.
+ * Applies a change to the state, and recomputes the derived fields that depend on it, such as `visibleAds`. All other
+ * derived fields remain the same objects, so that their components do not re-render.
  */
 export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
   const state = { ...previousState, ...change };
@@ -185,20 +188,23 @@ export function applyChange(previousState: BoardState, change: Partial<BoardStat
   return state;
 }
 
-/** A property by which the user can filter ads, e.g. the country. */
+/** A property of ads by which the user can filter, e.g. the country. */
 interface Facet {
   title: string;
-  /** Returns the values of this property for an ad. */
+  /** Returns the values that an ad has for this property, e.g. its countries. */
   getValues(ad: BriefAd): readonly string[];
   formatValue(value: string, formats: Formats): string;
-  /** True if values are sorted by value. By default, the most frequent values come first. */
+  /**
+   * True if the filter sorts its values in descending order, e.g. months from the latest to the earliest. By default,
+   * the most frequent values come first.
+   */
   isSortedByValue?: true;
 }
 
 const listDefined = (value: string | undefined) => (value === undefined ? [] : [value]);
 const returnUnchanged = (value: string) => value;
 
-/** The properties of ads that the user can filter by. Labels are additional ones; see `getFacet`. */
+/** The properties of ads by which the user can filter. `getFacet` adds the labels that the user has given to ads. */
 export const facets = {
   state: {
     title: 'State',
@@ -228,7 +234,10 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/** The name of a property that the user can filter by. For a label, it starts with `#`, e.g. `#hook`. */
+/**
+ * The name of a property by which the user can filter, e.g. `state`. For a label, the name starts with `#`, e.g.
+ * `#hook`.
+ */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
@@ -254,12 +263,12 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
 }
 
 /**
- * The filter values selected by the user. An ad matches if it has at least one of the selected values in every facet
- * with a selection.
+ * The filter values that the user has selected, by property. An ad matches if, for each property with a selection, it
+ * has at least one of the selected values.
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the filters that an ad does not pass, i.e. those in which it has none of the selected values. */
+/** Returns the properties by which the filters exclude an ad, because the ad has none of the selected values. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -276,15 +285,18 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
   return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
 }
 
-/** A value of a facet, with the number of ads that the board would show if the user selected it. */
+/** A value of a property, e.g. `Germany`, with the number of ads that the board would show if the user selected it. */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
-/** If a property has more values than this and no two ads share a value, the board does not offer it as a filter. */
+/**
+ * If every value of a property belongs to only one ad, the property is offered as a filter only with at most this many
+ * values.
+ */
 const maxValuesOfSingleAds = 8;
 
 /**
- * Returns the values of all facets that distinguish the ads. The field `ads` of a value is the number of ads that have
- * this value and match the selection in all other facets.
+ * Returns, for each property that distinguishes the ads, its values. The field `ads` of a value is the number of ads
+ * that have this value and match the selection in all other properties.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -300,12 +312,14 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // A value that all ads have is not a useful filter. Neither are many values that only one ad has.
+    // A property is not a useful filter if all ads have the same value, or if it has many values that each belong to
+    // only one ad.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );
     if (!isFilter && !chosenValues[facet]?.size) return [];
-    // Sort by all ads instead of the matching ads, so values keep their place when the user selects one.
+    // Sort by the number of all ads with a value, and not by the number of matching ads. The order does not depend on
+    // the selection, so values keep their place when the user selects one.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
@@ -318,7 +332,9 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   });
 }
 
-/** Selects a value of a facet, or deselects it if it is already selected. Returns the new selection. */
+/**
+ * Selects a value of a property, e.g. a country, or deselects it if it is already selected. Returns the new selection.
+ */
 export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value: string): ChosenValues {
   const values = new Set(chosenValues[facet]);
   if (!values.delete(value)) values.add(value);
@@ -336,11 +352,12 @@ const createDescendingComparator =
 
 const nameCollator = new Intl.Collator('en');
 /**
- * A character that sorts after all names. Stands for the name of ads without an advertiser, so that they come last.
+ * A character that sorts after all names. It replaces the missing name of an ad without an advertiser, so that these
+ * ads come last.
  */
 const lastCharacter = '\uffff';
 
-/** Sort orders with their title and comparator. Ads without a value come last. */
+/** The sort orders, each with its title in the menu and its comparator. Ads without a value come last. */
 const sortOrders = {
   relevance: ['As listed', () => 0],
   days: ['Days running', createDescendingComparator(({ daysRunning }) => daysRunning)],
@@ -361,14 +378,20 @@ export const sortNames = Object.keys(sortOrders) as SortName[];
 /** Returns the title of a sort order, e.g. `Newest first`. */
 export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 
-/** Returns a sorted copy of the ads. */
+/**
+ * Returns a copy of the ads in the given sort order. In the order `variants`, ads whose text most other ads share come
+ * first.
+ */
 export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
   const adsPerVariant = countValues(ads.map(getVariantId));
   return [...ads].sort(createDescendingComparator((ad) => adsPerVariant.get(getVariantId(ad))));
 }
 
-/** A time axis with both ends in milliseconds. The bars of all ads share it, so that users can compare them. */
+/**
+ * A time axis. Both ends are in milliseconds since the Unix epoch. The bars of all ads use the same axis, so that users
+ * can compare them.
+ */
 export interface TimeAxis {
   startMs: number;
   endMs: number;
@@ -418,8 +441,8 @@ export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
 }
 
 /**
- * Returns the months that begin on the axis, with the position of their first day as a fraction of the axis. If there
- * are more than `maxMonths`, keeps only every second month, every third month, and so on.
+ * Returns the months whose first day is on the axis, with the position of that day as a fraction of the axis. If there
+ * are more than `maxMonths`, returns only every second month, every third month, and so on.
  */
 export function listAxisMonths({ startMs, endMs }: TimeAxis, maxMonths: number) {
   const startDate = new Date(startMs);

@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff';
 
-/** A part of a text. Either all of its words occur in the compared text, or none of them do. */
+/** A part of a text. The compared text contains either all words of the part or none of them. */
 export interface TextPart {
   text: string;
   /** True if the compared text does not contain these words. */
@@ -18,7 +18,8 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
 /**
- * If two texts have a smaller share in common, no differences are marked, because almost all words would be marked.
+ * If two texts have less than 30% of their characters in common, no differences are marked. Otherwise almost all words
+ * would be marked.
  */
 const minCommonShare = 0.3;
 
@@ -50,8 +51,8 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
 }
 
 /**
- * Joins successive words into one part if all or none of them differ. A space between two differing words also counts
- * as different.
+ * Joins successive words into one part if all of them differ, or none of them do. A space between two differing words
+ * also counts as different.
  */
 function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];
