@@ -36,7 +36,7 @@ export interface AdFields {
   firstLine?: string | undefined;
   cards?: readonly { title?: string | undefined }[] | undefined;
   displayFormat?: string | undefined;
-  /** Description of the media, e.g. `15 s` or `5 cards`. */
+  /** The number or the length of the media, e.g. `5 cards` or `15 s`. */
   creative?: string | undefined;
   domain?: string | undefined;
   startedAt?: string | undefined;
@@ -49,7 +49,10 @@ export interface AdFields {
   isNew?: boolean | undefined;
 }
 
-/** Builds the card data of an ad, without its picture. Reports, the pages of the library and the board all use it. */
+/**
+ * Builds the data that a card shows about an ad, without its picture. Used for reports, for the pages of the local
+ * library and for the ad board.
+ */
 export function buildCardAd(adFields: AdFields): CardAd {
   const {
     headline,
@@ -67,7 +70,7 @@ export function buildCardAd(adFields: AdFields): CardAd {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     firstLine,
-    // Leave out the format of an ad with cards, because `creative` already contains it, e.g. `5 cards`.
+    // Leave out the format of a carousel ad, because `creative` already says how many cards it has, e.g. `5 cards`.
     mediaText: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
@@ -76,11 +79,12 @@ export function buildCardAd(adFields: AdFields): CardAd {
   };
 }
 
-/** Returns true if a text contains an unfilled template, e.g. `{{product.name}}`. */
+/** Returns true if a text contains a template that was not filled in, e.g. `{{product.name}}`. */
 const hasPlaceholder = (text: string): boolean => text.includes('{{');
 
 /**
- * Returns the title of an ad. If it is missing or contains an unfilled template, returns the first line of the ad text.
+ * Returns the title of an ad. If the title is missing or contains a template that was not filled in, returns the first
+ * line of the ad text.
  */
 export const pickTitle = ({ title, firstLine }: Pick<CardAd, 'title' | 'firstLine'>): string =>
   sanitizeLine([title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? 'Ad without words');
@@ -89,9 +93,9 @@ interface AdCardProps {
   ad: CardAd;
   formats?: Formats;
   class?: string;
-  /** Shown instead of the ad's picture, e.g. a picture that loads when it becomes visible. */
+  /** Content that replaces the ad's picture, e.g. a picture that is loaded only when it becomes visible. */
   pictureFrame?: Content;
-  /** Shown instead of the heading, e.g. a button that opens the ad. */
+  /** Content that replaces the heading of the card, e.g. a button that opens the ad. */
   name?: Content;
   /** Content to the right of the advertiser's name, e.g. a checkbox on the board. */
   cornerContent?: Content;
@@ -101,7 +105,10 @@ interface AdCardProps {
   children?: Content;
 }
 
-/** Shows an ad as a list item. Shows the ad id only if the card has neither a link nor content at the bottom. */
+/**
+ * Shows an ad as a card in a list. The card shows the ad id only if it has neither a link nor content at the bottom.
+ * Such a card offers no other way to identify the ad.
+ */
 export function AdCard({
   ad,
   formats = englishFormats,
@@ -179,8 +186,8 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
 /**
- * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad
- * is still running, shows the day on which it was last seen.
+ * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If nobody knows whether the ad
+ * is still running, the text says when it was last seen.
  */
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
@@ -210,7 +217,7 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
 /** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
 const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
-/** Returns one of twelve hues for a name. The same name always has the same hue. */
+/** Returns one of twelve hues for the background of a picture. The same advertiser always has the same hue. */
 function pickHue(name: string): number {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;

@@ -22,7 +22,10 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
 );
 
 interface ColumnChartProps {
-  /** The columns from left to right. `isUnfinished` marks a month that had not ended when the ads were read. */
+  /**
+   * The columns from left to right. `isUnfinished` marks the month in which the ads were read, because it had not ended
+   * then.
+   */
   columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
   /** Labels below the columns, from left to right. */
   endLabels: readonly string[];
@@ -30,7 +33,7 @@ interface ColumnChartProps {
   formats: Formats;
 }
 
-/** A column chart. For screen readers, all columns above zero are described in one sentence. */
+/** A column chart. Screen readers read one sentence that describes all columns above zero. */
 function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
   const maxValue = columns.reduce((max, { value }) => Math.max(max, value), 1);
   const columnWidth = 100 / columns.length;
@@ -71,7 +74,7 @@ function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: Co
   );
 }
 
-/** A row of a bar chart: a name, such as a country, and the number that the bar shows, e.g. a number of ads. */
+/** A row of a bar chart: a name, such as a country, and the number that its bar shows, e.g. a number of ads. */
 export interface ShareRow {
   name: string;
   value: number;
@@ -120,14 +123,16 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
   /**
-   * Time at which the ads were read, in ISO format. Later months are unknown, and the month of this time is unfinished.
+   * Time at which the ads were read, in ISO format. The chart ends at this month or earlier, because later ads are
+   * unknown. It marks this month as unfinished.
    */
   readAt: string | undefined;
   formats?: Formats;
 }
 
 /**
- * A chart of the number of ads launched per month, for at most two years. The first column includes all earlier ads.
+ * A chart of how many ads were launched in each month, for at most two years. The first column includes all earlier
+ * ads.
  */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
@@ -137,13 +142,14 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   const latestMonth = months.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
-  // Show at least a year, so that a few months do not look like a long time.
+  // Show at least twelve months, so that a few months do not fill the chart and look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
   const names = Array.from({ length: columnCount }, (_, index) =>
     formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
   );
   const isUnfinishedColumn = (index: number) => lastColumnMonth - columnCount + 1 + index === lastKnownMonth;
-  // The first and the last column include ads from months outside the chart, so their names say so.
+  // The first column can include earlier ads, and the last column later ads. Their names say so, e.g. `Aug 2025 or
+  // earlier`.
   const nameSuffix = (index: number) => {
     if (index === 0 && earliestMonth <= lastColumnMonth - columnCount) return ' or earlier';
     if (index === columnCount - 1 && latestMonth > lastColumnMonth) return ' or later';
@@ -170,7 +176,10 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   );
 }
 
-/** Converts an ISO date to months since the year 0. Returns NaN if there is no date. */
+/**
+ * Converts an ISO date to the number of months since the year 0, which is easy to subtract. Returns NaN if there is no
+ * date.
+ */
 const parseMonthNumber = (isoDate: string | undefined): number =>
   isoDate === undefined || !/^\d{4}-\d{2}/.test(isoDate)
     ? Number.NaN
@@ -188,7 +197,7 @@ interface DaysRunningChartProps {
   formats?: Formats;
 }
 
-/** A histogram of the days that ads have run, with at most twelve columns of equal width. */
+/** A histogram of how many days the ads have run, with at most twelve columns of equal width. */
 export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
   const { formatCount, formatNumber } = formats;
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);

@@ -1,8 +1,8 @@
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * Returns a function that creates a value on its first call and then always returns the same value. Creating an `Intl`
- * format takes milliseconds, so formats are created only when needed.
+ * Returns a function that creates a value on its first call and returns the same value on all later calls. Used for
+ * `Intl` formats, because creating one takes milliseconds and many are never needed.
  */
 function createOnFirstCall<Value>(create: () => Value): () => Value {
   let createdValue: { value: Value } | undefined;
@@ -16,7 +16,7 @@ function createOnFirstCall<Value>(create: () => Value): () => Value {
 export type Formats = ReturnType<typeof createFormats>;
 
 /**
- * Creates functions that format numbers and dates for a locale. The words around them are always English.
+ * Creates functions that format numbers and dates for a locale. Nouns such as `ads` remain English in every locale.
  * @param locale BCP 47 language tag; if the runtime does not support it, English is used
  */
 export function createFormats(locale: string) {
@@ -41,7 +41,10 @@ export function createFormats(locale: string) {
   const isRightToLeft = createOnFirstCall(() =>
     rightToLeftPattern.test(monthFormat().format(0) + numberFormat().format(1)),
   );
-  /** Isolates right-to-left text, which would otherwise change the order of the English words around it. */
+  /**
+   * Surrounds right-to-left text with Unicode isolation characters. Without them, the text would change the order of
+   * the English words around it.
+   */
   const isolateDirection = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
   const formatDate = (format: Intl.DateTimeFormat, time: number): string =>
     Math.abs(time) <= 8.64e15 ? isolateDirection(format.format(time)) : '';
@@ -66,8 +69,8 @@ export function createFormats(locale: string) {
 const rightToLeftPattern = /[\u0590-\u08ff\u0660-\u0669\u06f0-\u06f9]/;
 
 /**
- * Formats for pages and reports that the server creates. The ad board runs in the user's browser and uses the user's
- * locale instead.
+ * English formats for pages and reports that the server creates. The ad board runs in the user's browser and uses the
+ * user's locale instead.
  */
 export const englishFormats = createFormats('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
@@ -81,7 +84,10 @@ const displayFormatNames = new Map([
   ['DPA', 'Dynamic product'],
 ]);
 
-/** Formats a constant of the API as words, e.g. `SHOP_NOW` as `Shop now`. Other texts are only sanitized. */
+/**
+ * Formats a constant of the API as words, e.g. `SHOP_NOW` as `Shop now`. Other texts are sanitized but otherwise
+ * unchanged.
+ */
 export function formatConstant(constant: string): string {
   const name = displayFormatNames.get(constant);
   if (name !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return name ?? sanitizeLine(constant);
@@ -96,17 +102,26 @@ const adLibraryNames = new Map([
   ['own', 'Own table'],
 ]);
 
-/** Returns the display name of the ad library that an imported ad comes from. Unknown names are only sanitized. */
+/**
+ * Returns the display name of the ad library from which an ad was imported. Unknown names are sanitized but otherwise
+ * unchanged.
+ */
 export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
 
 const regionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
 
-/** Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are only sanitized. */
+/**
+ * Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are sanitized but otherwise
+ * unchanged.
+ */
 export const formatCountry = (code: string): string =>
   (/^[A-Z]{2}$/.test(code) && regionNames().of(code)) || sanitizeLine(code);
 
 const languageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
 
-/** Returns the English name of a language code, e.g. `German` for `de`. Other texts are only sanitized. */
+/**
+ * Returns the English name of a language code, e.g. `German` for `de`. Other texts are sanitized but otherwise
+ * unchanged.
+ */
 export const formatLanguage = (code: string): string =>
   (/^[a-z]{2}$/i.test(code) && languageNames().of(code)) || sanitizeLine(code);

@@ -1,9 +1,9 @@
 /**
- * JSX types for pages rendered on the server. Preact renders these pages, but its own types would add browser globals
- * to the whole server.
+ * JSX types for pages that the server renders. Preact renders these pages, but its own types would make browser globals
+ * such as `window` available in all server code.
  *
- * Pages can contain only the elements and attributes declared here. They cannot contain raw HTML, inline styles, inline
- * scripts, or unchecked URLs.
+ * Pages can contain only the elements and attributes declared here. Raw HTML, inline styles, inline scripts and
+ * unchecked URLs are type errors.
  */
 
 /** An element of a page that Preact can render. */
@@ -12,7 +12,7 @@ export interface VNode {
   readonly props: object;
 }
 
-/** Anything that can be a child of an element. */
+/** Anything that an element of a page can contain. */
 export type Content = VNode | string | number | boolean | null | undefined | readonly Content[];
 
 /** A URL that has been checked against an allowed pattern. Only `links.tsx` creates values of this type. */
@@ -29,7 +29,7 @@ interface Attributes {
   id?: string;
   role?: string | undefined;
   tabIndex?: 0;
-  /** A click handler. Only the board runs scripts; server-rendered pages ignore it. */
+  /** A click handler. Only the ad board runs scripts, so handlers have no effect in pages that the server renders. */
   onClick?: (() => void) | undefined;
   href?: CheckedUrl;
   src?: CheckedUrl;
@@ -64,7 +64,7 @@ interface ShapeAttributes extends Attributes {
   'text-anchor'?: string;
 }
 
-/** Elements without special attributes. */
+/** Elements that have no attributes besides the common ones, such as `class`. */
 type PlainElements = Record<
   | ('head' | 'title' | 'style' | 'body' | 'main' | 'header' | 'footer' | 'nav' | 'section' | 'div' | 'span' | 'p')
   | ('h1' | 'h2' | 'h3' | 'ul' | 'li' | 'dl' | 'dt' | 'dd' | 'b' | 'bdi' | 'pre' | 'code' | 'details' | 'summary')

@@ -1,9 +1,9 @@
 import type { CheckedUrl, Content } from './jsx.d.ts';
 
 /**
- * The components in this file are the only ones that output a URL: links to pages of this server, pictures, forms, and
- * the link that returns to an app after sign-in. Escaping alone does not make a URL safe, because an escaped URL can
- * still begin with `javascript:`. Each component therefore accepts only URLs that match its pattern.
+ * Only the components in this file output a URL: links to pages of this server, pictures, forms, and the link back to
+ * an app after sign-in. Escaping alone does not make a URL safe: an escaped URL can still begin with `javascript:`.
+ * Each component therefore accepts only URLs that match a fixed pattern.
  */
 
 /** Matches a path on this server, a query or a fragment. Rejects `//host` and `/\host`, which lead to another host. */
@@ -12,8 +12,8 @@ const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
 const ownPicturePattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
 /**
- * Returns the URL if it matches the pattern.
- * @throws TypeError for any other URL
+ * Returns the URL if it matches the pattern. Marks it as safe to put into a page.
+ * @throws TypeError if the URL does not match
  */
 function checkUrl(url: string, pattern: RegExp): CheckedUrl {
   if (!pattern.test(url)) throw new TypeError('A page contains a URL of a form that pages may not contain.');
@@ -49,8 +49,8 @@ export const Form = ({ to, children, isPost = false }: { to: string; children: C
 );
 
 /**
- * The link that returns to the app that requested a sign-in. Its scheme is https, or http for an app on the same
- * computer.
+ * The link with which the user returns to an app after signing in for it. The URL begins with `https:`, or with `http:`
+ * for an app on the user's own computer.
  */
 export const ReturnLink = ({ to, children }: { to: string; children: Content }) => (
   <a class="button" rel="noreferrer" href={checkUrl(to, /^https?:\/\/[!-~]+$/)}>

@@ -29,12 +29,12 @@ export const Page = ({ title, styles = '', contentSecurityPolicy, children }: Pa
   </html>
 );
 
-/** Renders a page as HTML. */
+/** Renders a page as a complete HTML document, including the doctype. */
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
 /**
- * Combines the CSS shared by all pages, the CSS of this page, and the print CSS. Browsers do not decode character
- * references inside a `style` element, so the CSS must not contain characters that the renderer escapes.
+ * Combines the CSS of all pages, the CSS of this page, and the CSS for printing. The renderer escapes some characters,
+ * such as `&`, and browsers do not decode them inside a `style` element. CSS with such characters would break.
  * @throws TypeError if the CSS contains such a character
  */
 export function buildPageStyles(styles: string): string {

@@ -45,8 +45,8 @@ export function createPaletteStyles(hostVariables: Partial<Record<ColourName, st
 }
 
 /**
- * Returns a color of the light mode as red, green and blue values from 0 to 255. Pictures are always drawn in light
- * mode.
+ * Returns a color of the light mode as red, green and blue values from 0 to 255. Pictures have no dark mode and are
+ * always drawn in these colors.
  * @param colour name of a color, or index of a chart series
  */
 export function getLightColour(colour: ColourName | number): [red: number, green: number, blue: number] {

@@ -37,7 +37,9 @@ export const Prose = ({ text }: { text: string }) => (
 const bulletPattern = /^ {0,3}[-*+•] +(?=\S)/;
 const numberedPattern = /^ {0,3}(\d{1,6})[.)] +(?=\S)/;
 
-/** Splits a text into paragraphs and lists. A line without a list marker belongs to the preceding block. */
+/**
+ * Splits a text into paragraphs and lists. A line without a list marker continues the previous paragraph or list item.
+ */
 function parseBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
   let canContinueBlock = false;
@@ -62,7 +64,10 @@ function parseBlocks(text: string): TextBlock[] {
   return blocks;
 }
 
-/** Renders `**bold**` as bold text. Because of the capture group, every second element of the split is bold. */
+/**
+ * Renders `**bold**` as bold text. The pattern has a capture group, so `split` also returns the bold texts, as every
+ * second element.
+ */
 const renderBold = (text: string) =>
   text.split(/\*\*([^*\n]+)\*\*/).map((part, index) => (index % 2 === 1 ? <b>{part}</b> : part));
 

@@ -5,7 +5,7 @@ interface TableProps {
   /** Accessible name of the table, for screen readers. */
   label: string;
   columns: readonly string[];
-  /** Number format of each column. Undefined for a column that does not consist of numbers. */
+  /** Number format of each column. An entry is undefined if the column does not consist of numbers. */
   formats: readonly ColumnFormat[];
   children?: Content;
 }
@@ -70,7 +70,10 @@ function TableCell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
   );
 }
 
-/** Formats a cell as text. An ISO time is shortened: midnight to the day, any other time to the minute. */
+/**
+ * Formats a cell as text. Shortens an ISO time: `2026-08-10T00:00:00.000Z` to the day, and any other time to the
+ * minute.
+ */
 export const formatCell = (cell: unknown): string =>
   sanitizeLine(String(cell).replace(isoMidnightPattern, '').replace(isoSecondsPattern, ' $1'));
 
@@ -78,13 +81,13 @@ const datePattern = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
 const isoMidnightPattern = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
 const isoSecondsPattern = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
-/** Formats the numbers of a column. Undefined if the column contains other values. */
+/** The function that formats the numbers of a column. It is undefined if the column contains other values. */
 export type ColumnFormat = ((number: number) => string) | undefined;
 
 /**
- * Chooses the number format of a column. Returns undefined if the column contains anything but numbers and nulls. All
- * numbers of a column have the same number of decimals, at most two, so that they are easy to compare. A number below 1
- * that would lose digits is shown with three significant digits instead.
+ * Chooses the number format of a column. Returns undefined if the column contains values other than numbers and nulls.
+ * All numbers of a column get the same number of decimals, at most two, so that they are easy to compare. A number
+ * below 1 that would lose digits is shown with three significant digits instead.
  */
 export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
@@ -108,7 +111,10 @@ export function createColumnFormat(name: string, cells: readonly unknown[]): Col
 const smallNumberFormat = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
-/** Matches column names for years in several languages. Years are formatted without a thousands separator. */
+/**
+ * Matches names of columns that probably contain years, e.g. `launchYear` or `Jahr`. Years are formatted without a
+ * thousands separator: `2026`, not `2,026`.
+ */
 const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
