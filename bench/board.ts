@@ -1,7 +1,8 @@
 /**
- * Measures the ad board with 10,000 ads in Chromium: the time until the first cards and all ads are visible, the time
- * for a filter, a sort and the timeline, and the longest task while scrolling. Run it with `npm run bench:board`. To
- * use real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. They are repeated with new ids.
+ * Measures the ad board with 10,000 ads in Chromium. It measures the time until the first cards and all ads are
+ * visible, and the time for a filter, a sort and the timeline. It also measures the longest task while scrolling. Run
+ * it with `npm run bench:board`. To use real ads, set AD_LIBRARY_TEST_DATA to a folder with `ads.jsonl`. These ads are
+ * then repeated with new ids until there are 10,000.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,8 +43,8 @@ const [{ client }, browser] = await Promise.all([service.start(), launchChromium
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
 
 /**
- * A script that runs in the page of the board. It records when the first ads arrived, when they were visible, and when
- * all ads were visible, by the clock of this page.
+ * A script that runs in the page of the board. With the clock of this page, it records when the first ads arrived, when
+ * their cards were visible, and when all ads were visible.
  */
 const watch = `
   window.times = {};
@@ -61,7 +62,7 @@ const watch = `
     if (/(^|messages, )10,000 ads/.test(document.querySelector('#count')?.textContent)) later('all');
   }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
-/** Returns a script that measures the time from a click to the next painted frame. */
+/** Returns a script that clicks an element and measures the time until the next painted frame, in milliseconds. */
 const clickTime = (selector: string) => `new Promise((resolve) => {
   const started = performance.now();
   document.querySelector(${JSON.stringify(selector)}).click();

@@ -1,8 +1,8 @@
 /**
  * Measures how much time a tool call adds to a direct API call, for a page of 50 ads. The direct call uses undici and
  * `JSON.parse`. The same page is requested from the built server over stdio and HTTP, with and without the cache. For
- * comparison, it is also requested from a minimal server that uses the official SDK and the same code to fetch and
- * condense ads.
+ * comparison, a minimal server with the official SDK also returns this page. It fetches and condenses the ads with the
+ * same code.
  *
  * Run it with `npm run bench:calls [-- ROUNDS]`. The client sends raw protocol messages, so that the time of an SDK
  * client is not measured. The service runs in a separate process, as in production.
@@ -16,11 +16,14 @@ import type { PageOfAds } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
-/** The number of calls before the measurement, in which the JavaScript engine compiles the code. */
+/**
+ * Number of calls that are made before the measurement and not measured. During these calls, the JavaScript engine
+ * compiles the code.
+ */
 const warmUpRounds = 200;
 /**
- * Limits in milliseconds: the time our server may take in addition to the SDK server, and the time of a cached
- * response.
+ * Limits in milliseconds. The first limits the time that our server takes in addition to the SDK server. The second
+ * limits the time of a cached response.
  */
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
@@ -35,8 +38,8 @@ async function callDirectly(): Promise<void> {
 }
 
 /**
- * A connection to a server. `search` requests the page, bypassing the cache if `fresh` is true, and resolves when the
- * response has arrived.
+ * A connection to a server. `search` requests the page of ads and resolves when the response has arrived. If `fresh` is
+ * true, the request bypasses the cache.
  */
 interface ServerConnection {
   search(fresh: boolean): Promise<unknown>;
@@ -92,8 +95,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
 
 /**
- * Alternates between direct calls, the SDK server and our server, so that all three are measured under the same load.
- * Adds the medians to the table.
+ * Alternates between direct calls, the SDK server and our server. All three are therefore measured under the same load
+ * of the machine. Adds the medians to the table.
  */
 async function compareServers(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
   const callsByTarget = {

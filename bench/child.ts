@@ -7,8 +7,7 @@ import { build } from 'esbuild';
 import { buildOptions } from '../scripts/bundle.ts';
 
 /**
- * A part of a benchmark that runs in a separate process. `ready` is the message that the process sent when it was
- * ready.
+ * A separate process that runs a part of a benchmark. `ready` is the message that the process sends when it is ready.
  */
 export interface Child<Ready> {
   ready: Ready;
@@ -16,7 +15,8 @@ export interface Child<Ready> {
 }
 
 /**
- * Starts a file of this folder, or a bundle, in a separate process. Rejects if the process exits before it is ready.
+ * Starts a source file of this folder, or a bundle, in a separate process. Rejects if the process exits before it is
+ * ready.
  */
 export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
   const path = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
@@ -31,7 +31,7 @@ export async function startChild<Ready>(file: string, ...args: string[]): Promis
 
 /**
  * Bundles a file of this folder with the same options as the build, and returns the path of the bundle. Without
- * bundling, tsx would compile the file at run time, and its code for naming closures would slow the file down.
+ * bundling, tsx would compile the file at run time. Code that tsx adds to name functions would make the file slower.
  * @param code line of code to insert at the beginning of the bundle
  */
 export async function bundleFile(file: string, code = ''): Promise<string> {

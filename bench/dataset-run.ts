@@ -1,6 +1,6 @@
 /**
- * Runs `bench:dataset` for one number of ads. Each number runs in a separate process, so that their memory can be
- * measured separately.
+ * Runs the benchmark `bench:dataset` for one number of ads. Each number runs in its own process, so that the memory of
+ * each run can be measured separately.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { loadLanguageDetector } from '../src/views/language.ts';
 import { readResidentMegabytes } from './memory.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
-/** Ten typical questions of assistants, as SQL statements. */
+/** Ten typical questions of assistants, each with the SQL statement that answers it. */
 const statements: readonly [question: string, sql: string][] = [
   ['formats', 'select displayFormat, count(*) from ads group by 1 order by 2 desc'],
   ['months', 'select startedMonth, count(*), sum(active) from ads group by 1 order by 1'],
@@ -61,8 +61,8 @@ async function measureTime<Result>(work: () => Result | Promise<Result>): Promis
   return [await work(), performance.now() - started];
 }
 /**
- * Returns the processor time of all threads since `since`. Unlike elapsed time, it does not depend on the load of the
- * machine.
+ * Formats the processor time that all threads have used since `cpuBefore`. Unlike elapsed time, processor time does not
+ * depend on other programs.
  */
 const formatProcessorTime = (cpuBefore: NodeJS.CpuUsage) => {
   const { user, system } = process.cpuUsage(cpuBefore);
@@ -79,7 +79,7 @@ function* generateAds() {
   for (let seed = 1; ; seed++) for (const { ads } of makeMarket(createSeededRandom(seed), gatheredAt)) yield* ads;
 }
 
-/** Yields the real ads again and again without end. From the second round on, the ads get new ids. */
+/** Yields the real ads in an endless loop. From the second round on, each ad gets a new id. */
 function* repeatRealAds(folder: string) {
   const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
     .trim()
@@ -112,7 +112,7 @@ function buildRowsOfAd(json: string): AdRows {
   const variant = variantIndex.add(ad.id, selectVariantText(extractAdTexts(ad)));
   return buildAdRows(ad, { gatheredAt, json, language: detectLanguage(extractLanguageText(ad)), variantId: variant });
 }
-/** Builds the rows page by page, as `gather_ads` does. */
+/** Builds the rows of the dataset in pages of 100 ads, as the tool `gather_ads` does. */
 async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];
   for (let start = 0; start < adCount; start += 100) {

@@ -1,7 +1,7 @@
 /**
- * Measures time and memory for 1,000, 10,000 and 100,000 ads: building rows, opening a worker, running ten statements,
- * and exporting. Run it with `npm run bench:dataset`. If AD_LIBRARY_TEST_DATA is set, real ads are measured as well.
- * The code is bundled like the published code, with the built worker next to it.
+ * Measures the time and memory of the dataset for 1,000, 10,000 and 100,000 ads: building rows, opening a worker,
+ * running ten SQL statements, and exporting. Run it with `npm run bench:dataset`. If AD_LIBRARY_TEST_DATA is set, real
+ * ads are measured as well. The code is bundled like the published code, and uses the built worker.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';

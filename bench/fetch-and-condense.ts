@@ -11,8 +11,9 @@ interface AdPage {
 }
 
 /**
- * Does only the work that a tool cannot avoid: fetches with undici's `request`, parses the response, and condenses the
- * ads with the server's own code.
+ * Does only the work that every implementation of a tool must do. It fetches with undici's `request`, parses the
+ * response, and condenses the ads with the server's own code. The servers that are compared with ours use this
+ * function.
  */
 export async function fetchAndCondense(baseUrl: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };

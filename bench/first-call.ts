@@ -4,8 +4,8 @@ import { commandLine, importFlag } from '../test/support/process.ts';
 import { computeMedian } from './row.ts';
 
 /**
- * A script that is loaded into the server process. It replies to each message with the processor time of the process
- * and its threads, in milliseconds.
+ * A command-line flag that loads a script into the server process. The script replies to each message with the
+ * processor time of the process and its threads, in milliseconds.
  */
 const reportTimeFlag = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
@@ -59,7 +59,10 @@ async function measureCallTimes(calls: number, env: Record<string, string>): Pro
   return times;
 }
 
-/** Returns the median processor time of the first call of a demo and of a later call, in milliseconds. */
+/**
+ * Starts a demo server several times. Returns two medians of processor time in milliseconds: for the first call of a
+ * server, and for a later call.
+ */
 export async function measureFirstCall(rounds: number, env: Record<string, string>) {
   const timesByRound: number[][] = [];
   for (let round = 0; round < rounds; round++)

@@ -1,8 +1,8 @@
 /**
- * Runs real hosts with a scripted model and checks what their models receive. `npm run hosts` runs all hosts, and `npm
- * run hosts -- claude gemini` runs only some. The newest version of each host is installed outside the repository: into
- * the folder `HOSTS_CACHE` or, by default, into `ad-library-hosts` in the user's cache folder. All hosts together take
- * 2.2 GB.
+ * Runs real MCP hosts with a scripted model (a local server that sends fixed replies), and checks what their models
+ * receive. `npm run hosts` runs all hosts, and `npm run hosts -- claude gemini` runs only some. The newest version of
+ * each host is installed outside the repository: into the folder `HOSTS_CACHE` or, by default, into `ad-library-hosts`
+ * in the user's cache folder. All hosts together take 2.2 GB.
  *
  * With `-- --write`, the results are written to `bench/hosts/results.json`, and the version and date of each host to
  * `src/mcp/hosts.json`. `npm run docs` copies both into docs/host-evidence.md.
@@ -24,7 +24,7 @@ const hostRows: { title: string; output: string; tried?: string; day: string }[]
   readFileSync(hostsFile, 'utf8'),
 );
 
-/** The maximum number of tokens of ten ads, and the maximum number of tokens that a host adds to them. */
+/** Two limits, in tokens: the length of a list of ten ads, and the length that a host may add to this list. */
 const maxListTokens = 2200;
 const maxAddedTokens = 250;
 
@@ -59,7 +59,10 @@ for (const { title, problems } of failedResults)
 if (args.includes('--write')) writeResults();
 process.exitCode = failedResults.length > 0 ? 1 : 0;
 
-/** Stores the results of the hosts that ran, and updates their version and date in `hosts.json`. */
+/**
+ * Writes the results of the hosts that ran to a file, and updates the version and the date of each host in
+ * `hosts.json`.
+ */
 function writeResults(): void {
   const completedRuns = Object.entries(newResults).filter(([, { measured }]) => measured !== undefined);
   writeFileSync(
@@ -82,8 +85,8 @@ function writeResults(): void {
 }
 
 /**
- * Returns the path of the Node that runs the hosts. Most hosts need a newer Node than the server, so it is installed if
- * necessary.
+ * Returns the path of the Node executable that runs the hosts. Most hosts need a newer Node than the server, so a newer
+ * version is installed if necessary.
  */
 function installNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath;
@@ -93,7 +96,7 @@ function installNode(): string {
   return join(cache, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }
 
-/** Installs the newest version of a package into its own folder of the cache. */
+/** Installs a host's npm package, in its newest version by default. Each host has its own folder in the cache. */
 function installPackage(id: string, packageName: string, nodePath: string): string {
   const folder = join(cache, id);
   mkdirSync(folder, { recursive: true });
@@ -111,8 +114,8 @@ function installPackage(id: string, packageName: string, nodePath: string): stri
 }
 
 /**
- * Returns a command prefix that lets a program use only the loopback network. Returns an empty list if the system
- * offers no such command.
+ * Returns the words that must precede a command so that the program can use only the loopback network. On Linux, they
+ * begin with `unshare`. Returns an empty list if the system offers no such command.
  */
 function findIsolationCommand(): string[] {
   const upAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
@@ -172,7 +175,10 @@ function parseRunOutput(
   }
 }
 
-/** Compares the result of a run with what `src/mcp/hosts.json` and `catalog.ts` say about the host. */
+/**
+ * Compares the result of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`. Returns one
+ * message for each difference.
+ */
 function findProblems(host: HostUnderTest, measured: Measured, missingTools: readonly string[]): string[] {
   const row = hostRows.find(({ title }) => title === host.title);
   return [
@@ -186,7 +192,10 @@ function findProblems(host: HostUnderTest, measured: Measured, missingTools: rea
   ];
 }
 
-/** Compares what the model received with the expectations in `catalog.ts`. */
+/**
+ * Compares the parts that the model received (pictures, links, instructions and tools) with the expectations in
+ * `catalog.ts`. Returns one message for each difference.
+ */
 function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Measured): string[] {
   const { pictures, links = 'left out by the server', instructions, tools } = expected;
   const hasExpectedTools =

@@ -10,9 +10,9 @@ import { readResidentMegabytes } from './memory.ts';
 import { addRow, computeQuantile } from './row.ts';
 
 /**
- * Measures many concurrent clients of our server, of a server built as the documentation of the official SDK describes,
- * and of a plain proxy. All three do the same work and alternate within one run. Run it with `npm run bench:http --
- * --seconds 20 --callers 64 --tool search_ads --items 10`.
+ * Measures the throughput of three servers with many concurrent clients. The servers are our server, a server built as
+ * the documentation of the official SDK describes, and a plain proxy. All three do the same work and take turns within
+ * one run. Run it with `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`.
  */
 const { values } = parseArgs({
   options: {
@@ -36,14 +36,16 @@ interface MeasuredServer {
   answeredCount: number;
   wrongCount: number;
   failedCount: number;
-  /** Time of each response, in milliseconds. */
+  /** Time from each request to its response, in milliseconds. */
   responseMs: number[];
   residentMegabytes: number[];
-  /** Processor time of the target's process, in milliseconds. */
+  /** Processor time of the measured server's process, in milliseconds. */
   processorMs: number;
 }
 
-/** Minimum ratio of our throughput to the throughput of the SDK server, for each protocol revision. */
+/**
+ * Our throughput divided by the throughput of the SDK server must be at least this ratio, for each protocol revision.
+ */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -114,14 +116,14 @@ function resetMeasurements(target: MeasuredServer) {
 }
 
 /**
- * Sends calls to a target from many callers. Each caller has its own API key and connection, and sends its next call as
- * soon as the previous response has arrived.
+ * Sends calls to one server from many simulated callers. Each caller has its own API key and connection. It sends its
+ * next call as soon as the previous response has arrived.
  */
 async function sendCalls(target: MeasuredServer, seconds: number): Promise<void> {
   const endTime = performance.now() + seconds * 1000;
   const callRepeatedly = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callers}`;
-    // `upstream.ts` derives the same name from this API key.
+    // The simulated service (`upstream.ts`) derives the same name from this API key and adds it to its responses.
     const name = hash('sha256', authorization).slice(0, 12);
     const client = new Client(target.origin);
     const headers = { ...target.headers, authorization };
@@ -209,7 +211,8 @@ async function stopServers(httpCommand: HttpCommand): Promise<void> {
   for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
   const { code, stderr } = await httpCommand.close();
   const hasNoErrors = targets.every(({ failedCount, wrongCount }) => failedCount + wrongCount === 0) && code === 0;
-  // One process serves both protocol revisions. Its heap size varies from turn to turn, so compare the means.
+  // One process serves both protocol revisions, and its memory use varies between measurements. Compare the mean of the
+  // later measurements with the mean of the earlier ones.
   const meanMegabytes = Array.from({ length: turns }, (_, turn) =>
     computeMean(serverTargets.map((each) => each.residentMegabytes[turn] ?? 0)),
   );

@@ -9,15 +9,15 @@ import { openLibrary } from '../src/library/open.ts';
 import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
- * Measures the local library with 100,000 generated ads: the import, searches through the whole pipeline (API key,
- * filters, search, charge, JSON), and the result pages that `gather_ads` reads for 1,000 ads. Run it with `npm run
- * bench:library`. Set `BENCH_ADS` to use another number of ads.
+ * Measures the local library with 100,000 generated ads: the import, complete searches (API key, filters, search,
+ * charge, JSON), and result pages. The result pages are those that the tool `gather_ads` reads for 1,000 ads. Run it
+ * with `npm run bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const adCount = Number(process.env.BENCH_ADS ?? 100_000);
 const rounds = 15;
 const today = Date.UTC(2026, 10, 20);
 
-/** Full-text searches with rare and common words in several scripts, combined with filters and sort orders. */
+/** The searches to measure. They combine rare and common words in several scripts with filters and sort orders. */
 const filtered: Record<string, unknown>[] = [
   { query: 'serum', countries: ['US', 'BR'] },
   { query: 'sérum', startedAtFrom: '2026-06-01' },

@@ -4,8 +4,8 @@ import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
- * A service that returns pages of many ads. Every ad is a copy of a sample with a new id. Run it with `node many-ads.ts
- * <ads>`.
+ * A simulated service that returns many pages of ads. Each ad is a copy of a sample with a new id. Run it with `node
+ * many-ads.ts <ads>`.
  */
 export interface ManyAds {
   port: number;

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** Returns the resident memory of a process in megabytes. Returns NaN if the system does not provide it. */
+/**
+ * Returns the resident memory of a process in megabytes. Returns NaN if it is unknown, e.g. on systems without `/proc`.
+ */
 export function readResidentMegabytes(pid: number | undefined): number {
   try {
     return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);

@@ -1,9 +1,9 @@
 /**
- * Measures how long one API key waits for responses while other keys constantly make the most expensive calls of each
- * free tool: endless statements, reports, exports, labels, resource lists, sheets of pictures, and long request bodies.
- * Each hostile key has its own process and keeps 16 calls in flight. The measured key alternates between `whoami`, a
- * search and an SQL statement. The baseline is the same measurement without hostile keys. Run it with `npm run
- * bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
+ * Measures how long the owner of one API key waits for responses while other keys make many expensive calls. For each
+ * free tool, these hostile keys constantly make its most expensive calls, e.g. endless statements, reports, sheets of
+ * pictures and long request bodies. Each hostile key has its own process and keeps 16 calls in flight. The measured key
+ * alternates between `whoami`, a search and an SQL statement. The baseline is the same measurement without hostile
+ * keys. Run it with `npm run bench:neighbour -- --seconds 60 --neighbours 1,3,5`.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,22 +19,22 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
-    /** If both options are set, this process acts as a hostile key. */
+    /** If both options are set, this process makes the expensive calls of one hostile API key. */
     origin: { type: 'string' },
     key: { type: 'string' },
   },
 });
 const callsAtOnce = 16;
 /**
- * Limits by the number of hostile keys: the maximum time in milliseconds, and the maximum ratio to the time without
- * hostile keys. Other numbers have no limit.
+ * Limits for response times by the number of hostile API keys: the maximum in milliseconds, and the maximum ratio to
+ * the time without hostile keys. For other numbers of keys, there is no limit.
  */
 const limits: Record<string, { ms: number; ratio: number }> = {
   1: { ms: 500, ratio: 5 },
   3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
 };
 
-// Every child process adds an exit listener, so disable the warning about too many listeners.
+// Every child process adds an exit listener. Disable Node's warning about more than ten listeners.
 process.setMaxListeners(0);
 const dispatcher = new Agent();
 let lastId = 0;
@@ -52,7 +52,7 @@ const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(15
 const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
 const gather = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
-/** Returns the most expensive calls of each free tool. */
+/** Returns, for each free tool, the calls that need the most processor time or memory. */
 function worst(adIds: readonly string[]): object[] {
   const report = (title: string, content: object) => {
     const sections = Array.from({ length: 20 }, (_, nr) => ({ heading: `${nr}`, ...content }));
@@ -91,7 +91,7 @@ interface Measured {
   refused: number;
 }
 
-/** Measures the responses to one API key while `neighbours` hostile keys make calls. */
+/** Measures the response times of one API key while `neighbours` hostile API keys make expensive calls. */
 async function measure(neighbours: number): Promise<Measured> {
   const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
   const { baseUrl, callers } = library.ready;

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
- * A service with a single response: a page of 50 ads with about 120 KB. The process reports its port and a description
- * of the page.
+ * A simulated service that always returns the same page of 50 ads, with about 120 KB. The process reports its port and
+ * a description of the page when it is ready.
  */
 export interface PageOfAds {
   port: number;
@@ -15,8 +15,8 @@ export interface PageOfAds {
 
 const { source, ads } = readRealSamples() ?? (await readDemoSamples(Date.now()));
 /**
- * Returns how far the size of an ad is from the average size in a page of 120 KB. The page consists of the 50 samples
- * closest to the average.
+ * Returns how much the JSON size of an ad differs from 2.4 KB, the average in a page of 50 ads and 120 KB. The page
+ * consists of the 50 samples that differ least.
  */
 const getSizeDifference = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
 const items = ads.toSorted((left, right) => getSizeDifference(left) - getSizeDifference(right)).slice(0, 50);

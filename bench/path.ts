@@ -1,7 +1,7 @@
 /**
- * Lists the source files that a tool call runs through over stdio, from the incoming to the outgoing message. Uses V8's
- * code coverage, which is reset just before the call. Code in workers is not included. Run it with `npm run bench:path
- * [-- TOOL]`, which also prints how many functions of each file ran.
+ * Lists the source files whose code runs during a tool call over stdio, from the incoming to the outgoing message. Uses
+ * V8's code coverage, which is reset just before the call. Code in workers is not included. Run it with `npm run
+ * bench:path [-- TOOL]`, which also prints how many functions of each file ran.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -62,7 +62,8 @@ async function countRunFunctions(): Promise<Map<string, number>> {
   for (const { url, functions } of result) {
     const file = url.replace(/\?.*/, '');
     if (!file.startsWith(sourcesUrl) || file.startsWith(`${sourcesUrl}library/`)) continue;
-    // Exclude the function at offset 0, which is the module itself. It runs when the file is loaded.
+    // Exclude the function at offset 0. It is the module itself, which runs when the file is loaded and not because of
+    // a call.
     const functionCount = functions.filter(
       ({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0,
     ).length;
@@ -77,7 +78,7 @@ await request('initialize', {
   clientInfo: { name: 'path', version: '1' },
 });
 stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
-// The first call of each kind loads modules, so make it before the measurement.
+// Make each kind of call once before the measurement, because the first call also loads modules.
 for (const { tool, args } of calls)
   await request('tools/call', { name: tool, arguments: { ...args, fresh: undefined } });
 

@@ -1,6 +1,7 @@
 /**
- * Measures sheets of twelve demo ads with the built command over stdio: the time from the call to the picture, with and
- * without cached pictures. Run it with `npm run bench:pictures`. The first sheet loads all code and is not measured.
+ * Measures how long the built server takes to draw a picture sheet of twelve demo ads. The time begins with the call
+ * over stdio and ends with the picture. It is measured with and without cached pictures. Run it with `npm run
+ * bench:pictures`. The first sheet loads all code and is not measured.
  */
 import { connectStdio } from '../test/support/clients.ts';
 import { addBoundedRow, computeMedian } from './row.ts';

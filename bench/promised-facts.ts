@@ -1,6 +1,9 @@
 import type { Ad } from '../src/api/schemas.ts';
 
-/** Reduces a text to letters and digits. Shortening, quoting and sanitizing may change all other characters. */
+/**
+ * Reduces a text to letters and digits, so that two texts can be compared. Shortening, quoting and sanitizing may
+ * change all other characters.
+ */
 const keepLettersAndDigits = (text: string) =>
   text
     .normalize('NFC')
@@ -21,9 +24,9 @@ const networkCodes: Record<string, string> = {
 };
 
 /**
- * Returns the facts that a brief list promises to state about an ad. Each fact has a name and a function that looks for
- * the fact in a text. The facts are read directly from the source data, so this code is independent of the code under
- * test.
+ * Returns the facts that every brief list of ads must state about an ad. Each fact has a name and a function that looks
+ * for the fact in a text. The facts are read directly from the source data, because this check must not depend on the
+ * code under test.
  */
 export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: string) => boolean> {
   const facts: Record<string, (text: string) => boolean> = {};
@@ -65,8 +68,8 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
 }
 
 /**
- * Returns the lines of a list that concern one ad: the lines about the whole list, the line of the advertiser, and the
- * lines of the ad.
+ * Returns the lines of a formatted list that say something about one ad. These are the lines about the whole list, the
+ * line of the advertiser, and the lines of the ad itself.
  */
 export function selectLinesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');
@@ -77,7 +80,8 @@ export function selectLinesAbout(ad: Ad, text: string): string {
 }
 
 /**
- * Returns the line of the advertiser above a row. A line such as `As 7:` refers to the advertiser's line above ad 7.
+ * Returns the line that names the advertiser of an ad in a formatted list. Instead of repeating this line, a list may
+ * contain a line such as `As 7:`, which refers to the advertiser of ad 7.
  */
 function findHeading(rowIndex: number, lines: readonly string[]): string {
   let headingIndex = rowIndex;

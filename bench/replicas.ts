@@ -1,7 +1,8 @@
 /**
- * Measures the cost of sharing state between replicas: the store calls of a paid search, the time that a store adds to
- * a cached response and to `gather_ads`, the time until another replica has read the gathered ads, and the space for
- * 100,000 ads. Requires `redis-server` or PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
+ * Measures the cost of sharing state between replicas of the server in a store. It measures the number of store calls
+ * of a paid search, and the time that a store adds to a cached response and to `gather_ads`. It also measures the time
+ * until another replica has read the gathered ads, and the space for 100,000 ads. Requires `redis-server` or
+ * PostgreSQL. Run it with `npm run bench:replicas -- --seconds 5 --ads 100000`.
  */
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
@@ -34,7 +35,7 @@ const adsPerKey = 10_000;
 const printLine = (line: string) => process.stdout.write(`${line}\n`);
 const formatMs = (value: number) => `${value.toFixed(2)} ms`;
 
-// Every child process adds an exit listener, so disable the warning about too many listeners.
+// Every child process adds an exit listener. Disable Node's warning about more than ten listeners.
 process.setMaxListeners(0);
 
 await countStoreCalls();
@@ -59,7 +60,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   return served;
 }
 
-/** Counts the store calls of a paid search under a credit budget. The number is the same for every store. */
+/** Counts how often a paid search with a credit budget calls the store. The number is the same for every store. */
 async function countStoreCalls(): Promise<void> {
   const service = new AdService(50);
   const { baseUrl, close } = await startUpstream(service.respond);
@@ -144,8 +145,8 @@ async function timeCachedCalls(replica: HttpCommand, callMs: number): Promise<nu
 }
 
 /**
- * Measures a caller of a replica with and without the store. Alternates between both, so that they are measured under
- * the same load.
+ * Measures how long a caller waits for responses with and without the shared store. The calls alternate, so that both
+ * cases are measured under the same load of the machine.
  */
 async function measureAddedTime(store: string, server: StateServer): Promise<void> {
   const upstream = await startChild<{ port: number }>('upstream.ts', '10');
@@ -172,8 +173,8 @@ async function measureAddedTime(store: string, server: StateServer): Promise<voi
 }
 
 /**
- * Gathers all ads with several API keys. Returns the time of the first key in milliseconds, because later keys benefit
- * from a warm process.
+ * Gathers (reads and stores) all ads with several API keys, one after another. Returns only the time of the first key
+ * in milliseconds, because later keys benefit from code that is already compiled.
  */
 async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<number> {
   let firstKeyMs = 0;
@@ -188,7 +189,10 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
   return firstKeyMs;
 }
 
-/** Measures the space and time for gathering ads with several API keys, and for reading them on another replica. */
+/**
+ * Measures gathering (reading and storing) ads with several API keys in a shared store: the time, the space in the
+ * store, and the time until another replica has read the ads.
+ */
 async function measureStorage(store: string, server: StateServer, keyCount: number): Promise<void> {
   server.clear();
   const service = await startChild<ManyAds>('many-ads.ts', String(adsPerKey));

@@ -1,17 +1,21 @@
 /** A row of the table in BENCHMARKS.md. */
 interface BenchmarkRow {
   measurement: string;
-  /** The measured value and the baseline from the same run, with their units. */
+  /** The measured value, as text with its unit. `baselineText` is the baseline from the same run. */
   measuredText: string;
   baselineText: string;
   /** The measured value divided by the baseline. */
   ratio: number;
-  /** The limit in words, and whether the measured value is within the limit. */
+  /**
+   * The limit in words, e.g. `at most 10 ms more`. `isWithinLimit` says whether the measured value is within the limit.
+   */
   limitText?: string;
   isWithinLimit?: boolean;
 }
 
-/** Prints a row as Markdown. If the measured value exceeds its limit, the benchmark fails. */
+/**
+ * Prints a row of the table as Markdown. If the measured value exceeds its limit, the exit code of the benchmark is 1.
+ */
 export function addRow({
   measurement,
   measuredText,
@@ -39,7 +43,10 @@ export function addBoundedRow(measurement: string, measuredValue: number, maxVal
   });
 }
 
-/** Ends a benchmark whose required programs are not installed. */
+/**
+ * Prints why the benchmark cannot run, e.g. because a required program is not installed, and ends the process without
+ * an error.
+ */
 export function skipBenchmark(reason: string): never {
   process.stdout.write(`| not measured: ${reason} | | | | |\n`);
   process.exit(0);

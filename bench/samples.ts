@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
 const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
-/** Ads and advertiser pages for benchmarks, real or from the demo. */
+/** Ads and advertiser pages for benchmarks. They are real or come from the demo data. */
 export interface Samples {
   source: string;
   isReal: boolean;
@@ -16,7 +16,7 @@ export interface Samples {
   pages: Page[];
 }
 
-/** Reads real ads and pages. Returns undefined if there are none. */
+/** Reads real ads and pages from the folder. Returns undefined if the folder contains no `ads.jsonl`. */
 export function readRealSamples(): Samples | undefined {
   if (!existsSync(`${folder}/ads.jsonl`)) return;
   return {

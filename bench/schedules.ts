@@ -28,8 +28,8 @@ const scheduleCount = Number(positionals[0] ?? 20_000);
 const seed = Number(values.seed ?? Date.now() % 2 ** 31);
 const processCount = availableParallelism();
 /**
- * Number of account schedules that run concurrently in a real store. They spend most of their time waiting for the
- * store, and each has its own account.
+ * Number of random account schedules that run at the same time in a real store. Each schedule uses its own account, and
+ * spends most of its time waiting for the store.
  */
 const concurrentSchedules = 40;
 
@@ -52,7 +52,7 @@ async function checkProperty<Run>(
   if (failed) process.exitCode = 1;
 }
 
-/** Distributes the schedules over several processes, each with its own seed. */
+/** Runs the schedules in several processes, one per processor. Each process uses its own random seed. */
 async function runInAllProcesses(): Promise<void> {
   const started = performance.now();
   const schedulesPerProcess = `${Math.ceil(scheduleCount / processCount)}`;

@@ -1,11 +1,17 @@
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { listen } from '../src/transports/http/server.ts';
 
-/** The demo library, served over HTTP: its base URL, and an API key for each caller. */
+/**
+ * The message of the process that serves the demo library over HTTP: its base URL, and an API key for each simulated
+ * caller.
+ */
 export interface ServedDemo {
   baseUrl: string;
   callers: {
-    /** The name that `whoami` returns for this API key. It reveals a response that was sent to the wrong caller. */
+    /**
+     * The name that `whoami` returns for this API key. With this name, a benchmark notices a response that was sent to
+     * the wrong caller.
+     */
     name: string;
     key: string;
   }[];

@@ -24,20 +24,26 @@ const { values } = parseArgs({
 });
 const callers = 32;
 const turns = 5;
-/** The number of turns after which all caches are full, so that memory must not grow any more. */
+/**
+ * Number of turns (equal parts of the run) after which all caches are full. From then on, memory must not grow any
+ * more.
+ */
 const warmUp = 3;
 /**
- * Limits for growth after the caches are full: bytes per heap, and a ratio for the store. The heap size of full caches
- * depends on their contents. Each new API key, and each item that a key receives for the first time, may take
- * additional space in a bounded store.
+ * Limits for the growth of memory after the caches are full. `heap` is in bytes, because the heap size varies with the
+ * contents of the caches. `storeShare` is a ratio. A bounded store may also need `ofKey` bytes for each new API key,
+ * and `ofItem` bytes for each item that a key receives for the first time.
  */
 const maxGrowth = { heap: 16 * 2 ** 20, ofKey: 1024, ofItem: 3 * 1024, storeShare: 1.5 };
 /**
- * With a short cache lifetime, responses expire during the run. With a high limit for refusals, unknown API keys can be
- * rejected without blocking the IP address.
+ * Settings of the measured server. The short cache lifetime lets responses expire during the run. The high limit for
+ * refusals lets the server reject unknown API keys without blocking the IP address of this program.
  */
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
-/** Opens the debugger with an environment variable, so that the code of the server need not be changed. */
+/**
+ * Opens the debugger of Node, from which this program reads the heap size. It is set with an environment variable, so
+ * that the code of the server need not change.
+ */
 const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' };
 const debuggerAddress = /^Debugger listening on (\S+)$/m;
 
@@ -45,7 +51,10 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const complaints: string[] = [];
 let requests = 0;
 let unknownKeys = 0;
-/** Ids of all ads and pages that callers have received. They are stored in the callers' datasets. */
+/**
+ * Ids of all ads and pages that callers have received so far. The server stores these items in the callers' datasets,
+ * so their number explains growth.
+ */
 const receivedIds = new Set<string>();
 
 const kind = stateServers.find(({ name }) => name === values.store);
@@ -56,7 +65,7 @@ const { baseUrl, callers: all } = library.ready;
 const secret = 'a secret of the soak, long enough to be one';
 const state: Record<string, string> = store ? { AD_LIBRARY_STATE_URL: store.url, AD_LIBRARY_STATE_SECRET: secret } : {};
 
-/** A server process, with its heap size in bytes after each turn. */
+/** A server process, with its heap size in bytes after each turn (a fifth of the run). */
 interface Watched {
   pid: number | undefined;
   heapUsed(): Promise<number>;
@@ -89,7 +98,7 @@ for (let turn = 0; turn < turns; turn++) {
   await Promise.all(asks.map(untilThen));
   for (const { heapUsed, heaps } of watched) heaps.push(await heapUsed());
   counts.push({ keys: unknownKeys, items: receivedIds.size });
-  // PostgreSQL deletes expired rows later and keeps their space, so count only live rows.
+  // PostgreSQL frees the space of expired rows later. Count only live rows, so that dead rows do not look like growth.
   if (store) storeBytes.push(store.measureBytes().kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
 }
 
@@ -118,7 +127,7 @@ await store?.close();
 say(isAtRest ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exit(isAtRest ? 0 : 1);
 
-/** Attaches to a server process through the Chrome DevTools Protocol. */
+/** Attaches to a server process through the Chrome DevTools Protocol, in order to read its heap size. */
 async function watch(pid: number | undefined, address = ''): Promise<Watched> {
   const socket = new WebSocket(address);
   await new Promise((resolve) => socket.addEventListener('open', resolve));

@@ -40,7 +40,10 @@ type Revision = keyof typeof openingMessages;
 const buildInput = (revision: Revision): string =>
   openingMessages[revision].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
 
-/** Pass only a minimal environment, as a host does. Node variables of the shell would slow down every start. */
+/**
+ * Pass only these environment variables to the server, as a host does. Node variables of the shell, such as
+ * `NODE_OPTIONS`, would slow down every start.
+ */
 const { PATH = '', HOME = '' } = process.env;
 
 /** Starts a server. Returns the tool list, and the time in milliseconds until it arrived. */
@@ -83,8 +86,8 @@ interface StartCase {
 }
 
 /**
- * The cases to measure, none of which calls a tool. With a loopback base URL, the start includes a request for the
- * filters of the local library.
+ * The cases in which the start is measured. No case calls a tool. If the base URL is a loopback address, the start
+ * includes a request for the filters of the local library.
  */
 const cases: StartCase[] = [
   {
@@ -95,7 +98,7 @@ const cases: StartCase[] = [
     isWithinLimit: (ms, alone) => ms - alone <= 10,
   },
   ...[
-    // In this revision, the server also loads the SDK for earlier revisions.
+    // In revision 2026-07-28, the server loads two SDKs: the SDK for this revision, and the SDK for earlier revisions.
     { titleSuffix: ', in revision 2026-07-28', env: remoteEnvironment, revision: '2026-07-28' as const },
     {
       titleSuffix: ', of a library on this machine',

@@ -45,7 +45,7 @@ if (process.argv.includes('--write')) {
   const written = readFileSync(page, 'utf8');
   const start = written.indexOf('\n| what');
   const end = written.indexOf('\n## ', start);
-  // The sections after the table have results of longer runs, so keep them.
+  // Keep the sections after the table, because they contain results of longer runs that this command does not repeat.
   const laterSections = end === -1 ? '' : written.slice(end);
   writeFileSync(page, `${written.slice(0, start)}\n${text}${laterSections}`);
 }

@@ -1,16 +1,20 @@
 /**
- * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, computed from the vocabulary of
- * o200k_base. Run it again if the reference tokenizer changes: `npx tsx bench/token-tables.ts`.
+ * Prints the tables `pairs`, `han` and `hangul` of `src/views/token-tables.json`, which the server uses to estimate
+ * token counts. They are computed from the vocabulary of the tokenizer o200k_base. Run it again if the reference
+ * tokenizer changes: `npx tsx bench/token-tables.ts`.
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
 
 const vocabularySize = 199_998;
-/** Share of letter pairs in a script that count as common. A script is approximated by a block of 128 characters. */
+/**
+ * The most frequent letter pairs of a script count as common until they make up this share of all pairs. Each block of
+ * 128 Unicode characters is treated as one script.
+ */
 const commonPairShare = 0.88;
 
 /**
- * Encodes the distances between characters that are single tokens. Each distance is a printable character, starting
- * with `(` for 1; `~` adds 86.
+ * Lists the characters that are single tokens, encoded as distances between them. Each distance is a printable
+ * character: `(` means 1, `)` means 2, and so on. The character `~` adds 86 to the next distance.
  */
 function encodeGaps(firstCode: number, lastCode: number): string {
   let result = '';
@@ -26,8 +30,8 @@ function encodeGaps(firstCode: number, lastCode: number): string {
 }
 
 /**
- * Returns the most common letter pairs in the words of the vocabulary, by script. Each entry is a first letter followed
- * by all of its second letters.
+ * Returns the most common letter pairs in the words of the vocabulary, by script. Each entry begins with a first
+ * letter, followed by all second letters that form a common pair with it.
  */
 function listCommonPairs(): string {
   const scripts = new Map<number, Map<string, number>>();

@@ -1,5 +1,5 @@
 /**
- * Measures what a result costs a model, in tokens of o200k_base: the response of the service, our text, and our
+ * Measures how many tokens of o200k_base a result contains: in the response of the service, in our text, and in our
  * structured content. Exits with code 1 if a promised fact is missing or a limit is exceeded.
  *
  * Run it with `npm run bench:tokens`. It uses real ads if they are available, and demo data otherwise.
@@ -32,13 +32,19 @@ const checkLimit = (measurement: string, value: number, maxValue: number) => {
   );
   if (value > maxValue) problems.push(`${measurement} is ${value.toFixed(2)}, more than ${maxValue}`);
 };
-/** Checks a limit that depends on the data. Such limits are guaranteed only for real ads. */
+/**
+ * Checks a token limit that depends on the ads. Such limits are guaranteed only for real ads, so they are not checked
+ * with demo data.
+ */
 const checkRealLimit: typeof checkLimit = (...promise) => (isReal ? checkLimit(...promise) : undefined);
 
 const countTextTokens = (text: string) =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** Counts the tokens of a result that contains several items. */
+/**
+ * Counts the tokens of a result with several items: of the service's response, of our text, and of our structured
+ * content.
+ */
 const countCosts = ({
   raw,
   text,
@@ -81,7 +87,7 @@ function printCosts(tool: string, allCosts: TokenCosts[]): void {
 const splitIntoPages = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / pageSize) }, (_, i) => items.slice(i * pageSize, (i + 1) * pageSize));
 
-/** A cursor as long as ours for a service that uses the cursor `eyJwIjoxfQ`. */
+/** A sample cursor of the same length as our cursors for a service that uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFrame = { cursor, credits: 5, hasMore: true, totalHits: 1204, asOf };
 const buildAdList = (raw: typeof ads) => {
@@ -157,12 +163,13 @@ function measureGetPage(): void {
   printCosts('get_page, standard', all);
 }
 
-/** True for research tools, which do not correspond to a single API operation. */
+/** Returns true for research tools. Unlike other tools, they make several API calls or none. */
 const isResearchTool = ({ operations, makesSeveralCalls }: Tool) =>
   makesSeveralCalls === true || operations.length === 0;
 
 /**
- * Prints the tokens of the tool list and of the instructions. Every conversation pays for them before the first call.
+ * Prints the number of tokens of the tool list and of the instructions. Every conversation includes both before the
+ * first call.
  */
 function measureToolList(): void {
   const listToolsForModel = (demo: boolean) =>
@@ -185,7 +192,10 @@ function measureToolList(): void {
   printLine(`  instructions: ${countTextTokens(buildInstructions({ offeredTools: tools, cachesAnswers: true }))}`);
 }
 
-/** Checks that the text and the structured content state every promised fact of every ad. */
+/**
+ * Checks that both the text and the structured content state every promised fact about every ad, such as its start
+ * date.
+ */
 function checkFacts(): void {
   let checkedFactCount = 0;
   for (const page of splitIntoPages(ads)) {

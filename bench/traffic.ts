@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../src/library/demo/market/market.ts';
 
-/** The fields of MCP's `CallToolResult` that are checked. */
+/** The fields of MCP's `CallToolResult` that the benchmark checks. */
 export interface ToolResult {
   isError?: boolean;
   content?: { text?: string }[];
@@ -14,7 +14,7 @@ export interface TrafficCall {
   isExpectedResult(result: ToolResult): boolean;
 }
 
-/** The tool calls of one client. Later calls use values from earlier results. */
+/** Creates the tool calls of one simulated client. Later calls use values from earlier results, such as ids. */
 export interface CallerTraffic {
   createNextCall(): TrafficCall;
   rememberResult(question: TrafficCall, result: ToolResult): void;
@@ -36,7 +36,9 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
   let nextPageCall: TrafficCall | undefined;
   let createdCount = 0;
 
-  /** Returns a filter that is new but matches every ad. */
+  /**
+   * Returns a filter that was not used before and matches every ad, so that no cached response can answer the search.
+   */
   const buildNewFilter = () => ({ duplicatesFrom: -1 - createdCount++ / 1e6 });
   const createSearchCall = (filters: object, otherArguments: object = {}) =>
     expectSuccess('search_ads', { filters, ...otherArguments });
@@ -51,7 +53,8 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
   });
 
   const generalCallKinds: [weight: number, make: () => TrafficCall][] = [
-    // Because of the random bound, the searches start at different ads, so that many ads are seen early.
+    // The random upper bound of `daysRunningTo` makes each search start at a different ad. The callers therefore
+    // receive many different ads early in the run.
     [
       10,
       () =>
@@ -140,8 +143,8 @@ function expectSuccess(
 }
 
 /**
- * Returns a function that checks whether a result contains a word. Results that are wrong or meant for another caller
- * do not contain the word.
+ * Returns a function that checks whether a result contains a word. A wrong result, or a result for another caller,
+ * would not contain the word.
  */
 const includesWord = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
 

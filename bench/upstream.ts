@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 /**
- * A service that immediately returns responses that the demo library gave at the start. It adds the name of the caller
- * to each response, so that a response sent to the wrong caller is noticed. Run it with `node upstream.ts <items>`.
+ * A simulated service without any delay. It returns responses of the demo library that were recorded at the start. It
+ * adds the name of the caller to each response, so that a response sent to the wrong caller is noticed. Run it with
+ * `node upstream.ts <items>`.
  */
 const limit = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
@@ -29,7 +30,10 @@ const answerTo = (path: string, caller: string): Buffer => {
   return answer;
 };
 
-/** The credit headers of a search. According to the API document, `whoami` has none, because it is free. */
+/**
+ * HTTP headers that report the charge of a search. Responses to `whoami` have no such headers, because it is free (API
+ * document).
+ */
 const creditHeaders = { 'x-service-credits-charged': '1', 'x-service-credits-remaining': '1000' };
 
 const server = createServer((request, response) => {

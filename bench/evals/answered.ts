@@ -1,6 +1,6 @@
 import { type CallCosts, type Demo, openDemo } from './demo.ts';
 
-/** A question with its answer, the tools used to answer it, and the cost. */
+/** A user's question, with the answer, the names of the tools that were called for it, and the cost of these calls. */
 export interface AnsweredQuestion extends CallCosts {
   question: string;
   tools: string[];
@@ -10,7 +10,10 @@ export interface AnsweredQuestion extends CallCosts {
 type CallTool = (tool: string, args?: object) => Promise<Record<string, unknown>>;
 type Rows = (string | number)[][];
 
-/** What answering a question can use: the tools, and ids from the answers to earlier questions. */
+/**
+ * The session in which the questions are answered. It can call tools, and contains ids from the answers to earlier
+ * questions.
+ */
 interface Session {
   call: CallTool;
   /** Runs an SQL statement and returns its rows. */
@@ -26,7 +29,7 @@ const filtersInGermany = { countries: ['DE'] };
 const sqlInGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
 const formatRows = (rows: Rows) => rows.map((row) => row.join(' ')).join(', ');
 
-/** Thirty questions of a user in one session, each with the tool calls that answer it. */
+/** Thirty questions that one user asks in one session, each with the tool calls that answer it. */
 const questions: [question: string, ask: (session: Session) => Promise<unknown>][] = [
   [
     'Which ads that promise free shipping have run longest in the US, and still run?',
@@ -238,8 +241,8 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
 ];
 
 /**
- * Answers all questions and returns the cost of each. All questions share a session, so ads that an earlier question
- * has read are not read again.
+ * Answers all questions and returns the cost of each. The questions are asked in one session, so ads that were read for
+ * an earlier question are not read again.
  */
 export async function answerQuestions(): Promise<AnsweredQuestion[]> {
   const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];

@@ -11,20 +11,21 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import { type Result, readResult } from '../../test/support/server.ts';
 
 /**
- * The time at which all evaluations start. The demo data of one day is always the same, so results can be compared.
+ * The time at which all evaluations start. The demo data depends only on the date, so results of different runs can be
+ * compared.
  */
 const startTime = Date.UTC(2026, 0, 15, 12);
 
 const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** What the tool calls have cost since the last call of `takeSpent`. */
+/** The cost of the tool calls since the last call of `takeCosts`. */
 export interface CallCosts {
   calls: number;
   credits: number;
-  /** Tokens of the texts that a model reads. */
+  /** Number of tokens in the result texts that a model reads. */
   tokens: number;
-  /** Tokens of the service's responses, if they are counted. */
+  /** Number of tokens in the responses of the service. 0 if they are not counted. */
   rawTokens: number;
 }
 
@@ -42,8 +43,8 @@ export interface Demo {
 }
 
 /**
- * Starts a server in demo mode. If `counted` is true, the demo library runs as a separate service, so that the tokens
- * of its responses can be counted. The server then has no pictures.
+ * Starts a server in demo mode. If `counted` is true, the demo library runs as a separate service, and the tokens of
+ * its responses are counted. The results then contain no pictures.
  */
 export async function openDemo({ counted = false } = {}): Promise<Demo> {
   let time = startTime;
@@ -99,7 +100,10 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
   };
 }
 
-/** All data of the demo service, as the service sends it. The evaluations check answers against it. */
+/**
+ * All data of the demo service, in the form in which the service sends it. The evaluations compute correct answers from
+ * this data and compare them with the answers of the tools.
+ */
 export interface RawDemo {
   ads: Ad[];
   pages: Page[];

@@ -1,8 +1,9 @@
 /**
- * Evaluates the tools without a model or network access. Checks whether hosts find the tools among those of other
- * servers, whether programs compile against the types of the results, what answers cost, and whether results state the
- * limits of the data. `npm run evals` prints the page and writes docs/evals.md. If *Found*, *Programmed* or *Limits
- * stated* is lower than on the existing page, the command fails and leaves the page unchanged.
+ * Evaluates the tools without a model or network access. The evaluations check whether hosts find the tools among the
+ * tools of other servers, and whether programs compile against the types of the results. They also check what answers
+ * cost, and whether results state the limits of the data. `npm run evals` prints a page and writes it to docs/evals.md.
+ * If *Found*, *Programmed* or *Limits stated* is lower than on the existing page, the command fails and leaves the page
+ * unchanged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AnsweredQuestion, answerQuestions } from './answered.ts';

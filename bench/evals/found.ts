@@ -6,10 +6,11 @@ const read = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta
 interface Question {
   question: string;
   source: string;
-  /** Tools of this server that answer the question. */
+  /** Names of the tools of this server that can answer the question. */
   tools: string[];
   /**
-   * True if tool descriptions may be improved with this question in mind. The others are kept for an unbiased check.
+   * True if authors may improve tool descriptions with this question in mind. The other questions are kept for an
+   * unbiased check.
    */
   tuning: boolean;
 }
@@ -22,15 +23,21 @@ interface OtherServer {
   tools: [name: string, description: string][];
 }
 
-/** A question with the rank of the first tool that answers it. */
+/** A user's question, and how well a search for tools found a tool that answers it. */
 export interface Ranked extends Question {
-  /** Rank of the first tool that answers the question, starting at 1. 0 if this server has no such tool. */
+  /**
+   * Position of the first tool that answers the question in the list of found tools, starting at 1. It is 0 if this
+   * server has no such tool.
+   */
   rank: number;
-  /** The highest-ranked tools of other servers above it. */
+  /** The best tools of other servers that are ranked above this server's first suitable tool. */
   before: string[];
 }
 
-/** The number of tools that a host with tool search shows its model for a question. */
+/**
+ * The number of tools that the model receives for a question, in hosts that search for tools instead of listing all of
+ * them.
+ */
 export const maxShownTools = 5;
 
 const stopWords = new Set(
@@ -77,12 +84,15 @@ function createRanker(documents: readonly string[][]): (query: readonly string[]
   };
 }
 
-/** Ranks the tools of all servers for each question, and returns the rank of the first tool that answers it. */
+/**
+ * Searches the tools of all servers with each question. Returns the position at which the first tool that answers the
+ * question was found.
+ */
 export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[]; others: OtherServer[] }> {
   const others: OtherServer[] = read('other-servers.json');
   const { tools } = await client.listTools();
   const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
-  // Put our tools last, so that a tie counts against them.
+  // Put our tools last. If a tool of another server has the same score, it is then ranked above ours.
   const allTools = [
     ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ownTools.map(({ name, title = '', description = '' }) => ({

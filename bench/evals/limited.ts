@@ -1,14 +1,14 @@
 import { type Demo, openDemo } from './demo.ts';
 
 /**
- * A question whose honest answer must mention a limit of the data, and the sentence in the results that states this
- * limit.
+ * A question for which the data is not complete, so that an honest answer must mention this limit. `limit` is the
+ * sentence in the results that states the limit.
  */
 export interface LimitResult {
   question: string;
-  /** The answer that the figures seem to give. */
+  /** The answer that a reader would give who looks only at the figures and ignores the limit of the data. */
   figures: string;
-  /** The sentence that states the limit. Undefined if no result states it. */
+  /** The sentence in the results that states the limit of the data. Undefined if no result states it. */
   limit: string | undefined;
   tools: string[];
   calls: number;
@@ -23,7 +23,7 @@ interface Coverage {
   notes?: string[];
 }
 
-/** What answering a question can use. `query` returns the rows of an SQL statement as text. */
+/** The session in which the questions are answered. `query` runs an SQL statement and returns its rows as text. */
 interface Session {
   call: CallTool;
   query(sql: string): Promise<string>;
@@ -31,7 +31,7 @@ interface Session {
 
 interface LimitedQuestion {
   question: string;
-  /** Matches the sentence that states the limit. */
+  /** Matches the sentence in the results that states the limit of the data. */
   limit: RegExp;
   ask(session: Session): Promise<string>;
 }
@@ -45,14 +45,17 @@ const gatherAds = async ({ call }: Session, advertiserExact: string | undefined)
 };
 const findLine = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start)) ?? '';
 
-/** Matches the sentence that says how many ads of one advertiser have a field. */
+/**
+ * Matches a sentence of a result that lists fields known for only some ads of one advertiser, e.g. `Known for some of
+ * the 40 ads of "Acme" only: spend (12)`.
+ */
 const createGapPattern = (advertiser: string | undefined, field: string) =>
   new RegExp(`^Known for some of the \\d+ ads of "${advertiser}" only: .*\\b${field} \\(\\d+\\)`);
 
 const questions: readonly LimitedQuestion[] = [
   {
     question: `How many ads of ${oneDay} still run?`,
-    // Nobody has seen these ads since that day, so whether they still run is unknown for all of them.
+    // The service last saw all of these ads on the same day, so nobody knows whether any of them is still running.
     limit: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
     ask: async (session) => (await gatherAds(session, oneDay)).split('\n')[0] ?? '',
   },
@@ -118,8 +121,8 @@ const questions: readonly LimitedQuestion[] = [
 ];
 
 /**
- * Answers all questions in one session. Finds in the results of each question the sentence that states the limit of the
- * data.
+ * Answers all questions in one session. For each question, finds the sentence in the results that states the limit of
+ * the data.
  */
 export async function findLimits(): Promise<LimitResult[]> {
   const demo = await openDemo();

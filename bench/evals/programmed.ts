@@ -7,10 +7,10 @@ import { compile } from 'json-schema-to-typescript';
 import type { Ad } from '../../src/api/schemas.ts';
 import { type Demo, openDemo, type RawDemo } from './demo.ts';
 
-/** How one of the example programs ran, compared with the correct answer. */
+/** The outcome of one example program, which calls tools through generated types, and the correct answer. */
 export interface ProgramResult {
   question: string;
-  /** Errors of the TypeScript compiler. */
+  /** Error messages of the TypeScript compiler for this program. */
   problems: string[];
   /** The result of the program, or the reason why it failed. */
   answer: string;
@@ -30,7 +30,8 @@ function computeMedian(values: number[]): number {
 }
 
 /**
- * The question that each program answers, and a function that computes the correct answer from all data of the service.
+ * For each program, the question that it answers, and a function that computes the correct answer from all data of the
+ * service.
  */
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
@@ -101,7 +102,10 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
 const root = new URL('../../', import.meta.url);
 const programFolder = new URL('node_modules/.cache/evals/', root);
 
-/** Generates types for all tools from the tool list, as hosts with a code mode do, and writes them to a file. */
+/**
+ * Generates TypeScript types for all tools from the tool list, and writes them to a file. Hosts with a code mode give
+ * such types to their model, which then writes a program instead of calling tools.
+ */
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
   const options = { bannerComment: '', format: false };
@@ -120,7 +124,7 @@ async function writeTypes(client: Client): Promise<void> {
   );
 }
 
-/** Returns the errors of the TypeScript compiler, by program. */
+/** Compiles all programs. Returns the errors of the TypeScript compiler by program. */
 function checkTypes(): Map<string, string[]> {
   const files = readdirSync(programFolder).filter((file) => file.endsWith('.ts'));
   const compiler = createRequire(import.meta.url)
@@ -137,7 +141,7 @@ function checkTypes(): Map<string, string[]> {
   return problems;
 }
 
-/** Type-checks all programs, and runs each one with a new demo. */
+/** Type-checks all programs, and runs each of them with a new demo server. */
 export async function runPrograms(client: Client, raw: RawDemo): Promise<ProgramResult[]> {
   rmSync(programFolder, { recursive: true, force: true });
   mkdirSync(programFolder, { recursive: true });

@@ -1,10 +1,10 @@
 /**
- * The hosts to test: the package of each host, how to add the server to it as described in docs/hosts.md, and how to
- * run it.
+ * The hosts to test. For each host, this file contains its npm package and the command that runs it. It also contains
+ * the steps from docs/hosts.md that add the server to the host.
  */
 
 interface Environment {
-  /** Base URL of the scripted model. */
+  /** Base URL of the local server that acts as the language model of the host. */
   modelUrl: string;
   /** Path of the file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
@@ -17,7 +17,7 @@ interface Command {
   input?: string;
 }
 
-/** One way of adding the server to a host. */
+/** One of the ways to add the server to a host, e.g. with a command or as a plugin. */
 interface Setup {
   /**
    * Files to write before the commands run. Paths are relative to the home folder, or to the working folder if they
@@ -30,22 +30,22 @@ interface Setup {
   run: string[];
 }
 
-/** What happened to the picture of a result on its way to the model. */
+/** Describes whether the picture of a tool result reached the model, and in which form. */
 export type PictureOutcome = 'a picture' | 'dropped' | 'base64 text' | 'left out by the server';
 
-/** What happened to the link to a file on its way to the model. */
+/** Describes whether the link to a file in a tool result reached the model. */
 export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
 
 /** How much of the server's instructions the model receives. */
 export type InstructionsOutcome = 'whole' | 'beginning' | 'none';
 
-/** What the model of a host is expected to receive. */
+/** The parts of results and the tools that the model of a host is expected to receive. */
 interface Expectations {
   pictures: PictureOutcome;
-  /** Default: `left out by the server`. */
+  /** The expected outcome for links to files. The default is `left out by the server`. */
   links?: LinkOutcome;
   instructions: InstructionsOutcome;
-  /** Whether the model receives all tools at once, or only tools that it searched for. */
+  /** States whether the model receives all tools at once (`all`), or only tools for which it has searched. */
   tools: 'all' | 'found by a search';
 }
 
@@ -67,12 +67,12 @@ const question = 'Research ads';
 const demo = { AD_LIBRARY_DEMO: 'true' };
 const marketplacePlugin = 'ad-library@ad-library-mcp';
 
-/** The configuration block from docs/hosts.md that many hosts accept. */
+/** The JSON configuration from docs/hosts.md that many hosts accept. */
 const serverBlock = ({ mainFile }: Environment) => ({
   mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demo } },
 });
 
-/** Configuration shared by opencode and Kilo CLI. */
+/** Builds the configuration of opencode, which Kilo CLI also accepts. */
 const openCodeConfig = ({ modelUrl, mainFile }: Environment) => {
   const model = {
     name: 'Scripted',
@@ -148,7 +148,8 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         command: {
           files,
           commands: [{ args: ['mcp', 'add', 'ad-library', '--env', 'AD_LIBRARY_DEMO=true', '--', 'node', mainFile] }],
-          // Unless the server is required, Codex does not wait for it before the first turn.
+          // Mark the server as required. Otherwise Codex does not wait for the server to start before it sends the
+          // first question to the model.
           run: ['-c', 'mcp_servers.ad-library.required=true', ...run],
         },
         plugin: {
@@ -301,7 +302,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
       const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demo };
       const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
       return {
-        // The config file may be written as JSON, because JSON is valid YAML.
+        // The host reads a YAML file. Write it as JSON, because JSON is valid YAML.
         command: { files: { './config.yaml': config }, run: ['--config', 'config.yaml', '--auto', '-p', question] },
       };
     },

@@ -9,35 +9,43 @@ export interface RecordedMessage {
   message: any;
 }
 
-/** Which parts of a tool result the model received: its text, its structured data, both or neither. */
+/** States which parts of a tool result the model received: its text, its structured data, both or neither. */
 export type ReadForm = 'text' | 'data' | 'both' | 'neither';
 
-/** What the model of a host received during a run. */
+/**
+ * What the host did with the server's messages in one run: which parts of them reached the host's model, and how the
+ * host behaved.
+ */
 export interface Measured {
   /** The client name and the protocol revision that the host announces. */
   clientName: string;
   revision: string;
-  /** Whether the server sent text, data, or both. */
+  /**
+   * The parts of a result that the server sent: text, data, or both. `read` lists the parts that the model received.
+   */
   sent: ReadForm;
   read: ReadForm;
-  /** Tokens of a list of ten ads: in the host's message to the model, and in the text that the server sent. */
+  /**
+   * Number of tokens of a list of ten ads in the host's message to the model. `sentTokens` is their number in the text
+   * that the server sent.
+   */
   listTokens: number;
   sentTokens: number;
   pictures: PictureOutcome;
-  /** True if the model received the text of an error. */
+  /** True if the model received the error message of a failed tool call. */
   readsErrors: boolean;
-  /** What happened to the link to a report. */
+  /** Describes whether the link to a report reached the model. */
   links: LinkOutcome;
   /** Number of tools that the server listed. */
   listedTools: number;
   /** Number of our tools whose schemas the model received during the run. */
   tools: number;
-  /** Number of our tools that one request to the model contains more than once. */
+  /** Number of our tools that a single request to the model contains more than once, e.g. under two names. */
   repeatedTools: number;
   instructions: InstructionsOutcome;
-  /** True if the model received the location of a report. */
+  /** True if the model received the path or the link at which a report is stored. */
   readsFileLocation: boolean;
-  /** True if the host listed the resources again after the server announced a new report. */
+  /** True if the host requested the list of resources again after the server announced that a new report exists. */
   followsAnnouncements: boolean;
 }
 
@@ -47,7 +55,9 @@ interface RecordedRun {
   toolNames: readonly string[];
 }
 
-/** Matches a base64 picture. The minimum length of 1,500 excludes ordinary words. */
+/**
+ * Matches a base64-encoded picture. It requires at least 1,500 characters, so that ordinary words and ids do not match.
+ */
 const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
@@ -87,7 +97,7 @@ interface CallResult {
   linkUri: string | undefined;
 }
 
-/** Returns for each tool the result of its first call. */
+/** Returns the result of the first call of each tool, by tool name. */
 function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult> {
   const results = new Map<string, CallResult>();
   for (const { from, message } of messages) {
@@ -115,8 +125,8 @@ interface Content {
 }
 
 /**
- * For each result text, returns what the host added to the conversation for this result. Both lists have the same
- * order. An entry is undefined if the host did not pass the result on.
+ * For each text of a tool result, finds the messages with which the host passed this result on to the model. The order
+ * is the same as in `texts`. An entry is undefined if the host did not pass the result on.
  */
 function findResults(
   requests: readonly ModelRequest[],
@@ -142,12 +152,13 @@ function findResults(
 }
 
 /**
- * Returns true if the message contains the longest line of a text or its first id. The id is sufficient, because a host
- * may pass on only the data.
+ * Returns true if the messages contain a tool result. It is recognized by the longest line of its text, or by the first
+ * ad id in the text. The id is sufficient, because a host may pass on only the structured data.
  */
 function isMentioned(json: string, text: string): boolean {
   const [firstId] = text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
-  // Ignore the note about demo data, which is in every result and in the instructions.
+  // Ignore the note about demo data. Every result and the instructions contain this note, so it does not identify a
+  // result.
   const lines = text.split('\n').filter((line) => !line.includes('DEMO DATA'));
   const longestLine = lines.reduce((longest, line) => (line.length > longest.length ? line : longest), '');
   return contains(json, longestLine.slice(0, 60)) || (firstId !== undefined && json.includes(firstId));
@@ -172,8 +183,8 @@ function findPictureOutcome(message: string | undefined, wasSent: boolean): Pict
 }
 
 /**
- * Finds out whether the model received the link to a file. The text of the result contains the URI as well, so the
- * message with a link contains the URI more often than the text.
+ * Finds out whether the model received the link to a file. The text of a result also contains the URI of the file. If
+ * the host's message contains the URI more often than this text, the host passed on the link itself.
  */
 function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutcome {
   if (result?.linkUri === undefined) return 'left out by the server';
@@ -181,7 +192,10 @@ function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutc
   return countUris(message) > countUris(result.text) ? 'a link' : 'dropped';
 }
 
-/** Counts the tools that the server listed and that the model received. Many hosts prefix the tool names. */
+/**
+ * Counts the tools that the server listed, and how many of them the model received. Many hosts add a prefix to the tool
+ * names, e.g. `mcp__ad-library__search_ads`.
+ */
 function countTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]) {
   const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
   const ourToolNames = [...new Set(lists.map(({ name }: { name: string }) => name))];

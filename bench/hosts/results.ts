@@ -1,6 +1,6 @@
 import type { Measured } from './measure.ts';
 
-/** What was measured for one MCP host. */
+/** The result of testing one MCP host. */
 export interface HostResult {
   title: string;
   version: string;
@@ -10,7 +10,10 @@ export interface HostResult {
   setups: string[];
   /** What the model received. Missing if the host did not run. */
   measured?: Measured;
-  /** Differences from what the project says about this host. */
+  /**
+   * Differences between the measured behavior and the statements about this host in the documentation and the source
+   * code.
+   */
   problems: string[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * Runs one host with the scripted model and prints what the model received as JSON. `npm run hosts` starts this program
- * in a separate network namespace: `run-host.ts HOST SETUP INSTALLATION NODE`.
+ * Runs one host with the scripted model (a local server that sends fixed replies). Prints as JSON what the model
+ * received. `npm run hosts` starts this program without access to the internet: `run-host.ts HOST SETUP INSTALLATION
+ * NODE`.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { hostsUnderTest } from './catalog.ts';
 import { measureRun, type RecordedMessage } from './measure.ts';
 import { type Step, startScriptedModel } from './scripted-model.ts';
 
-/** The tool calls that the scripted model makes. */
+/** The tool calls that the scripted model makes, in this order. Later calls use ad ids from earlier results. */
 const steps: Step[] = [
   { tool: 'search_ads', args: () => ({ limit: 10 }) },
   { tool: 'view_ads', args: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
@@ -37,7 +38,7 @@ const homeFolder = join(runFolder, 'home');
 const workFolder = join(runFolder, 'work');
 for (const folder of [homeFolder, workFolder]) mkdirSync(folder);
 
-// Replace the server file of each plugin with a program that records its messages.
+// Replace `main.js` in each plugin with a program that starts the server and records its messages.
 for (const { folder, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
   const dist = join(runFolder, folder, 'dist');
@@ -77,7 +78,10 @@ function writeFile(path: string, content: string | Uint8Array): void {
   writeFileSync(path, content);
 }
 
-/** Runs a command of the host. Of the environment, only the path of Node is passed on. */
+/**
+ * Runs a command of the host. The command does not inherit the environment variables of this process. It gets only the
+ * variables of the host, a few fixed ones, and a `PATH` that contains Node.
+ */
 async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
   const variables = host?.variables(environment);
   const path = [dirname(node), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
@@ -94,8 +98,8 @@ async function runProgram({ args, input = '' }: { args: string[]; input?: string
 }
 
 /**
- * Returns the files with recorded messages. Searches all subfolders, because some hosts copy plugins into their home
- * folder.
+ * Returns the files that contain recorded messages of the server. Searches all subfolders, because some hosts copy
+ * plugins into their home folder.
  */
 function findRecords(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /**
- * A model that follows a script and records the requests of hosts. It supports the four protocols that the hosts use.
+ * A server that acts as the language model of a host. Its replies follow a fixed script, and it records the requests of
+ * hosts. It supports the four protocols that the hosts use.
  *
  * The package `@copilotkit/aimock` supports these protocols as well, but cannot be used here. It drops tools in
  * namespaces and `tool_search` calls, which Codex needs, and it does not record requests exactly as they were sent.
@@ -21,7 +22,7 @@ export interface ModelRequest {
   body: Json;
 }
 
-/** A step of the scripted model, which calls one of our tools. */
+/** A step of the script: the model calls one of our tools. */
 export interface Step {
   tool: string;
   /** Returns the arguments of the call. `adIds` contains the ad ids in all results so far. */
@@ -32,7 +33,7 @@ interface OfferedTool {
   name: string;
   namespace?: string | undefined;
   type?: string | undefined;
-  /** True if the host sends the schema of the tool only after a tool search. */
+  /** True if the host does not send the schema of the tool until the model has searched for the tool. */
   isDeferred?: boolean;
 }
 
@@ -62,13 +63,16 @@ export async function startScriptedModel(steps: readonly Step[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    /** Tools in the script that the host did not offer. */
+    /** Names of tools that the script wanted to call but that the host did not offer to its model. */
     missingTools: script.missingTools,
     close: () => server.closeAllConnections(),
   };
 }
 
-/** Responds to requests outside the conversation, such as model lists, token counts and probes. */
+/**
+ * Responds to requests that do not belong to the conversation, e.g. requests for the list of models or for a token
+ * count.
+ */
 function sendOther({ url = '' }: IncomingMessage, response: ServerResponse): void {
   const model = { id: 'scripted-model', object: 'model', created: 1, owned_by: 'bench' };
   if (url.includes('count_tokens')) sendJson(response, { input_tokens: 1000 });
@@ -88,8 +92,8 @@ async function readJson(request: IncomingMessage): Promise<Json> {
 }
 
 /**
- * Chooses the model's reply to each request. Some hosts send the same request twice or also request a title for the
- * conversation.
+ * Chooses the model's reply to each request. Some hosts send the same request twice, so a repeated request gets the
+ * same reply. Some hosts also request a title for the conversation.
  */
 function createScript(steps: readonly Step[]) {
   const missingTools: string[] = [];
@@ -133,7 +137,7 @@ function createScript(steps: readonly Step[]) {
 const findTool = (offered: readonly OfferedTool[], name: string): OfferedTool | undefined =>
   offered.find((tool) => tool.name === name || new RegExp(`[^a-zA-Z0-9]${name}$`).test(tool.name));
 
-/** Returns the tools that a host offers to its model. */
+/** Returns the tools that a host offers to its model in a request. */
 export function listOfferedTools({ protocol, body }: ModelRequest): OfferedTool[] {
   const tools: Json[] = body.tools ?? [];
   if (protocol === 'gemini')
@@ -154,7 +158,9 @@ const flattenTool = (tool: Json, namespace?: string): OfferedTool[] =>
     ? tool.tools.flatMap((inner: Json) => flattenTool(inner, tool.name))
     : [{ name: tool.function?.name ?? tool.name ?? tool.type, type: tool.type, namespace }];
 
-/** Returns the messages of a conversation. */
+/**
+ * Returns the messages of the conversation in a request to the model. Each protocol uses a different field for them.
+ */
 export const listMessages = ({ body }: ModelRequest): Json[] =>
   body.messages ?? body.contents ?? (Array.isArray(body.input) ? body.input : []);
 
@@ -183,7 +189,7 @@ const formatEvent = (data: { type: string }): string => `event: ${data.type}\nda
 let lastId = 0;
 const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
 
-/** Writes a reply in the format of each protocol. */
+/** For each protocol, a function that writes a reply in the format of the protocol. */
 const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void> = {
   chat(response, { model }, reply, streams) {
     const toolCalls = 'tool' in reply && [
