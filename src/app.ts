@@ -23,30 +23,38 @@ import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
 
-/** The settings, clocks and shared state that a server needs. */
+/**
+ * Options for `openApp`: the settings, and everything that comes from outside the program, e.g. the clocks, the random
+ * numbers and the network.
+ */
 export interface AppOptions {
   config: Config;
   /** Problems found in the settings. If there are any, every call returns an error that lists them. */
   problems?: readonly string[];
   log: Log;
-  /** Called after each finished tool call. Defaults to writing the call to the log. */
+  /** Called after each finished tool call, e.g. to count it. By default, the call is written to the log. */
   onCall?: OnCall;
   now: () => number;
-  /** Returns milliseconds from a monotonic clock. */
+  /** Returns milliseconds from a clock that is never set back, unlike `Date.now()`. Use it to measure durations. */
   monotonicNow: () => number;
   random: () => number;
   /** Sends requests to the service. Defaults to sending them over the network. */
   fetch?: Fetch | undefined;
-  /** The URL at which `pictures` will be served. Undefined if no HTTP server runs. */
+  /**
+   * The base URL under which this server will serve the pictures of demo ads (`pictures`). Undefined if no HTTP server
+   * runs.
+   */
   mediaUrl?: string | undefined;
-  /** Resolves the IP addresses of picture hosts. Defaults to DNS. */
+  /** Looks up the IP addresses of a host before a picture is fetched from it. Defaults to DNS. */
   resolve?: Resolve | undefined;
   /**
-   * The API keys that the service has accepted recently. Defaults to storage for the single key of a single-user
-   * server.
+   * Remembers which API keys the service has accepted recently. The default is for a single-user server, which has only
+   * one key.
    */
   keys?: AcceptedKeys | undefined;
-  /** The state that all replicas share. Undefined if there is only one process. */
+  /**
+   * The state that all replicas of this server share, e.g. in Redis. Undefined if the server runs as a single process.
+   */
   shared?: ReplicaState | undefined;
   /** True if all processes that use the storage folder share one credit budget per day. */
   hasDailyBudget?: boolean | undefined;
@@ -54,17 +62,26 @@ export interface AppOptions {
   exportTarget?: ExportTarget | undefined;
 }
 
-/** Returns milliseconds from a monotonic clock. */
+/** Returns milliseconds from a clock that is never set back, unlike `Date.now()`. Use it to measure durations. */
 export const monotonicNow = (): number => Math.round(performance.now());
 
-/** Base URL of demo pictures if no HTTP server runs. It is a placeholder that serves nothing. */
+/**
+ * The base URL of demo pictures while no HTTP server runs. Each demo picture needs a URL, but nothing is served at this
+ * one.
+ */
 const placeholderMediaUrl = 'https://media.demo.example/media';
 
-/** The service that receives the API calls: a real service, or the demo library in this process. */
+/**
+ * The service that receives the API calls. It is either a real service, or the demo library, which implements the same
+ * API inside this process.
+ */
 interface Service {
   /** The API key of a single-user server. Undefined if callers send their own keys. */
   apiKey?: string | undefined;
-  /** Set for the demo library, which handles requests in this process instead of over the network. */
+  /**
+   * Handles API requests inside this process. Set only for the demo library; requests to a real service use the
+   * network.
+   */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
   searchFilters?(): Promise<SearchFilters | undefined>;
@@ -73,17 +90,20 @@ interface Service {
   close?(): Promise<void>;
 }
 
-/** A running server without a transport such as stdio or HTTP. */
+/** A running server that no client can reach yet, because it has no transport such as stdio or HTTP. */
 export type App = Awaited<ReturnType<typeof openApp>>;
 
-/** Starts the server. All transports share the returned object. */
+/**
+ * Starts the server without a transport. The stdio and HTTP transports use the returned object to serve their clients.
+ */
 export async function openApp(options: AppOptions) {
   const { config, problems = [], log, onCall = createCallLogger(log), now, monotonicNow } = options;
   const service = await (config.demo ? openDemo(options) : openService(options));
   const credentials: Credentials = { apiKey: service.apiKey, tenantId: 'own' };
   const drainController = new AbortController();
   const closeController = new AbortController();
-  // Every call in progress listens to this signal, and Node would warn of a memory leak at more than ten listeners.
+  // Remove the limit on listeners. Every call in progress listens to this signal, and Node would warn of a memory leak
+  // at more than ten listeners.
   setMaxListeners(0, closeController.signal);
   let calls: Promise<CallResources> | undefined;
   const getCallResources = () => {
@@ -120,11 +140,14 @@ export async function openApp(options: AppOptions) {
       const { value } = await (await getCallResources()).whoami(caller);
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
-    /** Extends how long the recorded spending of a connection is kept. Called when a connection is renewed. */
+    /**
+     * Restarts the retention period of the credits that a sign-in connection has spent. Called when the connection is
+     * renewed.
+     */
     keepSpending: async (connection: Connection) => (await getCallResources()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
     pictures: service.servedPictures?.respond,
-    /** Tells long calls to return the data they have so far, because the process is about to exit. */
+    /** Asks long calls to return the data that they have collected so far, because the process is about to exit. */
     drain: () => drainController.abort(),
     /**
      * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
@@ -139,8 +162,8 @@ export async function openApp(options: AppOptions) {
 }
 
 /**
- * Time limit for asking the service which account a key belongs to, in milliseconds. Storing a paid response may wait
- * this long.
+ * The time limit for asking the service which account an API key belongs to, in milliseconds. A paid response may have
+ * to wait this long before it is stored.
  */
 const maxWhoamiMs = 5000;
 
@@ -171,7 +194,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     shared,
     now,
     monotonicNow,
-    // Demo data is not stored, but files that the user explicitly requests are.
+    // Demo data stays in memory. The folder of the `files` setting then receives only files that the user exports.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     fetchUserId: async (caller) => {
@@ -185,8 +208,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
-      // Every call first checks that the service has recently accepted its key. If there is no record of that, no calls
-      // with this key are in progress.
+      // Calls with the rejected key may still be in progress only if the service has accepted the key recently, because
+      // every call checks this first.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
       await state.exports.links?.end(tenantId, wasAccepted);
@@ -195,8 +218,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const openLedger = () => createMemoryLedger({ now: monotonicNow });
   const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
-    // The response is added later, when the store is reachable again. The log already mentions that the store is
-    // unreachable.
+    // Do not log this error. The response is added to the dataset (the stored ads) later, when the store is reachable
+    // again. The log already mentions that the store is unreachable.
     if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
@@ -241,7 +264,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     close: async (ms) => {
       await callCache.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // Close the network last. Closing a dataset whose owner is unknown sends one more request to identify the owner.
+      // Close the network last. If the owner of a dataset (stored ads) is still unknown, closing the dataset sends one
+      // more request, which asks for the owner.
       await network.close();
     },
   };
@@ -276,8 +300,8 @@ function createPictureOpener(
 }
 
 /**
- * Returns a function that fetches pictures for a local library. It fetches only from hosts that
- * `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * Returns a function that fetches pictures for a local library (an API server that a user runs on their own machine).
+ * It fetches only from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const pictureSource = (await import('./pictures/pictures.ts')).openPictures({
@@ -291,8 +315,8 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
 }
 
 /**
- * Adds the host of a local library to the allowed picture hosts, because the library serves the pictures of its ads
- * itself.
+ * Adds the host of a local library to the allowed picture hosts. A local library is an API server on this machine,
+ * which serves the pictures of its ads itself.
  */
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
   const allowsNoHosts = !hosts.public && hosts.listed.length === 0;
@@ -302,7 +326,10 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
   return { ...hosts, listed: [...hosts.listed, libraryHost] };
 }
 
-/** Returns a catalog that rejects every call with the problems of the settings. */
+/**
+ * Returns a copy of the tool catalog in which every tool call fails with an error that lists the problems in the
+ * settings.
+ */
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', hasInvalidSettings: true, problem, wasSent: false });
@@ -317,7 +344,8 @@ function openService({ config, fetch }: AppOptions): Service {
   let filters: Promise<SearchFilters | undefined> | undefined;
   const fetchFiltersOnce = () => {
     filters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
-      // The library may start after this server, so let the next call try again.
+      // The request failed, perhaps because the local library starts later than this server. Forget the failure, so
+      // that the next call tries again.
       filters = undefined;
       return undefined;
     });
@@ -327,8 +355,8 @@ function openService({ config, fetch }: AppOptions): Service {
 }
 
 /**
- * Fetches the filter keys of a service that runs on this machine. Such a service is often a local library, which
- * publishes its filter keys at `/filters.json`.
+ * Fetches the filter keys of a service that runs on this machine. Such a service is often a local library (an API
+ * server that the user runs), which publishes its filter keys at `/filters.json`.
  */
 async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
@@ -377,7 +405,7 @@ function createHeaderReader(headers: Record<string, string>) {
 
 const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
 
-/** The names of all tools that a user can enable. */
+/** The names of all tools that a user can enable with `AD_LIBRARY_TOOLS`, e.g. `search_ads`. */
 export const toolNames = publicTools.map(({ name }) => name);
 
 /**

@@ -12,7 +12,9 @@ export interface Transport {
   onmessage?: ((message: never) => void) | undefined;
 }
 
-/** A server that runs inside another program. */
+/**
+ * A server that runs inside another program. That program provides the transports, e.g. its own in-process transport.
+ */
 export interface EmbeddedServer {
   /**
    * Serves an MCP client until its transport closes. Supports protocol revisions up to 2025-11-25. You can connect

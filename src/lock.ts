@@ -8,27 +8,29 @@ import { parseJson } from './api/json.ts';
 /**
  * A lock between processes. The lock is a file that exists while a process holds the lock. The file names that process.
  *
- * A lock is never taken from a running process, even if the process has been suspended for a long time, because it
- * could still finish a write. Processes therefore do not have to renew their locks. A process on another machine or in
- * another container cannot be checked from here, so it counts as running.
+ * A lock is never taken from a running process, because the process could still finish a write. This also applies to a
+ * process that has been suspended for a long time. Processes therefore do not have to renew their locks. A process on
+ * another machine or in another container cannot be checked from here, so it counts as running.
  *
- * If the process that holds a lock has ended, another process removes the lock. Meanwhile it holds a second lock, the
- * file `….removal`, so that it cannot remove a lock that a third process has just acquired. If the removing process is
- * killed within these microseconds, the second file stays and a person has to delete it.
+ * If the process that holds a lock has ended, another process removes the lock. During the removal, the process holds a
+ * second lock, the file `….removal`. It therefore cannot remove a lock that a third process has just acquired. If the
+ * removing process is killed within these microseconds, the second file stays and a person has to delete it.
  */
 export type Lock = ReturnType<typeof createLock>;
 
 /**
- * Where the process that holds the lock serves the locked resource. Other processes can send requests there instead of
- * waiting.
+ * The URL under which the process that holds the lock serves the locked resource, and a token for requests. Other
+ * processes can send requests there instead of waiting.
  */
 export interface HolderEndpoint {
   url: string;
-  /** The secret that other processes of the same user send with their requests. */
+  /** The secret that other processes of the same user read from the lock file and send with their requests. */
   token: string;
 }
 
-/** The content of a lock file, as JSON. Other versions of this program also read it. */
+/**
+ * The content of a lock file, as JSON. Other versions of this program also read it, so the field names must not change.
+ */
 interface LockFileContent {
   id: string;
   /** The identity of the process that holds the lock, from `identifyThisProcess`. */
@@ -95,7 +97,10 @@ export async function acquireLock(path: string, signal = AbortSignal.timeout(max
 }
 
 function createLock(path: string, note: LockFileContent) {
-  /** Returns false if the lock file was deleted, or if another process has acquired the lock since. */
+  /**
+   * Returns true while this process holds the lock. Returns false if the lock file was deleted, or if another process
+   * has acquired the lock since.
+   */
   const isHeld = () => readLockFile(path)?.id === note.id;
   return {
     isHeld,
@@ -155,7 +160,10 @@ function createLockFile(path: string, note: LockFileContent): boolean {
   }
 }
 
-/** Returns the trimmed text, or an empty string if reading fails. */
+/**
+ * Calls `read` and returns the trimmed text. Returns an empty string if `read` throws, e.g. because the file does not
+ * exist.
+ */
 const readTextOrEmpty = (read: () => string): string => {
   try {
     return read().trim();
