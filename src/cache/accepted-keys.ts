@@ -6,16 +6,19 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * Maximum number of rejected API keys to remember. A call that was sent before its key was rejected may still succeed.
- * That late response must not mark the key as accepted again.
+ * The maximum number of rejected API keys that are remembered. A call that was sent before its key was rejected may
+ * still succeed. That late response must not mark the key as accepted again.
  */
 const maxRejections = 10_000;
 
-/** Wraps `service` so that every response and error updates the set of accepted API keys. */
+/**
+ * Wraps `service` so that each response and each error updates the list of API keys that the service has accepted
+ * recently.
+ */
 export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendCall {
   /**
-   * For each rejected key, the number of calls already sent when the rejection arrived. Calls with a lower number are
-   * older than the rejection.
+   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls are numbered as
+   * they are sent. A response to a call with a lower number is therefore older than the rejection.
    */
   const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
   let sentCallCount = 0;

@@ -27,12 +27,17 @@ import { type InFlightCall, type InFlightOptions, trackInFlightCalls } from './i
 interface CallCacheOptions extends InFlightOptions {
   datasets: Datasets;
   responseCache: ResponseCache;
-  /** False if caching is disabled in the settings. */
+  /** False if the settings disable caching. Every call is then sent to the service. */
   isEnabled: boolean;
   acceptedKeys: AcceptedKeys;
-  /** Returns the current time in milliseconds since the Unix epoch. */
+  /**
+   * Returns the current time in milliseconds since the Unix epoch. The age of a cached response is measured with it.
+   */
   now: () => number;
-  /** Called if the items of a response could not be added to the dataset. The caller still receives the response. */
+  /**
+   * Called if the items of a response could not be added to the dataset (the stored ads). The caller still receives the
+   * response.
+   */
   onError(error: unknown): void;
 }
 
@@ -47,11 +52,11 @@ interface SharedCall extends InFlightCall {
 export type CallCache = ReturnType<typeof openCallCache>;
 
 /**
- * Creates the cache in front of the credit meter. It ensures that the same data is not paid for twice while a response
- * is fresh:
+ * Creates the cache in front of the credit meter. It ensures that callers do not pay twice for the same data while the
+ * cached response is fresh:
  *
- * - It returns a cached response, or with the option `acceptsListedAd` an ad that is already in the dataset, without sending a
- *   request.
+ * - It returns a cached response, or with the option `acceptsListedAd` an ad that is already in the dataset, without
+ *   sending a request.
  * - It sends identical calls only once, within this process and across all replicas. All callers receive the same
  *   response.
  * - It caches each new response and adds the response's items to the dataset.
@@ -107,8 +112,8 @@ export function openCallCache(
     markAsCached(response, Math.max(0, now() - arrivedAt));
 
   /**
-   * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
-   * have disconnected.
+   * Sends a call unless another replica is already sending an identical one. The response is stored even if every
+   * caller has disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
@@ -128,15 +133,15 @@ export function openCallCache(
     }
   }
 
-  /** Sends a call, caches the response, and adds the response's items to the dataset. */
+  /** Sends a call, caches the response, and adds its items to the dataset (the stored ads of the API key). */
   async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
     const { text, ...sentResponse } = await meter.send(call);
     const arrivedAt = now();
     const reportError = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
-    // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
-    // newer data replaces older data.
+    // Number the responses in the order of their arrival. The cache and the dataset (the stored ads) keep the same
+    // number, so that newer data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
     const isCacheable = isEnabled && !call.cache.skipsCaching;
     const response = {
@@ -170,7 +175,10 @@ export function openCallCache(
     if (sharedCalls.get(name) === shared) sharedCalls.delete(name);
   }
 
-  /** Calls `whoami` with the caller's API key. The request is not part of the tool call's receipt. */
+  /**
+   * Calls `whoami` with the caller's API key, to learn whether the service accepts the key. This request does not
+   * appear in the receipt (the recorded cost) of the tool call.
+   */
   function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = requestWithoutArguments(operations.whoami);
     return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { isSent: false } });
@@ -185,12 +193,12 @@ export function openCallCache(
   }
 
   /**
-   * Returns an ad from the dataset, as it was returned in a list. Returns undefined if the dataset does not contain the
-   * ad.
+   * Returns an ad that an earlier search or list returned, from the dataset (the stored ads of the API key). Returns
+   * undefined if the dataset does not contain the ad.
    *
    * The API document uses the same schema for list items and for the response of `getAd`, but only `id` is required. A
-   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option `acceptsListedAd`
-   * use the stored ad, and the result mentions its age and source.
+   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option
+   * `acceptsListedAd` use the stored ad, and the result mentions its age and source.
    */
   async function findListedAd(owner: CallOwner, adId = ''): Promise<ServiceResponse | undefined> {
     const dataset = await datasets.open(owner);
@@ -265,7 +273,7 @@ export function openCallCache(
     confirmKey,
     hasCachedResponse,
     findCachedTotal,
-    /** Opens the dataset of an API key after checking that the service accepts the key. */
+    /** Opens the dataset (the stored ads) of an API key, after checking that the service still accepts the key. */
     async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
       await confirmKey(owner, signal);
       return datasets.open(owner);
@@ -281,8 +289,8 @@ async function awaitSharedCall(shared: SharedCall, signal: AbortSignal): Promise
 }
 
 /**
- * Returns true if a call was refused by the credit limit of its tool call or its connection. Other callers that wait
- * for the same call have their own limits and may still send it. The server's budget applies to all callers.
+ * Returns true if a call was refused by the credit limit of its tool call or of its sign-in connection. Other callers
+ * that wait for the same call have their own limits and may still send it. The server's budget applies to all callers.
  */
 const isRefusedByOwnLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
@@ -303,8 +311,8 @@ const extractItems = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
 /**
- * Returns a function that parses the items of a response on demand. Until then, only the text is kept in memory,
- * because the parsed response may need twenty times as much.
+ * Returns a function that parses the items of a response when they are needed. Until then, only the text is kept in
+ * memory, because the parsed response may need twenty times as much.
  */
 const createItemParser = (operation: Operation, text: string) => () => extractItems(operation, JSON.parse(text));
 

@@ -4,11 +4,11 @@ import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
   /**
-   * Maximum number of calls in progress for one tenant (one API key), including calls whose callers have all
-   * disconnected.
+   * The maximum number of calls in progress for one tenant (one API key), including calls that nobody waits for any
+   * more.
    */
   maxCallsPerTenant: number;
-  /** Maximum number of calls in progress for all API keys together. */
+  /** The maximum number of calls in progress for all API keys together. */
   maxCalls: number;
   /**
    * How long a call may continue after its last caller has disconnected, in milliseconds. Equals the time limit of a
@@ -19,7 +19,10 @@ export interface InFlightOptions {
   onLost(call: ApiCall): void;
 }
 
-/** How long an aborted call may take to record its cost, in milliseconds. After that, the ledger closes. */
+/**
+ * How long an aborted call may take to record its cost, in milliseconds. After that, the process closes the ledger,
+ * which records all costs.
+ */
 const maxSettleMs = 1000;
 
 interface TrackedCall {
