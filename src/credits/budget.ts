@@ -6,24 +6,27 @@ import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
 import { estimateUnreportedCost } from './settlement.ts';
 
-/** A credit limit, together with the ledger account that records how much of the limit is spent. */
+/** A credit limit, together with the account in which the ledger records how much of the limit is spent. */
 export interface SpendingLimit {
   ledger: CreditLedger;
   accountId: string;
-  /** Maximum number of credits to spend. If undefined, spending is recorded but not limited. */
+  /** The maximum number of credits that may be spent. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** A limit that has a maximum number of credits. */
+/** A spending limit that can refuse calls, because it has a maximum number of credits. */
 export type Budget = SpendingLimit & { budget: number };
 
-/** Returns true if the limit has a maximum number of credits. Other limits only record spending. */
+/**
+ * Returns true if the limit has a maximum number of credits. A limit without a maximum only records spending and never
+ * refuses a call.
+ */
 export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget !== undefined;
 
 /**
- * Returns the id of the ledger account for a sign-in connection. It has a prefix so that it cannot equal the account id
- * of an API key.
+ * Returns the id of the account in which the ledger records the spending of a sign-in connection. The prefix ensures
+ * that the id never equals the account id of an API key.
  */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
@@ -77,7 +80,10 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
   }
 }
 
-/** Name of the queue for paid calls whose price is unknown. Calls in the same queue run one at a time. */
+/**
+ * The name of the queue for paid calls whose price is unknown. The calls in a queue run one at a time, so that at most
+ * one of them can exceed the budget.
+ */
 const paidQueue = 'paid';
 
 /**
@@ -99,7 +105,10 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
   };
 }
 
-/** Creates the error for a call that would exceed a limit. */
+/**
+ * Creates the error for a call that would exceed a credit limit. With `isTransient`, the call may succeed once the
+ * calls in progress have finished.
+ */
 export function createBudgetError(
   { scope, budget }: Budget,
   { problem, isTransient }: { problem: string; isTransient: boolean },

@@ -7,12 +7,12 @@ import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type P
 
 type ListOperationName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 
-/** The list pages that a tool call plans to read. */
+/** The pages of a list that a tool call plans to read. `estimateCost` estimates what they cost. */
 interface PagesToRead {
   operation: ListOperationName;
-  /** Total number of items on all pages. */
+  /** The total number of items on all pages that will be read. */
   totalItems: number;
-  /** Number of items per page. The last page may have fewer. */
+  /** The number of items per page. The last page may have fewer. */
   pageSize: number;
   /**
    * True if the total is known before the first page is read. If it is unknown, the first page is requested at full
@@ -48,17 +48,17 @@ export interface CallBudget extends CreditLimit {
 
 interface CallBudgetOptions {
   callLimit: Budget;
-  /** The limits of the connection and the server. They apply in addition to `callLimit`. */
+  /** The credit limits of the caller's sign-in connection and of the server. They apply in addition to `callLimit`. */
   limits: readonly SpendingLimit[];
   prices(): Promise<Prices>;
   /**
-   * True if an operation whose charges were all 0 is expected to be free at any page size. Otherwise larger pages may
-   * cost credits.
+   * True if an operation counts as free at any page size when all its charges so far were 0. If false, pages larger
+   * than those already charged may cost credits.
    */
   trustsFreeOperations: boolean;
 }
 
-/** Creates the credit limit of one tool call. */
+/** Creates the credit limit of one tool call. The limits of the sign-in connection and the server apply as well. */
 export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations }: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
@@ -128,6 +128,6 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
   return 0;
 }
 
-/** Explains in an error message that the remaining credits may not cover another page. */
+/** Returns a sentence for an error message. It says that the remaining credits may not cover another page. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
   `${formatRounded(spent)} of ${formatRounded(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

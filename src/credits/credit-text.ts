@@ -50,10 +50,13 @@ export const Spending = z
     prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
   })
   .meta({ title: 'Spending' });
-/** How much an API key has spent, with a more precise type for `prices` than the schema. */
+/** How much an API key has spent on this server. The type of `prices` is more precise than in the schema `Spending`. */
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
-/** Summarizes how much an API key has spent, and how much of its budget and of its connection's budget remains. */
+/**
+ * Summarizes how much an API key has spent, and how much of its budget remains. If the caller has signed in, the
+ * summary includes the budget of the sign-in connection.
+ */
 export function buildSpending(
   account: CreditAccount,
   budget: number | undefined,
@@ -78,8 +81,8 @@ export function buildSpending(
 }
 
 /**
- * Returns the operations whose prices are shown. Ungated operations, which are normally free, are omitted unless they
- * have charged credits.
+ * Returns the operations whose prices are shown. Operations that are normally free are omitted unless they have charged
+ * credits.
  */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
@@ -104,7 +107,10 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
-/** A budget, and the number of credits already counted toward it. */
+/**
+ * A budget in credits, and how much of it is used: the credits charged, and the credits that were possibly charged
+ * (`uncertain`).
+ */
 type BudgetUsage = { budget: number; charged: number; uncertain?: number | undefined };
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
@@ -122,7 +128,7 @@ export interface SizeCharge {
 
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-/** A call that was refused because its cost exceeds a budget. */
+/** A call that was refused because it would exceed a budget, with the data that explains the refusal. */
 interface Refusal {
   account: CreditAccount;
   budget: number;
@@ -148,7 +154,7 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
   return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** The suggested `limit` is at most this large, even if the caller requested more items or passed no limit. */
+/** An error message suggests at most this `limit`, even if the caller requested more items or passed no limit. */
 const maxSuggestedLimit = 100;
 
 /**

@@ -9,14 +9,17 @@ interface DailyAccount {
   spent: number;
   uncertain: number;
   calls: number;
-  /** The reserved credits of calls, by id. A reservation with `booked` is already counted as spent. */
+  /**
+   * The credits that are reserved for calls in progress, by the id of the reservation. A reservation with `booked` is
+   * already counted as spent.
+   */
   leases: Readonly<Record<string, { booked?: unknown }>>;
 }
 
 /**
- * Resets an account when a new UTC day begins. Spending restarts at 0. Prices and the reservations for calls in
- * progress are kept. If the clock goes back by up to one day, the account stays on the later day, because otherwise a
- * budget could be spent twice.
+ * Resets an account when a new UTC day begins. Spending restarts at 0. Prices and reserved credits of calls in progress
+ * are kept. If the clock goes back by up to one day, the account stays on the later day, because otherwise a budget
+ * could be spent twice.
  * @param now the current time in milliseconds since the epoch
  * @param file the path of the account's file, for the error message
  * @throws AdLibraryError `unavailable` if the account is more than one day ahead of the clock, because either the

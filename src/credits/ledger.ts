@@ -3,19 +3,19 @@ import type { Prices } from './prices.ts';
 
 /** The credits that an API key, a sign-in connection or a tool call has spent and reserved. */
 export interface CreditAccount {
-  /** Credits charged, as reported in the service's responses. */
+  /** The credits charged, as reported in the service's responses. */
   readonly spent: number;
-  /** Number of calls that the service charged for. */
+  /** The number of calls for which the service charged credits. */
   readonly calls: number;
-  /** Estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count them as spent. */
+  /** The estimated credits for calls whose charge is unknown, e.g. after a timeout. Budgets count them as spent. */
   readonly uncertain: number;
-  /** Sum of the highest expected costs of all calls in progress. */
+  /** The sum of the highest expected costs of all calls in progress, in credits. */
   readonly reserved: number;
-  /** Sum of the lowest expected costs of all calls in progress. */
+  /** The sum of the lowest expected costs of all calls in progress, in credits. */
   readonly reservedAtLeast: number;
-  /** Number of calls in progress that may be charged. */
+  /** The number of calls in progress that the service may charge for. */
   readonly paidInFlight: number;
-  /** Credit balance reported in the service's latest response. */
+  /** The credit balance that the service reported in its latest response. */
   readonly remaining: number | undefined;
   /** The prices that were charged to the API key. Always empty in accounts of connections and tool calls. */
   readonly prices: Prices;
@@ -23,7 +23,7 @@ export interface CreditAccount {
   readonly day?: string;
 }
 
-/** A request to reserve credits for one call. */
+/** A request to the ledger to reserve credits for one call, before the call is sent. */
 export interface ReserveRequest {
   budget: number;
   /**
@@ -33,46 +33,49 @@ export interface ReserveRequest {
   credits: number;
   /** The lowest expected cost. The ledger refuses the call if the budget does not cover it. */
   atLeast: number;
-  /** True if the call counts toward the limit on concurrent paid calls. */
+  /** True if the call may cost credits. The number of such calls that run at the same time is limited. */
   isPaid: boolean;
-  /** The highest observed price among all operations of the API key. */
+  /** The highest price that any operation has cost the API key so far. */
   maxPrice: number;
-  /** Calls with the same queue name run one at a time. Set for calls whose price is unknown. */
+  /** The name of a queue. Calls in the same queue run one at a time. Set for calls whose price is unknown. */
   queue?: string | undefined;
   /**
-   * Credits to count as spent if the process dies before the cost of the call is recorded. If undefined, all remaining
-   * credits count as spent.
+   * The credits that count as spent if the process dies before the cost of the call is recorded. If undefined, all
+   * remaining credits count as spent.
    */
   ifLost?: number | undefined;
 }
 
-/** Credits reserved for a call in progress. */
+/** A reservation of credits for a call in progress. It is released when the call has finished. */
 export interface Lease {
   id: string;
   credits: number;
   isPaid: boolean;
 }
 
-/** The ledger's decision about a call: start now (`granted`), wait, or refuse. */
+/** The ledger's decision about a call: the call may start now (`granted`), must wait, or is refused. */
 export type Admission =
   | { kind: 'granted'; lease: Lease; account: CreditAccount }
   /** Another call must finish first. To wait for that, pass `version` to `waitForChange`. */
   | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
-/** The final cost of a finished call, as it is recorded in one account. */
+/** The final cost of a finished call. It is recorded in one account and replaces the reserved credits. */
 export interface Settlement {
-  /** Identifies the settlement. If several processes record the cost of the same call, it is counted once. */
+  /**
+   * Identifies the settlement (the recorded cost). If several processes record the cost of the same call, it is counted
+   * once.
+   */
   id?: string;
   charged: number;
-  /** Credits that the service may have charged in addition to `charged`. */
+  /** The credits that the service may have charged in addition to `charged`. */
   uncertain: number;
   isPaidAnswer: boolean;
   /** The credit balance in the response, if the response includes one. */
   remaining?: number | undefined;
-  /** Restarts the retention period of the recorded spending, just as a paid call does. */
+  /** If set, the retention period of the recorded spending starts again, just as after a paid call. */
   extendsRetention?: true;
-  /** Adds the price of this call to `prices`. Returns the same object if the call reveals no new price. */
+  /** Returns `prices` with the price of this call added. Returns the same object if the call reveals no new price. */
   updatePrices?(prices: Prices): Prices;
 }
 
@@ -82,9 +85,9 @@ export interface Settlement {
  */
 export interface FullUsageWindow {
   usageLimit: ParsedUsageLimit;
-  /** Remaining credits in the hourly or the daily window, whichever is lower. */
+  /** The remaining credits in the hourly or the daily usage window, whichever is lower. */
   remaining: number;
-  /** Time of the server's last request for the usage windows, in milliseconds on a monotonic clock. */
+  /** The time of the server's last request for the usage windows, in milliseconds by a clock that is never set back. */
   checkedAt: number;
   /**
    * A random id that changes with each response of the service. It shows whether another call has updated the window.
@@ -93,8 +96,8 @@ export interface FullUsageWindow {
 }
 
 /**
- * Stores which API keys have reached their hourly or daily limit on credits. Losing an entry is harmless: the server
- * sends one more call, and the service refuses it.
+ * Stores which API keys have reached the service's hourly or daily limit on credits. Losing an entry is harmless: the
+ * server sends one more call, and the service refuses it.
  */
 export interface FullUsageWindows {
   get(tenantId: string): Promise<FullUsageWindow | undefined>;
@@ -106,9 +109,12 @@ export interface FullUsageWindows {
  * spending.
  */
 export interface CreditLedger {
-  /** Returns an account. Rejects with `unavailable` if the store cannot be reached. */
+  /**
+   * Returns the account of a tenant (API key), a connection or a tool call. Rejects with `unavailable` if the store
+   * cannot be reached.
+   */
   read(tenantId: string): Promise<CreditAccount>;
-  /** Returns an account for an estimate. If the store cannot be reached, the account may be outdated. */
+  /** Returns an account from which a cost is estimated. If the store cannot be reached, the account may be outdated. */
   estimate(tenantId: string): Promise<CreditAccount>;
   /**
    * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
@@ -117,7 +123,8 @@ export interface CreditLedger {
    */
   reserve(tenantId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /**
-   * Resolves when the account changes and is no longer at `version`. If `signal` aborts first, rejects with its reason.
+   * Resolves when the account has changed since it had this `version`. If `signal` aborts first, rejects with the
+   * reason of the signal.
    */
   waitForChange(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
@@ -136,7 +143,10 @@ export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): n
  */
 export const isAffordable = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
 
-/** Maximum number of concurrent paid calls for an account with a budget. See `decideAdmission` for the reason. */
+/**
+ * The maximum number of paid calls that run at the same time for an account with a budget. See `decideAdmission` for
+ * the reason.
+ */
 const maxConcurrentPaidCalls = 4;
 
 /**

@@ -19,12 +19,12 @@ import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 interface MeterOptions {
   ledger: CreditLedger;
   windows: FullUsageWindows;
-  /** The budget of each API key, in credits. If undefined, spending is recorded but not limited. */
+  /** The maximum number of credits that each API key may spend. If undefined, spending is recorded but not limited. */
   budget: number | undefined;
   /** Creates an empty in-memory ledger, which records the spending of a single tool call. */
   openLedger(): CreditLedger;
   timeoutMs: number;
-  /** Returns milliseconds from a monotonic clock. */
+  /** Returns milliseconds from a clock that is never set back, for measuring durations. */
   now: () => number;
 }
 
@@ -53,8 +53,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
 
   /**
-   * Returns the limits that apply to every call of a caller. The server's limit comes last; its spending is recorded in
-   * the account of the API key.
+   * Returns the limits that apply to every call of a caller. The server's limit comes last. The account of the API key
+   * records how much of it is spent.
    */
   const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
     const server: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
@@ -160,8 +160,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       });
     },
     /**
-     * Adds the current balance to the receipt (the recorded cost) of a cached response. If an operation that is
-     * normally free has charged credits before, marks its errors as paid.
+     * Adds the current credit balance to the receipt (the recorded cost) of a cached response. If an operation that is
+     * normally free has charged credits before, its errors are marked as paid.
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: ApiCall,
@@ -188,8 +188,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       return buildSpending(account, budget, connectionLimit);
     },
     /**
-     * Restarts the retention period when a connection is renewed. Otherwise, the ledger would forget the connection's
-     * spending 30 days after the last paid call.
+     * Restarts the retention period of recorded spending when a sign-in connection is renewed. Otherwise, the ledger
+     * would forget the connection's spending 30 days after its last paid call.
      */
     async keepSpending(connection: { id: string }) {
       await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });

@@ -1,26 +1,26 @@
 import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
-/** The observed charges of calls with the same page size. */
+/** The charges that the service reported for calls with the same page size. */
 interface SizePrice {
-  /** The highest charge among all responses. */
+  /** The highest charge among all responses with this page size, in credits. */
   maxCharged: number;
-  /** Number of items in the response that had the most items. */
+  /** The number of items in the response that had the most items. */
   items: number;
-  /** Charge of the response that had the most items. */
+  /** The charge for the response that had the most items, in credits. */
   charged: number;
 }
 
-/** All charges observed for one operation. */
+/** All charges that the service reported for one operation, e.g. `searchAds`. */
 export interface PriceTable {
-  /** Charges by requested page size. For operations that return a single object, the size is 1. */
+  /** The charges by requested page size. For operations that return a single object, the size is 1. */
   bySize: Map<number, SizePrice>;
   /**
-   * Charges of calls without `limit`, until the default page size is known. After that, such charges are added to
-   * `bySize`.
+   * The charges of calls without `limit`. They are stored here until the default page size is known, and in `bySize`
+   * after that.
    */
   unsized?: SizePrice;
-  /** Number of items that the service returns for calls without `limit`. */
+  /** The number of items that the service returns for calls without `limit`. Undefined until it is known. */
   defaultPageSize?: number;
 }
 
@@ -30,7 +30,7 @@ export interface PriceTable {
  */
 export type Prices = Map<string, PriceTable>;
 
-/** The parts of a request that affect its price. */
+/** The parts of a request that affect its price, e.g. the requested page size. */
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
@@ -43,12 +43,12 @@ interface PriceRule {
 }
 
 /**
- * Maximum number of page sizes stored per operation. Callers choose the page sizes, so without a limit the table could
- * grow indefinitely.
+ * The maximum number of page sizes that are stored per operation. Callers choose the page sizes, so without a limit the
+ * table could grow indefinitely.
  */
 const maxStoredSizes = 32;
 
-/** The parts of a response from which a price can be learned. */
+/** The parts of a response from which a price can be learned: its items, and the number of items that had no id. */
 export interface PricedAnswer extends Pick<ServiceResponse, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
@@ -105,11 +105,11 @@ function mergeCharge(
 /** The lowest and the highest possible cost of a call, in credits. They are equal if the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
-  /** Infinity if earlier charges do not imply an upper bound. */
+  /** The highest possible cost. It is infinite if earlier charges do not imply an upper bound. */
   atMost: number;
 }
 
-/** The price of a call that costs nothing. */
+/** The price bounds of a call that is known to cost nothing. */
 export const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 
 /** Returns true if the price is known exactly, i.e. both bounds are equal. */
@@ -133,7 +133,7 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (size === undefined)
     return {
       atLeast: table.unsized?.maxCharged ?? minPrice,
-      // The size is unknown, so assume the cost of the largest page.
+      // The page size is unknown, so the upper bound is the cost of the largest page.
       atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
     };
   const charged = table.bySize.get(size);
@@ -161,7 +161,9 @@ function computeHighestCost({ bySize, unsized }: PriceTable, size: number): numb
   return Math.min(...paidPrices.map(({ maxCharged, items }) => maxCharged * Math.ceil(size / items)));
 }
 
-/** The group sizes, in items, for which pricing rules are tested. */
+/**
+ * The sizes of item groups for which pricing rules are tested. A rule charges the same price for each started group.
+ */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
@@ -175,7 +177,7 @@ function computeRuleBounds(table: PriceTable, size: number): [low?: number, high
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
-/** The charge for a full page, i.e. a page with as many items as requested. */
+/** The charge for a full page, i.e. a page that contains as many items as the call requested. */
 interface FullPageCharge {
   size: number;
   charged: number;
@@ -209,7 +211,7 @@ function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   );
 }
 
-/** Returns the price of a page under a pricing rule, rounded to six decimals. */
+/** Returns the price of a page with `size` items if a pricing rule applies, rounded to six decimals. */
 const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
@@ -246,7 +248,7 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** Returns true if the operation returns one page of a list. */
+/** Returns true if the operation returns one page of a list, so that its price may depend on the page size. */
 export const isListRequest = ({ operation }: PricedRequest): boolean => operation.isList === true;
 
 const maxListedCharges = 4;

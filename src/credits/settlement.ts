@@ -7,7 +7,7 @@ import { computeRequestBounds, getMaxPrice, learnPrice, type Prices } from './pr
 /** The result of a call: a response, or the error with which the call failed. */
 export type Outcome = { response: ServiceResponse } | { error: unknown };
 
-/** A finished call, successful or not. */
+/** A call that has ended, either with a response or with an error. */
 interface FinishedCall {
   request: ServiceRequest;
   outcome: Outcome;
@@ -15,7 +15,7 @@ interface FinishedCall {
   isPaid: boolean;
 }
 
-/** The settlement of a call that cost nothing. */
+/** The settlement (the recorded cost) of a call that cost nothing. */
 export const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 
 /** Returns the charge that the service reported for a call. Returns undefined if the charge is unknown. */
@@ -54,15 +54,18 @@ export function buildSettlement(endedCall: FinishedCall, charge: Charge): Settle
 
 const noItems = { value: { items: [] } };
 
-/** The credits of a call that count toward one limit. */
+/**
+ * The credits of a call that count toward one credit limit: charged credits, and credits that were possibly charged
+ * (`uncertain`).
+ */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;
 
 /**
  * Computes the credits of a call that count toward one limit.
  *
- * If the charge is unknown, the function uses the highest charge of the operation so far or the highest expected cost
- * of the page, whichever is higher. If the operation has no observed charge, the unknown charge uses up all remaining
- * credits of the budget. Without a budget, it counts as 0.
+ * If the charge is unknown, the function uses the higher of two values: the highest charge of the operation so far, and
+ * the highest expected cost of the page. If the operation has no observed charge, the call counts as having used all
+ * remaining credits of the budget. Without a budget, it counts as 0.
  */
 export function computeCharge(
   { account, budget, prices }: { account: CreditAccount | undefined; budget: number | undefined; prices: Prices },

@@ -16,13 +16,16 @@ import { computeRequestBounds } from './prices.ts';
  */
 export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
-/** Maximum time that a call waits for the balance, in milliseconds. */
+/** The maximum time that a call waits for the response to `GET /v1/credits`, in milliseconds. */
 const maxWaitMs = 2000;
-/** Maximum time that a call waits for the balance, as a fraction of the call's time limit. */
+/** The maximum time that a call waits for the response to `GET /v1/credits`, as a fraction of the call's time limit. */
 const maxWaitShare = 0.25;
-/** Time without balance requests after one of them timed out, in milliseconds. */
+/**
+ * If a request to `GET /v1/credits` times out, no such request is sent for the same API key during this time, in
+ * milliseconds.
+ */
 const pauseMs = 60_000;
-/** Maximum number of API keys whose timed-out balance requests are remembered. */
+/** The maximum number of API keys for which the server remembers that a request to `GET /v1/credits` has timed out. */
 const maxPausedTenants = 10_000;
 
 /**
@@ -43,7 +46,8 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], timeoutMs: waitLimitMs }, async (signal) => {
       try {
-        // Omit the connection: the request is free and must not count toward the connection's budget.
+        // Leave out the sign-in connection of the caller. This request is free, so it must not count toward the
+        // connection's budget.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
         return (await send(call)).value as ParsedCreditStatus;
       } catch {
@@ -91,7 +95,9 @@ export function trackUsageWindows(
     return request;
   };
 
-  /** Returns true if the window has fewer remaining credits than the call costs at least. */
+  /**
+   * Returns true if the usage window has no credits left, or fewer credits than the lowest expected cost of the call.
+   */
   const isTooFull = async (window: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
@@ -111,7 +117,7 @@ export function trackUsageWindows(
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
-      // Store the time before sending the request, so that concurrent calls do not send another one.
+      // Store the time of the check before the request is sent. Concurrent calls then do not send another request.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -138,7 +144,7 @@ export function trackUsageWindows(
   };
 }
 
-/** Returns the remaining credits in the hourly or the daily window, whichever is lower. */
+/** Returns the remaining credits in the hourly or the daily usage window, whichever is lower. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,
