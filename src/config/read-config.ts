@@ -5,14 +5,15 @@ import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
 /**
- * Thrown for invalid settings. Lists all problems instead of only the first one, so that users can fix them together.
+ * The error for invalid settings. It lists all problems instead of only the first one, so that users can fix them
+ * together.
  */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
   /**
-   * The configuration, with defaults instead of the invalid settings. A stdio server starts with it and reports the
-   * problems. Undefined if a flag is invalid, because the command then exits with an error.
+   * The configuration, in which defaults replace the invalid settings. A stdio server still starts with it and reports
+   * the problems. Undefined if a flag is invalid, because the command then exits with an error.
    */
   readonly config: Config | undefined;
 
@@ -24,15 +25,15 @@ export class SettingsError extends Error {
 }
 
 interface ReadOptions {
-  /** The names of all tools. Needed to validate `AD_LIBRARY_TOOLS`. */
+  /** The names of all tools. They are needed to check the tool names in the setting `AD_LIBRARY_TOOLS`. */
   tools?: readonly string[];
   /** The command that reads the settings. It determines which settings are required. */
   command?: string;
 }
 
-/** The commands that listen on a host and port. */
+/** The commands that listen on a host and port for requests. */
 const listeningCommands = ['http', 'library serve'];
-/** The commands that run for a single user. */
+/** The commands that run for a single user, whose API key is in the settings. */
 const singleUserCommands = ['stdio', 'call'];
 
 /**
@@ -97,7 +98,9 @@ const formatFormHint = (title: string | undefined) => (title ? ` (in the host's 
 
 const maxListedTools = 5;
 
-/** Yields problems with settings that are valid individually, but not in combination or not for this command. */
+/**
+ * Yields a message for each setting that is valid alone, but not together with another setting or not for this command.
+ */
 function* findCombinationProblems(
   config: Config,
   command: string,
@@ -158,7 +161,7 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
 
 /**
  * Trims the text of a setting. Returns undefined if the text is empty or an unexpanded placeholder such as
- * `${user_config.api_key}`. Hosts pass one of these if the user leaves a field of the settings form empty.
+ * `${user_config.api_key}`. An MCP host passes such a text if the user leaves a field of its settings form empty.
  */
 function normalizeText(text: string | undefined): string | undefined {
   const trimmed = text?.trim();

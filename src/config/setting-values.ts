@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { parseSearchFilters, type SearchFilters } from '../api/search-filters.ts';
 
 /**
- * Parses the text of a setting. If the text is invalid, throws an error whose message continues the name of the
- * setting, e.g. `must be true or false`.
+ * Parses the text of a setting. If the text is invalid, throws an error. Its message has no subject, e.g. `must be true
+ * or false`, because the name of the setting is put before it.
  *
  * Parsers are plain functions, because creating Zod schemas would delay every start.
  */
@@ -15,19 +15,19 @@ const throwProblem = (problem: string): never => {
   throw new Error(problem);
 };
 
-/** Makes a setting optional. If the setting is missing, its value is undefined. */
+/** Wraps a parser so that the setting is optional. If the setting is missing, its value is undefined. */
 export const optional =
   <Value>(parse: Parser<Value>) =>
   (text: string | undefined): Value | undefined =>
     text === undefined ? undefined : parse(text);
 
-/** Adds a default value to a parser. The default is used if the setting is missing. */
+/** Wraps a parser so that the setting has a default value, which is used if the setting is missing. */
 export const withDefault =
   <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
   (text: string | undefined): Value =>
     text === undefined ? defaultValue : parse(text);
 
-/** Accepts any text unchanged. */
+/** A parser that accepts any text and returns it unchanged, e.g. for a folder name. */
 export const parseText: Parser<string> = (text) => text;
 
 /** Parses an API key, which consists of printable ASCII characters without spaces. */
@@ -42,7 +42,7 @@ export const parseOnOff: Parser<boolean> = (text) => {
   return trueWords.includes(word) || (falseWords.includes(word) ? false : throwProblem('must be true or false'));
 };
 
-/** Creates a parser that accepts only the given words. */
+/** Creates a parser that accepts only the given words. For any other text, it fails with the message `problem`. */
 export const parseOneOf =
   <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
   (text) =>
@@ -87,7 +87,10 @@ export const parseHostNames: Parser<string[]> = (text) => {
   return names.map((name) => name.toLowerCase());
 };
 
-/** Returns true for a loopback address or `localhost`. Connections to such a host never leave this machine. */
+/**
+ * Returns true for `localhost` and for loopback addresses such as `127.0.0.1`. Connections to such a host never leave
+ * this machine.
+ */
 export const isLoopback = (host: string) =>
   ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
@@ -116,12 +119,12 @@ export const parseOrigin: Parser<string> = (text) => {
 };
 
 /**
- * A range of IP addresses in CIDR notation. If `prefix` is the full length of an address, the range contains only that
- * address.
+ * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range contains
+ * only that address.
  */
 export interface Network {
   address: string;
-  /** Number of leading bits that all addresses in the range share. */
+  /** The number of leading bits that all addresses in the range share. */
   prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
@@ -166,7 +169,7 @@ export const readFiltersFile: Parser<SearchFilters> = (file) => {
   }
 };
 
-/** The hosts from which the server may fetch pictures. */
+/** The hosts from which the server may fetch the pictures of ads. */
 export interface MediaHosts {
   /** True if all public hosts are allowed. Their pictures must be served over https. */
   public: boolean;
@@ -205,8 +208,8 @@ const stateAddressProblem =
   'must have the form redis://user:password@host:port/database, or rediss:// for TLS, or postgres://user:password@host:port/database, which may end with ?sslmode=disable, ?sslmode=require or ?sslmode=verify-full';
 
 /**
- * Parses the URL of the store that replicas share. The error message does not repeat the URL, because it may contain a
- * password.
+ * Parses the URL of the store (Redis or PostgreSQL) that replicas share. The error message does not repeat the URL,
+ * because it may contain a password.
  */
 export const parseStateAddress = (text: string) =>
   (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStateUrl(new URL(text))) ??
@@ -231,7 +234,8 @@ function parseStateUrl({ protocol, username, password, hostname, port, pathname,
   }
   const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
-  // Verify the TLS certificate unless the URL says otherwise. Connections to this machine are unencrypted by default.
+  // Unless the URL sets another mode, connections to other machines use TLS and verify the certificate. Connections to
+  // this machine are unencrypted.
   const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {

@@ -34,13 +34,13 @@ interface SettingDefinition {
    */
   inFile?: true;
   /**
-   * Placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags without a
-   * value.
+   * The placeholder for the flag's value in the help text, e.g. `url` in `--base-url <url>`. Undefined for flags
+   * without a value.
    */
   valueName?: string;
   /**
-   * The kind of command that accepts the flag. By default, all commands that serve MCP accept it. `cli/parse.ts` lists
-   * the flags of the `library` commands.
+   * The kind of command that accepts the flag. By default, all commands that serve MCP accept the flag. `cli/parse.ts`
+   * lists the flags of the `library` commands.
    */
   onlyFor?: 'stdio' | 'http' | 'library';
   /**
@@ -48,11 +48,14 @@ interface SettingDefinition {
    * label is also published in `server.json` for the registry and in `manifest.json` for desktop hosts.
    */
   title?: string;
-  /** Describes the setting in the output of `--help`, in the documentation and in the settings forms of hosts. */
+  /**
+   * A description of the setting. It appears in the output of `--help`, in the documentation and in the settings forms
+   * of hosts.
+   */
   help: string;
 }
 
-/** A setting together with the names of its variable and its flag. */
+/** A setting together with the names of its environment variable and its command-line flag. */
 export interface Setting extends SettingDefinition {
   /** The environment variable, e.g. `AD_LIBRARY_BASE_URL`. */
   variable: string;
@@ -237,8 +240,8 @@ export const settings = addNames({
   files: {
     onlyFor: 'stdio',
     title: 'Folder for files',
-    // Some hosts pass the form's default value with its placeholders unreplaced, e.g. `${DOCUMENTS}/Ad Library`. Treat
-    // it as missing.
+    // Treat a value with a placeholder as missing. Some hosts pass the default value of their settings form without
+    // replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
     parse: (text) => (text?.includes('${') ? undefined : optional(parseText)(text)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
@@ -269,9 +272,9 @@ export const settings = addNames({
   },
 });
 
-/** The name of a setting, e.g. `creditBudget`. */
+/** The name of a setting in the code, e.g. `creditBudget` for the variable `AD_LIBRARY_CREDIT_BUDGET`. */
 export type SettingName = keyof typeof settings;
-/** The parsed values of all settings. */
+/** The parsed values of all settings, by their names in the code. */
 export type Config = { [Name in SettingName]: ReturnType<(typeof settings)[Name]['parse']> };
-/** The values of the command-line flags before they are parsed. */
+/** The command-line flags as text, before they are parsed, by the name of their setting. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;
