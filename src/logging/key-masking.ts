@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
-/** Shorter keys are not masked, because they are not real secrets and could be ordinary words in an ad. */
+/**
+ * The minimum length of a key that is masked, in characters. Shorter keys are not real secrets and could be ordinary
+ * words in an ad.
+ */
 const minKeyLength = 12;
 
 const mask = '***';
@@ -30,7 +33,8 @@ function createMasker(key: string): MaskKey {
   const hasKey = (text: string) => forms.some((form) => text.includes(form));
   const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, mask), text);
   return (value, json) => {
-    // A Unicode escape may hide the key in the JSON text, so search the serialized value instead.
+    // A Unicode escape such as `\u0061` may hide the key in the JSON text. In that case, search the serialized value
+    // instead.
     const searchable = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
     return hasKey(searchable) ? mapTexts(value, replaceKey) : value;
   };
@@ -55,7 +59,8 @@ function listEncodedForms(key: string): string[] {
     key.replace(/[&<>"']/g, (character) => htmlReferences[character] ?? character),
     ...withHexDigits.flatMap((form) => [form, changeDigitCase(form, 'lower'), changeDigitCase(form, 'upper')]),
   ];
-  // A JSON-escaped key inside a JSON text has its backslashes doubled.
+  // Also search each form with doubled backslashes. In JSON text, the backslashes of a form inside a string are
+  // escaped.
   return [...new Set(forms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
 }
 
@@ -73,7 +78,7 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
  */
 const maxDepth = 1000;
 
-/** Applies `change` to every text and field name in a value. Returns the same value if nothing changes. */
+/** Applies `replaceText` to every text and field name in a value. Returns the same value if nothing changes. */
 function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
@@ -89,5 +94,8 @@ function mapTexts<Value>(value: Value, replaceText: (text: string) => string, de
 
 const prefixedKeyPattern = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;
 
-/** Masks API keys in a log line: any word that starts with the service's key prefix (`svc_…_`) or follows `Bearer`. */
+/**
+ * Masks API keys in a log line. A key is any word that starts with the key prefix of the service (`svc_…_`) or that
+ * follows `Bearer`.
+ */
 export const maskPrefixedKeys = (line: string): string => line.replace(prefixedKeyPattern, '$1***');

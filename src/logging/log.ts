@@ -1,10 +1,13 @@
 import { maskPrefixedKeys } from './key-masking.ts';
 
-/** The log levels, from the most to the least detailed. */
+/** The log levels, from `debug`, which logs most, to `silent`, which logs nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
-/** Returns true if a log with the given level writes the events of `method`. */
+/**
+ * Returns true if a log with the level `minLevel` contains the events of `method`. For example, a log with `warn`
+ * contains `error` events, but no `info` events.
+ */
 export const isLogged = (method: keyof Log, minLevel: LogLevel): boolean =>
   logLevels.indexOf(method) >= logLevels.indexOf(minLevel);
 
@@ -16,7 +19,7 @@ export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?:
  */
 export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
 
-/** Formats one event as one line, without the line feed. */
+/** Formats one log event as one line, without the line feed at its end. */
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /**
@@ -36,7 +39,7 @@ function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, fo
   };
 }
 
-/** The formats of log lines: for people, or for log collectors. */
+/** The formats of log lines: `text` for people, and `json` for programs that collect logs. */
 export const logFormats = ['text', 'json'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
@@ -48,7 +51,7 @@ const formatText: FormatLine = (level, message, fields) => {
 };
 
 interface LogOptions {
-  /** Default: `text`. */
+  /** The format of the log lines. Default: `text`. */
   format?: LogFormat | undefined;
   /**
    * The clock for the timestamps of JSON lines, in milliseconds since the epoch. Without it, the lines have no
@@ -57,7 +60,10 @@ interface LogOptions {
   now?: () => number;
 }
 
-/** Creates a log for people (`text`) or for log collectors (`json`, with one object per line). */
+/**
+ * Creates a log with lines for people (format `text`), or with one JSON object per line for programs that collect logs
+ * (format `json`).
+ */
 export const createLog = (minLevel: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
   createFilteredLog(minLevel, write, format === 'json' ? createJsonFormat(now) : formatText);
 
@@ -79,15 +85,18 @@ export interface CallEvent {
    * chose it.
    */
   tool: string;
-  /** The tenant that made the call. The log shows only a hash of this id. */
+  /** The tenant (API key) that made the call. The log shows only a hash of this id. */
   tenantId: string;
   /** The id of the sign-in connection if the caller signed in instead of sending an API key. Never logged. */
   connection?: string | undefined;
-  /** The duration of the call in milliseconds. */
+  /** How long the tool call took, in milliseconds. */
   ms: number;
-  /** Why the call failed, or `cancelled` if the caller cancelled it. */
+  /** The reason why the call failed, e.g. `timeout`, or `cancelled` if the caller cancelled it. */
   kind?: string | undefined;
-  /** The part of this server's own storage that failed, e.g. `data`. Then the external API is not to blame. */
+  /**
+   * The part of this server's own storage that failed, e.g. `data`. If it is set, the external API did not cause the
+   * failure.
+   */
   storage?: string | undefined;
   /** The HTTP status of the API response, if there was one. */
   status?: number | undefined;
@@ -98,11 +107,12 @@ export interface CallEvent {
   cached?: boolean | undefined;
 }
 
-/** Called after each tool call, e.g. to log or count it. */
+/** A function that is called after each tool call, e.g. to log or count the call. */
 export type OnCall = (event: CallEvent) => void;
 
 /**
- * Creates a handler that logs each call without the ids of the tenant and the connection.
+ * Creates a handler that logs each tool call. The ids of the tenant (API key) and of the sign-in connection are left
+ * out.
  * @param hashTenant returns the hash that is logged instead of the tenant id; by default, no hash is logged
  */
 export const createCallLogger =
@@ -110,7 +120,9 @@ export const createCallLogger =
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/** Failures that the caller of a tool did not cause. The log warns the operator of them. */
+/**
+ * The kinds of failures that the caller of a tool did not cause. The log warns the operator of the server about them.
+ */
 const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = (kind: string | undefined): boolean => kind !== undefined && operatorFailures.has(kind);
 /** The minimum time between two warnings of the same kind, in milliseconds. */
@@ -134,7 +146,8 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
 }
 
 /**
- * Creates a handler that logs a warning when the service or this server's storage fails, each at most once a minute.
+ * Creates a handler that logs a warning when a call fails because of the service or because of this server's storage.
+ * Each of the two warnings is logged at most once a minute.
  */
 export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
   const warnOfService = createRareWarning(
@@ -155,7 +168,7 @@ export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
 }
 
 /**
- * Creates a handler that remembers whether the service can be reached.
+ * Creates a handler that remembers whether the service responded to the latest call.
  * @returns `getServiceState` returns `up` if the service responded to the latest call, `away` if it did not, and
  * undefined before the first call
  */
