@@ -3,43 +3,46 @@ import { Semaphore } from './semaphore.ts';
 import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions {
-  /** Plural noun for the error message of an overloaded pool, e.g. "pictures" in "Too many pictures are waiting." */
+  /**
+   * A plural noun that names the work. It is part of the error message of an overloaded pool, e.g. "pictures" in "Too
+   * many pictures are waiting."
+   */
   workName: string;
-  /** The largest number of waiting calls of all tenants together. Default: 256. */
+  /** The maximum number of calls of all tenants (API keys) together that may wait for a worker. Default: 256. */
   maxWaiting?: number;
   worker: WorkerSource;
   /** The data that is passed to each new worker. `PooledWorker` adds the property `stop`. */
   workerData?: object;
   /**
-   * The largest number of workers that compute at the same time. One tenant uses at most one of them. Workers that
-   * `reserveWorker` has reserved do not count.
+   * The maximum number of workers that compute at the same time. One tenant (API key) uses at most one of them. Workers
+   * that `reserveWorker` has reserved do not count.
    */
   maxWorkers: number;
   /** How long an idle worker stays alive, in milliseconds. */
   idleMs: number;
 }
 
-/** Thrown when a worker does not reply within the time limit of a request. */
+/** The error when a worker does not reply within the time limit of a request. */
 export class WorkerTimeoutError extends Error {
   override readonly name = 'WorkerTimeoutError';
 }
 
-/** Thrown when the worker fails or is terminated while a request is pending. */
+/** The error when the worker crashes or is terminated while a request waits for its reply. */
 export class WorkerDiedError extends Error {
   override readonly name = 'WorkerDiedError';
 }
 
 /**
- * A pool of worker threads that tenants share fairly. The owner of the pool attaches `data` to each worker, e.g. which
- * dataset the worker has loaded. `takeIdleWorker` selects a worker by its data.
+ * A pool of worker threads that tenants (API keys) share fairly. The owner of the pool attaches `data` to each worker,
+ * e.g. which dataset the worker has loaded. `takeIdleWorker` selects a worker by its data.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Workers that are reserved across several slots; see `reserveWorker`. */
+  /** The workers that `reserveWorker` has reserved for long work. They do not count toward `maxWorkers`. */
   readonly #checkedOut = new Set<PooledWorker<Request, Reply, Data>>();
-  /** Idle workers, each with the timer that terminates it. The worker that has been idle longest comes first. */
+  /** The idle workers, each with the timer that terminates it. The worker that has been idle longest comes first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -49,21 +52,24 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 
   /**
-   * Waits until the tenant may use a worker, then runs `work`.
+   * Waits until the tenant (API key) may use a worker, then runs `work`.
    * @throws AdLibraryError `busy` if too many calls are waiting
    */
   runInSlot<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     return this.#slots.run(tenantId, signal, work);
   }
 
-  /** Returns an idle worker whose data matches and marks it as busy. Returns undefined if there is none. */
+  /**
+   * Takes an idle worker for whose data `matches` returns true, and marks the worker as busy. Returns undefined if
+   * there is no such worker.
+   */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
-  /** Starts a worker. Terminates idle workers if the pool already has `maxWorkers`. */
+  /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle ones first. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idle.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
@@ -84,8 +90,8 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   }
 
   /**
-   * Reserves a worker for work that continues after the current slot, e.g. a long export. Meanwhile, the pool may start
-   * another worker for the slot.
+   * Reserves a worker for long work, e.g. an export that continues after `runInSlot` has ended. During this time, the
+   * pool may start another worker in its place.
    */
   reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
@@ -117,7 +123,10 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 interface RequestOptions {
   /** The time limit in milliseconds. A worker that exceeds the limit is terminated. */
   timeoutMs: number;
-  /** When this signal aborts, the worker is asked to stop by setting its `stop` flag. */
+  /**
+   * When this signal aborts, the pool sets the `stop` flag of the worker. The worker should then stop working on the
+   * request.
+   */
   signal?: AbortSignal | undefined;
   /**
    * How long a worker may take to reply after its `stop` flag was set, in milliseconds. After that, the worker is
@@ -126,7 +135,7 @@ interface RequestOptions {
   graceMs?: number;
 }
 
-/** How long a worker may take to load, in milliseconds. */
+/** How long a new worker may take to load its code, in milliseconds. */
 const startTimeoutMs = 20_000;
 
 /**
@@ -154,8 +163,8 @@ export class PooledWorker<Request, Reply, Data> {
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
     this.#thread.on('error', (cause) => this.terminate(new WorkerDiedError('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.terminate());
-    // Call `unref` after the listeners are added, because each added listener refs the thread and so keeps the process
-    // alive.
+    // `unref` lets the process exit while this thread is running. Call it after the listeners are added, because each
+    // added listener undoes it.
     this.#thread.unref();
     this.#ready = this.#waitForReply(startTimeoutMs);
     this.#ready.catch(() => {});

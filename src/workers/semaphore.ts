@@ -2,20 +2,26 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface SemaphoreOptions {
-  /** The largest number of slots in use at the same time, over all keys. */
+  /** The maximum number of slots in use at the same time, by all keys together. */
   maxRunning: number;
-  /** The largest number of slots that one key may use at the same time. Default: all slots. */
+  /** The maximum number of slots that one key may use at the same time. Default: all slots. */
   maxRunningPerKey?: number;
-  /** The largest number of waiting calls, over all keys. Default: 256, which is four calls for each of 64 keys. */
+  /**
+   * The maximum number of waiting calls, of all keys together. Default: 256, which is four calls for each of 64 keys.
+   */
   maxWaiting?: number;
-  /** Plural noun for the error message, e.g. "pictures" in "Too many pictures are waiting." */
+  /**
+   * A plural noun that names the waiting calls. It is part of the error message, e.g. "pictures" in "Too many pictures
+   * are waiting."
+   */
   workName: string;
   /** A clock in milliseconds that is never set back, for measuring durations. */
   now?: () => number;
 }
 
 /**
- * The number of keys whose last slot is remembered. A forgotten key counts as having waited longer than all others.
+ * The maximum number of keys for which the semaphore remembers when the key last got a slot. A forgotten key counts as
+ * having waited longer than all others.
  */
 const maxRememberedKeys = 1000;
 
@@ -26,21 +32,27 @@ interface Waiter {
 
 /**
  * A counting semaphore that shares its slots fairly between keys, such as tenants or IP addresses. A free slot goes to
- * the waiting key that uses the fewest slots. If several keys use equally few, the slot goes to the key whose last slot
- * was longest ago. Within a key, calls are served first come, first served.
+ * the waiting key that uses the fewest slots. If several keys use equally few, the slot goes to the key that has not
+ * got a slot for the longest time. Calls with the same key get slots in the order in which they arrived.
  *
  * If too many calls are waiting, the semaphore rejects the newest call of the key with the most waiting calls. It never
- * rejects the only waiting call of a key. So a key with no waiting call gets a place in the queue, unless every place
- * is taken by a different key.
+ * rejects the only waiting call of a key. Therefore, the first waiting call of a key gets a place in the queue, unless
+ * every place is taken by a different key.
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter[]>();
-  /** The sequence number of the last slot that each key got. */
+  /**
+   * For each key, the sequence number of the last slot that the key got. A lower number means that the last slot was
+   * longer ago.
+   */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
-  /** Moving average of how long recent slots were in use, in milliseconds. */
+  /**
+   * The moving average of how long recent slots were in use, in milliseconds. The estimated waiting time in error
+   * messages is based on it.
+   */
   #typicalSlotMs = 1000;
 
   constructor(options: SemaphoreOptions) {

@@ -2,13 +2,13 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-/** Where the code of a worker is located. */
+/** The location of a worker's code, both as TypeScript source and as a built file. */
 export interface WorkerSource {
-  /** URL of the module that starts the worker. The two paths below are relative to this URL. */
+  /** The URL of the module that starts the worker. The two paths below are relative to this URL. */
   baseUrl: string;
-  /** Path of the TypeScript source. Used when the server runs without a build. */
+  /** The path of the TypeScript source. It is used when the server runs without a build. */
   sourcePath: string;
-  /** Path of the built file, which is in the same folder as the bundle. */
+  /** The path of the built JavaScript file, which is in the same folder as the bundle. */
   builtPath: string;
 }
 
@@ -25,8 +25,8 @@ export function startWorker(
     execArgv: [],
     argv: [],
     env: {},
-    // Standard output carries MCP messages, so the worker must not write to it. These options give the worker its own
-    // streams. Nobody reads them, because reading would keep the process alive.
+    // Give the worker its own output streams. It must not write to standard output, which carries MCP messages. Nobody
+    // reads these streams, because reading would keep the process alive.
     stdin: false,
     stdout: true,
     stderr: true,
