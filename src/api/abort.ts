@@ -32,13 +32,13 @@ function abortWithSignals(controller: AbortController, signals: readonly AbortSi
   };
 }
 
-/** Creates the reason with which a signal is aborted at its deadline. */
+/** Creates the error that becomes the reason of an abort signal when its deadline has passed. */
 export const createTimeoutError = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /**
  * Returns the error for a call whose signal has aborted. The kind of error is `timeout` if a deadline has passed, and
  * `network` otherwise.
- * @param wasSent false if the request certainly never left this process
+ * @param wasSent false if it is certain that the request never left this process
  */
 export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
   const isTimeout = reason instanceof DOMException && reason.name === 'TimeoutError';
@@ -47,15 +47,15 @@ export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdL
 }
 
 /**
- * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for unexpected errors, such as bugs:
- * the error is not an `AdLibraryError`, and the signal has not aborted.
+ * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for an unexpected error, such as a bug.
+ * An error is unexpected if it is not an `AdLibraryError` and the signal has not aborted.
  */
 export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
   error instanceof AdLibraryError ? error : signal.aborted ? createAbortError(signal, true) : undefined;
 
 /**
  * Runs `work` with a deadline.
- * @param options `work` is aborted when one of the `signals` aborts, or with a `TimeoutError` after `timeoutMs` milliseconds
+ * @param options the signals that abort `work`, and the time in milliseconds after which a `TimeoutError` aborts it
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(

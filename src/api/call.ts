@@ -32,19 +32,22 @@ export interface CallOwner {
   connection?: Connection | undefined;
 }
 
-/** Options that control how the cache handles a call. */
+/** Options that control how the response cache handles a call. */
 export interface CacheOptions {
-  /** Sends the request even if its response is cached. */
+  /** If true, the request is sent even if its response is in the cache. */
   fresh?: boolean | undefined;
-  /** Does not cache the response, because the calling code stores the content elsewhere. */
+  /** Does not cache the response. Used if the calling code stores the content of the response elsewhere. */
   skipsCaching?: boolean | undefined;
-  /** For `getAd`: accepts an ad that an earlier search or list returned, instead of requesting it again. */
+  /**
+   * For `getAd`: if true, an ad that an earlier search or list returned is accepted, instead of requesting the ad
+   * again.
+   */
   acceptsListedAd?: boolean | undefined;
-  /** Never sends a paid request. Throws `PaymentNeeded` if the response is not stored. */
+  /** If true, a paid request is never sent. The call throws `PaymentNeeded` if its response is not stored. */
   storedOnly?: boolean | undefined;
   /**
-   * Called when the request is sent. The request continues even if the caller disconnects. It counts as finished when
-   * the returned promise has resolved.
+   * Called with the pending response when the request is sent. The request continues even if the caller disconnects.
+   * The call counts as finished when the promise that this function returns has resolved.
    */
   onSending?: ((sending: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
@@ -58,14 +61,14 @@ export interface CreditLimit {
 export interface CallProgress {
   /** True once the request has left this process. From then on, the service may perform and charge it. */
   isSent: boolean;
-  /** True if the service may have performed an earlier attempt of this call. */
+  /** True if an earlier attempt of this call failed, although the service may have performed it. */
   mayBePerformed?: boolean;
   /**
    * True if the call costs credits, according to the API document or because the service has charged for this operation
    * before.
    */
   isPaid?: boolean;
-  /** Returns true while a caller is waiting for the response. */
+  /** Returns true while a caller is waiting for the response. A failed call is not retried once nobody waits for it. */
   isWanted?(): boolean;
 }
 
@@ -74,14 +77,14 @@ export interface CallProgress {
  * some of the fields.
  */
 export interface ApiCall {
-  /** Used by the HTTP client: the request to send. */
+  /** The operation to perform and its arguments. The HTTP client sends them to the service. */
   request: ServiceRequest;
   owner: CallOwner;
-  /** Aborts when the caller cancels the call, and at the deadline. */
+  /** The signal that aborts this API call: when the caller cancels it, and at its deadline. */
   signal: AbortSignal;
-  /** Used by the cache: how to handle the response. */
+  /** Options that tell the cache how to handle the response. */
   cache: CacheOptions;
-  /** Used by the credit meter: the credit limit of the tool call that makes this API call. */
+  /** The credit limit of the tool call that makes this API call. The credit meter enforces it. */
   creditLimit?: CreditLimit | undefined;
   progress: CallProgress;
 }
@@ -92,52 +95,63 @@ export interface ApiCall {
  */
 export interface Connection {
   id: string;
-  /** Total number of credits that the connection may spend. Undefined if only the server's budget applies. */
+  /**
+   * The maximum number of credits that this sign-in connection may spend in total. Undefined if only the server's
+   * budget applies.
+   */
   budget?: number | undefined;
 }
 
 /**
- * The cost of a call, read from the response headers (API document, *Endpoints*). `charged` and `remaining` are null if
- * the header is missing.
+ * The cost of a call in credits and the remaining credit balance, read from the response headers (API document,
+ * *Endpoints*). `charged` and `remaining` are null if the header is missing.
  */
 export interface Receipt {
   charged: number | null;
   remaining: number | null;
-  /** True if the response came from the cache and no request was sent. */
+  /** True if the response came from the cache, so that no request was sent and nothing was charged. */
   cached: boolean;
   requestId: string | null;
-  /** True if the header with the charge cannot be parsed. */
+  /** True if the response states a charge that cannot be parsed. The charge of the call is then unknown. */
   chargeUnreadable?: true;
-  /** Number of items that were removed from the page because they have no id. */
+  /**
+   * The number of items that were removed from the page, because an item without an id cannot be displayed or stored.
+   */
   unusable?: number;
-  /** Age of a cached response, in milliseconds. */
+  /** The time since the response arrived, in milliseconds. Only set for cached responses. */
   age?: number;
 }
 
-/** A response of the API. It may come from the cache. */
+/** A response of the API, parsed and as received. It may come from the cache instead of the network. */
 export interface ServiceResponse {
   /** The response body after validation with the operation's schema. */
   value: unknown;
-  /** The response body as received. Needed for views that show every field. */
+  /**
+   * The response body as received, including fields that the schema does not know. Views that show every field need it.
+   */
   raw: unknown;
   /** The response body as JSON text. The cache removes this field once the text is stored. */
   text?: string | undefined;
   receipt: Receipt;
   /**
-   * Sequence number of the response. A later response has a higher number, even if the clocks of two replicas differ.
+   * The sequence number of the response. A later response has a higher number, even if the clocks of two replicas
+   * differ.
    */
   order?: number;
-  /** True if the response is cached. The other items of its page can then be shown without another call. */
+  /** True if the response is now in the cache, so that other items of its page can be shown without another call. */
   isCached?: true;
-  /** For an ad that an earlier search or list returned: the name of that operation. */
+  /** If an earlier search or list returned this ad: the name of that operation, e.g. `searchAds`. */
   seenIn?: string;
-  /** True if the service could not confirm that the dataset with this response belongs to the caller. */
+  /**
+   * True if the response comes from a dataset (stored ads) and the service could not confirm that this dataset belongs
+   * to the caller.
+   */
   isUnconfirmed?: true;
   /** True if the call was retried although the service may have performed the first attempt. */
   repeated?: true;
 }
 
-/** Thrown by a call with `storedOnly` instead of sending a paid request. */
+/** The error that a call with `storedOnly` throws instead of sending a paid request. */
 export class PaymentNeeded extends Error {
   override readonly name = 'PaymentNeeded';
   readonly request: ServiceRequest;
@@ -148,7 +162,10 @@ export class PaymentNeeded extends Error {
   }
 }
 
-/** Returns a copy of the response whose receipt shows that no request was sent and nothing was charged. */
+/**
+ * Returns a copy of a response from the cache. Its receipt (the recorded cost) states that no request was sent and
+ * nothing was charged.
+ */
 export const markAsCached = (response: ServiceResponse, ageMs?: number): ServiceResponse => {
   const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { age: ageMs }) };
   return { ...response, receipt };
@@ -160,22 +177,24 @@ export const markAsCached = (response: ServiceResponse, ageMs?: number): Service
  */
 export type SendCall = (call: ApiCall) => Promise<ServiceResponse>;
 
-/** Returns a text that identifies a request. The order of the arguments does not matter. */
+/**
+ * Returns a text that identifies a request. Requests with the same arguments in a different order have the same text.
+ */
 export const createFingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
   toCanonicalJson([operation.name, path, query, body ?? null]);
 
-/** Creates the request for an operation that takes no arguments. */
+/** Creates the request for an operation that takes no arguments, e.g. `whoami`. */
 export function requestWithoutArguments(operation: Operation): ServiceRequest {
   const request = { operation, path: {}, query: {} };
   return { fingerprint: createFingerprint(request), ...request };
 }
 
-/** Identifies a response in the cache of one API key. */
+/** The name of a response in the cache. Each API key has a separate cache. */
 export interface ResponseName {
   fingerprint: string;
   /**
-   * All cached responses of a group are deleted together, e.g. all pages of a collection after the collection has
-   * changed.
+   * The name of a group of responses that are deleted from the cache together. For example, all pages of a collection
+   * form a group, which is deleted when the collection changes.
    */
   group?: string | undefined;
 }
@@ -184,7 +203,9 @@ export interface ResponseName {
 export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
   `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
-/** Returns the name under which the response to a request is cached. */
+/**
+ * Returns the name under which the response to a request is cached. Only lists of collection items belong to a group.
+ */
 export const getResponseName = (request: ServiceRequest): ResponseName => ({
   fingerprint: request.fingerprint,
   group: request.operation.name === 'listCollectionItems' ? getCollectionCacheGroup(request) : undefined,

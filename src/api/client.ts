@@ -29,14 +29,16 @@ type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'ha
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;
 
-/** A response whose `value` has the type that the operation returns. */
+/** The response of one operation. Its `value` has the type that this operation returns. */
 export interface ApiResponse<Name extends OperationName> extends ServiceResponse {
   value: ResponseOf<Name>;
 }
 
-/** Maximum number of items on one page of results. The API document allows up to 100 items, so this leaves a margin. */
+/**
+ * The maximum number of items on one page of results. The API document allows up to 100 items, so this leaves a margin.
+ */
 const maxPageItems = 1000;
-/** Maximum number of collections in the list of collections, which is not paginated. */
+/** The maximum number of collections in the list of collections, which is not paginated. */
 const maxCollections = 10_000;
 /**
  * Creates a schema for a list. The length is checked before the items, because each invalid item costs time and memory.
@@ -54,7 +56,7 @@ const ParsedPage = z.object({ pageId: z.string() });
 const ParsedAccount = lenient(Account, ['userId']);
 
 const ParsedCreditStatus = lenient(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']);
-/** The credit status as parsed from a response. */
+/** The credit balance and the usage limits, as parsed from the response to `GET /v1/credits`. */
 export type ParsedCreditStatus = z.infer<typeof ParsedCreditStatus>;
 
 const lenientUser = lenient(Identity.shape.user, []);
@@ -99,7 +101,7 @@ const CollectionItemsResponse = z
 
 const AddCollectionItemResponse = lenient(AddCollectionItemResult.extend({ collection: ParsedCollection }), ['added']);
 
-/** The response schema of each operation. */
+/** The Zod schema with which the response of each operation is validated. */
 export const responseSchemas = {
   whoami: ParsedIdentity,
   getAccount: ParsedAccount,
@@ -139,7 +141,7 @@ export function removeItemsWithoutId(
   const field = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
-  // The schema rejects a list that is too long, so checking its items is unnecessary.
+  // The list is too long, so the schema will reject it anyway. Checking its items is unnecessary.
   if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
@@ -155,29 +157,37 @@ export function removeItemsWithoutId(
 
 type ResponseOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
-/** The API client of one caller. It has one method for each operation. */
+/** The API client of one caller. It has one method for each API operation, e.g. `searchAds`. */
 export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiResponse<Name>> };
 
-/** A caller's API key, and the ids under which the caller's data is stored. */
+/** The API key of a caller, and the ids under which the caller's data and spending are stored. */
 export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> {
-  /** The API key. If undefined, every call fails without sending a request. */
+  /** The API key of the caller. If undefined, every call fails without sending a request. */
   apiKey: string | undefined;
 }
 
 /** A caller of the API, with callbacks that receive the outcome of each call. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** Never sends a paid request. Tools use this option to find out whether a tool call would cost credits. */
+  /** If true, no paid request is sent. Tools use this option to find out whether a tool call would cost credits. */
   storedOnly?: boolean;
-  /** Called with the receipt of every response. The result of a tool includes the total cost. */
+  /**
+   * Called with the receipt (the recorded cost) of every response. A tool adds up the receipts to report its total
+   * cost.
+   */
   onReceipt?: (receipt: Receipt) => void;
   /** Called for every failed call, because the service may charge for failed calls too. */
   onFailure?: (failure: Failure) => void;
-  /** Called when data is read from a dataset, but the service could not confirm that it belongs to the caller. */
+  /**
+   * Called if the service could not confirm that a dataset (stored ads) belongs to the caller, although data was read
+   * from it.
+   */
   onUnconfirmed?: () => void;
 }
 
-/** Creates a function that returns the API client for a caller. */
+/**
+ * Creates a function that returns the API client for a caller. The methods of the client pass their calls to `send`.
+ */
 export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
@@ -242,7 +252,7 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
  * type in the response is not reliable.
  */
 export const parseAds = (response: ListResponse) => parseItems(ParsedAd, response);
-/** Parses the items of a collection as advertiser pages. See `parseAds`. */
+/** Parses the items of a collection as advertiser pages. See `parseAds` for how to choose between the two functions. */
 export const parsePages = (response: ListResponse) => parseItems(ParsedPage, response);
 
 function parseItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {

@@ -18,8 +18,8 @@ export function readTotalHits({
 /** The total number of ads that match a search, from a cached response. */
 export interface CachedTotal {
   totalAds: number;
-  /** Time at which the response arrived, in milliseconds since the Unix epoch. */
+  /** The time at which the response arrived, in milliseconds since the Unix epoch. */
   countedAt: number;
-  /** Sequence number of the response. The total with the highest number is the most recent one. */
+  /** The sequence number of the response. The total with the highest number is the most recent one. */
   sequenceNumber: number;
 }

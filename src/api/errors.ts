@@ -1,6 +1,6 @@
 import type { ParsedUsageLimit } from './schemas.ts';
 
-/** All kinds of failed calls. Results show the kind in `_meta["ad-library/error"].kind`. */
+/** The kinds of failures that a call can have. Results show the kind in `_meta["ad-library/error"].kind`. */
 export const errorKinds = [
   'no_api_key',
   'unauthorized',
@@ -17,7 +17,7 @@ export const errorKinds = [
   'busy',
   'internal',
 ] as const;
-/** The kind of a failed call, e.g. `timeout`. */
+/** The kind of failure of a call, e.g. `timeout` or `payment_required`. */
 export type ErrorKind = (typeof errorKinds)[number];
 
 /**
@@ -27,19 +27,19 @@ export interface FailureFacts {
   /** Describes the problem in this server's own words. Undefined if `kind` already says everything. */
   problem?: string | undefined;
   status?: number | undefined;
-  // The next four fields are copied from the error body: `error.code`, `error.message`, `error.requestId` and
-  // `error.details`.
+  // The next four fields are copied from the body of the service's error response: `error.code`, `error.message`,
+  // `error.requestId` and `error.details`.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** Number of credits that the service charged for the failed call. */
+  /** The number of credits that the service charged for the failed call. */
   charged?: number | undefined;
-  /** True if the header with the charge cannot be parsed. */
+  /** True if the response states a charge that cannot be parsed. The charge is then unknown. */
   chargeUnreadable?: boolean | undefined;
-  /** False if no request reached the service. Undefined if this is unknown. */
+  /** False if it is certain that no request reached the service. Undefined if this is unknown. */
   wasSent?: boolean | undefined;
-  /** True if the service may have performed an earlier attempt of the call. */
+  /** True if an earlier attempt of the call failed, although the service may have performed it. */
   mayBeRepeated?: true;
   /** True if the operation costs credits. The failed call may then have been charged. */
   isPaid?: boolean | undefined;
@@ -47,19 +47,19 @@ export interface FailureFacts {
   changesData?: boolean | undefined;
   /**
    * Names the part of this server's own storage that failed. Undefined for other failures. Requests of the call may
-   * already have been sent and charged. `slot` and `lock` mean that another call or process is using the slot or the
-   * lock.
+   * already have been sent and charged. `slot` and `lock` mean that another call or process holds a lock that this call
+   * needs.
    */
   storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** Describes a failed call. Some fields exist only for certain kinds of failures. */
+/** Describes a failed call. The fields that exist depend on the kind of failure. */
 export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =
   | {
       kind: 'no_api_key';
-      /** True if the settings are invalid rather than missing. */
+      /** True if a setting has an invalid value. False or missing if a required setting is missing. */
       hasInvalidSettings?: boolean;
     }
   | {
@@ -75,7 +75,7 @@ type KindSpecificFailure =
   | ({ kind: 'credit_budget' } & ExceededLimit)
   | {
       kind: 'unexpected_response';
-      /** True if the response is larger than the size limit. */
+      /** True if the response was rejected because it is larger than the size limit. */
       isTooLarge?: boolean;
       baseUrlProblem?: BaseUrlProblem;
     };
@@ -98,8 +98,8 @@ export type ExceededLimit =
     };
 
 /**
- * Reason why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path of
- * the API, or the service redirects. `target` is undefined if the redirect target cannot be parsed.
+ * The reason why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path
+ * of the API, or the server redirects to another URL. `target` is undefined if the redirect target cannot be parsed.
  */
 export type BaseUrlProblem =
   | { reason: 'endsInVersion' }
@@ -128,7 +128,10 @@ export function ignoreUnavailableStorage(error: unknown): undefined {
   throw error;
 }
 
-/** Creates the error for a call that this server rejects without sending a request. */
+/**
+ * Creates the error for a call with invalid arguments, which this server rejects without sending a request to the
+ * service.
+ */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 
@@ -144,7 +147,7 @@ export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable,
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
-/** The kind of failure for each error status in the API document. */
+/** The kind of failure for each HTTP error status that the API document lists. */
 const documentedKinds = {
   401: 'unauthorized',
   402: 'payment_required',

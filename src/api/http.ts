@@ -9,23 +9,29 @@ import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
-/** Sends a request to the service, either over the network or directly to the request handler of the local library. */
+/**
+ * Sends a request to the service, either over the network or directly to the request handler of an API server in this
+ * process.
+ */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
-/** A request to the service, as passed to `Fetch`. */
+/** An HTTP request to the service. A function of the type `Fetch` sends it. */
 export interface HttpRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
   /**
-   * Must be called when the first byte leaves this process. From then on, the service may perform and charge the
-   * request.
+   * The sender must call this function when the first byte leaves this process. From then on, the service may perform
+   * and charge the request.
    */
   onSent(): void;
 }
 
-/** The part of a web-standard `Response` that this client uses. */
+/**
+ * The properties of a web-standard `Response` that this client uses. Other HTTP libraries can therefore provide it as
+ * well.
+ */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
@@ -42,17 +48,18 @@ interface ServiceOptions {
 }
 
 const maxAttempts = 3;
-/** Maximum delay before the first retry, in milliseconds. It doubles with each further retry. */
+/** The maximum delay before the first retry, in milliseconds. It doubles with each further retry. */
 const maxFirstDelayMs = 300;
 
 /**
  * Creates a function that sends a call to the service and parses the response. It throws an `AdLibraryError` for every
  * response except a documented 200.
  *
- * A failed call is retried within its deadline if this is safe: the request was never sent, a gateway rejected it (502,
- * 503, 504), or repeating it costs nothing. A paid call is retried only if no request was sent, or after a 503 that
- * reports no charge or a charge of 0. In all other cases, the service may have charged for it. There are no retries
- * after 402 and 429, because the usage limit behind a 429 lasts an hour or a day, much longer than the deadline.
+ * A failed call is retried within its deadline if a retry is safe: the request was never sent, a gateway rejected it
+ * (502, 503, 504), or repeating it costs nothing. A paid call is retried only if no request was sent, or after a 503
+ * that reports no charge or a charge of 0. In all other cases, the service may have charged for it. There are no
+ * retries after 402 and 429, because the usage limit behind a 429 lasts an hour or a day, much longer than the
+ * deadline.
  */
 export function createHttpService(options: ServiceOptions): SendCall {
   return async (call) => {
@@ -80,13 +87,16 @@ export function createHttpService(options: ServiceOptions): SendCall {
   };
 }
 
-/** Returns the error with a note that the service may have performed an earlier attempt. */
+/** Returns a copy of the error with a note that the service may have performed an earlier attempt of the call. */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
     ? new AdLibraryError({ ...error.failure, wasSent: true, mayBeRepeated: true }, { cause: error })
     : error;
 
-/** Decides whether to retry a failed call. A retry is `unsafe` if the service may have performed the failed attempt. */
+/**
+ * Decides whether to retry a failed call. A retry is `unsafe` if the service may already have performed the failed
+ * attempt.
+ */
 function decideRetry(
   error: unknown,
   { request, signal, progress }: ApiCall,
@@ -245,8 +255,8 @@ function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: Failu
  * rarely needed.
  */
 function containsLongNumber(json: string): boolean {
-  // Do not match the preceding character with the same pattern. The engine skips 16 characters at a time only if all
-  // characters of the pattern are digits, which is 60 times as fast.
+  // Check the character before the digits separately. The regex engine skips 16 characters at a time only if the
+  // pattern matches nothing but digits, which is 60 times as fast.
   for (const { index } of json.matchAll(/\d{16}/g))
     if (charactersBeforeNumbers.has(json[index - 1] ?? ' ')) return true;
   return false;
@@ -255,9 +265,9 @@ function containsLongNumber(json: string): boolean {
 const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
 
 /**
- * Matches escapes, quotes, and numbers with 16 or more digits. Each match takes as long as reading a hundred
- * characters, so one match covers up to 1,000 escapes. Longer matches would need too much memory, because the regex
- * engine stores a position for each repetition.
+ * Matches escapes, quotes, and numbers with 16 or more digits. The regex engine needs as long for each match as for
+ * reading a hundred characters. One match therefore covers up to 1,000 consecutive escapes. Longer matches would need
+ * too much memory, because the engine stores a position for each repetition.
  */
 const quoteOrNumberPattern = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
@@ -275,7 +285,7 @@ function formatFirstIssue({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-/** Returns the fields of a documented error body. Returns undefined for any other body. */
+/** Parses an error response in the format of the API document. Returns undefined if the body has another format. */
 function parseServiceError(body: unknown): FailureFacts | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
@@ -310,10 +320,12 @@ function parseCredits(headerValue: string | null): number | null {
   return headerValue !== null && /^\d{1,12}(\.\d{1,6})?$/.test(headerValue.trim()) ? Number(headerValue) : null;
 }
 
-/** Maximum size of a response in bytes. A page of 100 full ads takes about 1 MB, or 3 MB if the ads are very large. */
+/**
+ * The maximum size of a response in bytes. A page of 100 full ads takes about 1 MB, or 3 MB if the ads are very large.
+ */
 const maxResponseBytes = 8 * 1024 * 1024;
 /**
- * Number of received chunks after which they are joined into one. Each chunk object takes about a hundred bytes, so
+ * The number of received chunks after which they are joined into one. Each chunk object takes about a hundred bytes, so
  * thousands of one-byte chunks would waste memory.
  */
 const maxChunks = 1024;
@@ -380,13 +392,14 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         else onSent();
       },
       onResponseStart(_, status, headers) {
-        // Ignore 1xx responses, because they only announce the final response.
+        // Ignore informational responses (status 1xx). The final response follows them.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
           resolveText = resolveBody;
           rejectPending = rejectBody;
         });
-        // Callers of `text()` receive the error. If nobody calls it, the rejection must not be reported as unhandled.
+        // Callers of `text()` receive the error through this promise. If nobody calls `text()`, Node must not report
+        // the rejection as unhandled.
         body.catch(() => {});
         resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => body });
       },
@@ -415,7 +428,10 @@ const decodeText = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }
 const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
-/** Converts an undici error to an `AdLibraryError`, without URLs and response text that the error may contain. */
+/**
+ * Converts an error of undici to an `AdLibraryError`. The error of undici may contain URLs and response text, which are
+ * left out.
+ */
 function createNetworkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {

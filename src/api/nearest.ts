@@ -15,10 +15,15 @@ function computeDistance(word: string, otherWord: string): number {
   return isContained ? edits / 3 : edits;
 }
 
-/** Maximum number of characters to compare, because the comparison takes quadratic time. */
+/**
+ * The maximum number of characters of a word that are compared, because the time for a comparison grows quadratically.
+ */
 const maxComparedLength = 60;
 
-/** Returns true if one word may be a typo of the other. */
+/**
+ * Returns true if one word may be a typo of the other, i.e. if at most half of the letters differ or one word contains
+ * the other.
+ */
 export const isSimilar = (word: string, other: string): boolean =>
   computeDistance(word, other) <= Math.max(word.length, other.length) / 2;
 

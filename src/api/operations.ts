@@ -1,6 +1,6 @@
 /**
- * Maximum number of items on a page of results. The API document defines this limit only for collections. The server
- * uses it for searches too, because the document gives no limit for them.
+ * The maximum number of items on a page of results. The API document defines this limit only for collections. The
+ * server uses it for searches too, because the document gives no limit for them.
  */
 export const maxPageSize = 100;
 
@@ -14,7 +14,7 @@ export interface Operation extends OperationRules {
   path: string;
 }
 
-/** What an operation costs, and how often a failed call may be retried. */
+/** The rules for an operation: whether it costs credits, and how often a failed call may be retried. */
 interface OperationRules {
   /**
    * True if the operation requires credits and a subscription, and counts toward the hourly and daily usage limits (API
@@ -22,12 +22,12 @@ interface OperationRules {
    */
   requiresCredits: boolean;
   /**
-   * Number of retries if the service may already have performed the call. A read that costs credits is never retried,
-   * because the service may have charged for it. Adding an item to a collection is retried once, because adding the
-   * same item twice is harmless (API document, *Endpoints*, rule 1).
+   * How often a call is retried if the service may already have performed it. A read that costs credits is never
+   * retried, because the service may have charged for it. Adding an item to a collection is retried once, because
+   * adding the same item twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
-  /** True if the operation changes data on the service. */
+  /** True if the operation changes data on the service, e.g. adds an item to a collection. */
   changesData?: true;
   /** True if the operation returns one page of a list, and the caller can set the page size. */
   isList?: true;
@@ -56,14 +56,14 @@ const operationRows = {
   getPage: ['GET', '/v1/pages/{pageId}', paidRules],
 } satisfies Record<string, [method: 'GET' | 'POST', path: string, rules: OperationRules]>;
 
-/** The name of an operation, e.g. `searchAds`. */
+/** The name of an operation of the API, e.g. `searchAds` or `getCredits`. */
 export type OperationName = keyof typeof operationRows;
 
-/** All operations of the API, by name. */
+/** All operations of the API, by name. Each one has its HTTP method, its path and its rules for cost and retries. */
 export const operations = Object.fromEntries(
   Object.entries(operationRows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
-/** Returns true if a tool that calls these operations may cost credits. */
+/** Returns true if calls of a tool may cost credits, because one of the tool's API operations requires credits. */
 export const canCostCredits = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
   names.some((name) => operations[name].requiresCredits);

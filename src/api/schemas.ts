@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** The type of the items in a collection (API document, *Result envelopes*). */
+/** The type of the items in a collection: ads or advertiser pages (API document, *Result envelopes*). */
 export const ItemType = z.enum(['ads', 'pages']);
 export type ItemType = z.infer<typeof ItemType>;
 
@@ -18,7 +18,7 @@ const optionalBoolean = z.boolean().nullish();
 const optionalDateTime = z.string().nullish();
 const anyObject = z.record(z.string(), z.unknown());
 
-/** The account to which an API key belongs. */
+/** The account to which an API key belongs, as the service returns it. */
 export const Account = z.looseObject({
   userId: z.string(),
   billingUserId: z.string(),
@@ -31,7 +31,7 @@ export type Account = z.infer<typeof Account>;
 /** The hourly and daily limits on credits of an API key, and how much of them is used. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
-  /** Known values: `none`, `hourly`, `daily`. */
+  /** The name of the limit that was reached. Known values: `none`, `hourly`, `daily`. */
   limitType: z.string(),
   hourlyCredits: z.number().describe('credits used in the hourly window'),
   hourlyLimit: z.number(),
@@ -54,7 +54,7 @@ export type CreditStatus = z.infer<typeof CreditStatus>;
 
 /** An image or video of an ad or an advertiser page. */
 export const MediaAsset = z.looseObject({
-  /** Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send others. */
+  /** The kind of file. Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send others. */
   type: z.string(),
   url: z.string(),
   nr: optionalNumber,
@@ -131,7 +131,7 @@ export const Page = z.looseObject({
 });
 export type Page = z.infer<typeof Page>;
 
-/** A collection of ads or advertiser pages. */
+/** A collection, i.e. a list of ads or advertiser pages that a user has saved on the service. */
 export const Collection = z.looseObject({
   id: z.string(),
   name: z.string(),
@@ -147,7 +147,7 @@ export type Collection = z.infer<typeof Collection>;
 /** The response of `whoami`: the user to whom the API key belongs. */
 export const Identity = z.looseObject({
   authenticated: z.boolean(),
-  /** `api_key` if the caller used an API key. */
+  /** How the caller was authenticated. The value is `api_key` if the caller used an API key. */
   authSource: z.string(),
   user: z.looseObject({
     userId: z.string(),
@@ -163,11 +163,11 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
-/** One page of a collection's items. */
+/** The response that lists one page of the items in a collection. */
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
-  /** Ads or advertiser pages, depending on `itemType`. */
+  /** The items on the page. They are ads or advertiser pages, depending on `itemType`. */
   items: z.array(z.looseObject({})),
   cursor: z.string().nullable(),
   hasMore: z.boolean(),
@@ -183,7 +183,7 @@ export const AddCollectionItemResult = z.looseObject({
   added: z.boolean(),
 });
 
-/** The body of an error response. */
+/** The JSON body of an error response from the service. */
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: z.string(),

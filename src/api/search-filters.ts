@@ -39,7 +39,7 @@ const createFilterSchema = () =>
       example: z.unknown().optional(),
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
-/** Describes one filter key of a search, e.g. its type and its allowed values. */
+/** Describes one key by which a search can filter ads, e.g. its type and its allowed values. */
 export type SearchFilter = z.infer<ReturnType<typeof createFilterSchema>>;
 
 const createFilterListSchema = () =>
@@ -60,7 +60,7 @@ const createFiltersSchema = () =>
       ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
     })
     .describe('the filter keys of a service, by search');
-/** Describes all filter keys of a service. */
+/** Describes all keys by which searches of a service can filter ads. */
 export type SearchFilters = z.infer<ReturnType<typeof createFiltersSchema>>;
 
 /**

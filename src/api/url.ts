@@ -1,7 +1,10 @@
 import type { ServiceRequest } from './call.ts';
 import { invalidRequest } from './errors.ts';
 
-/** Maximum length of an id, in URLs and in storage. The ids in the API document are UUIDs or short strings. */
+/**
+ * The maximum length of an id in URLs and in storage, in characters. The ids in the API document are UUIDs or short
+ * strings.
+ */
 export const maxIdLength = 300;
 
 /**
@@ -24,7 +27,9 @@ export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'q
 
 const dotSegmentPattern = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
-/** Returns true if an id can safely be used in a URL path. */
+/**
+ * Returns true if an id can safely be part of a URL path. Ids such as `..`, empty ids and very long ids are not safe.
+ */
 export const isPathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegmentPattern.test(id) && id.isWellFormed();
 
