@@ -22,20 +22,21 @@ interface LimitOptions {
   /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
   /**
-   * Called for each tool call that is rejected because the queue is full. `catalog` reports all other calls itself.
+   * Called for each tool call that is rejected because the queue is full. The tool catalog itself reports all other
+   * calls.
    */
   onCall: OnCall;
 }
 
 /**
  * The maximum number of large files that are read or sent concurrently. Converting one file to JSON takes up to 100 MB
- * of memory, and its JSON stays in memory with up to 32 MB until it has been sent.
+ * of memory. Up to 32 MB of JSON then stay in memory until they have been sent.
  */
 const maxConcurrentFiles = 4;
 
 /**
- * Wraps a catalog so that only a limited number of tool calls and resource reads run at the same time. The others wait
- * in a queue.
+ * Wraps a catalog (the tools and resources) so that only a limited number of tool calls and resource reads run at the
+ * same time. The others wait in a queue.
  *
  * A call keeps its slot until its response has been sent. The slots therefore also limit the number of unread responses
  * in memory, per API key and in total.
@@ -48,7 +49,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
 
   /**
    * Waits for a free slot, then calls `run`.
-   * @param run receives the waiting time in milliseconds, which counts against the timeout of the call
+   * @param run receives the waiting time in milliseconds, which is subtracted from the call's own time limit
    * @throws AdLibraryError `busy` if the queue is full, or if no slot becomes free within the timeout
    */
   async function runInSlot<Result>(
@@ -66,7 +67,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     }
   }
 
-  /** Tracks a promise until it settles, so that a shutdown can wait for it. */
+  /** Remembers a promise until it resolves or rejects, so that a shutdown can wait for it. */
   const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
     const untrack = () => void pendingWork.delete(work);
     pendingWork.add(work);
@@ -78,7 +79,8 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
     const run = (waitedMs: number) => catalog.callTool(waitedMs > 0 ? { ...call, waitedMs } : call);
     return runInSlot(callSlots, call, run).catch((error) => {
       if (!(error instanceof AdLibraryError)) throw error;
-      // The caller chooses the tool name, so an unknown name must not become a metric label or appear in the log.
+      // Replace an unknown tool name. The caller chooses the name, so an unknown one must not become a metric label or
+      // appear in the log.
       const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
       onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
       return catalog.refuse(error);
@@ -90,7 +92,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       const { isLarge, readContents } = await catalog.findResource(request);
       if (!isLarge) return readContents();
       return runInSlot(fileSlots, request, async () => {
-        // Converting a large file blocks the event loop, so let other callers run first.
+        // Converting a large file to JSON blocks the event loop, so let other callers run first.
         await nextEventLoopTurn();
         return readContents();
       });
@@ -101,7 +103,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
   };
 
   return {
-    /** The catalog, whose tool calls and resource reads are now limited. */
+    /** The catalog with limited tool calls and resource reads. Its other methods are unchanged. */
     catalog: {
       ...catalog,
       callTool: (call: ToolCall) => trackWork(callTool(call)),

@@ -19,7 +19,7 @@ import {
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** What a stdio session needs: the tools, the streams, the API key and the shutdown signal. */
+/** Options for `serveStdio`: the tools, the streams, the API key and the shutdown signal. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
@@ -29,7 +29,7 @@ interface StdioOptions {
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
-  /** Resolves when the process is asked to stop. */
+  /** Resolves when the process is asked to stop, e.g. by the signal SIGTERM. */
   stopRequested: Promise<void>;
   /** Called at the end of the input, or when the process is asked to stop. */
   onEnd?(): void;
@@ -58,7 +58,7 @@ const limits: WorkLimits = { maxRunning: 32, maxRunningPerKey: 32, maxWaiting: 2
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const limitedWork = limitWork(catalog, { limits, now: options.now, onCall: options.onCall });
-  // Without this listener, the first write after the reader has disconnected would end the process.
+  // Without a listener for `error`, the first write after the reader has disconnected would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const event of ['close', 'error']) stdout.on(event, () => resolve());
   });
@@ -76,7 +76,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
         log.debug('stdio', { problem: parsedLine.error.message });
         void send({ jsonrpc: '2.0', ...parsedLine });
       }
-      // Do not read messages faster than the client reads responses. Unread responses would otherwise fill the memory.
+      // Wait if the client reads responses more slowly than it sends requests. Unread responses would otherwise fill
+      // the memory.
       if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
     }
   };
@@ -85,25 +86,27 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     .finally(() => inputEnd.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
-  // Respond to every message that was read, so that `echo … | ad-library-mcp` works.
+  // Before the session ends, respond to every message that was read. Otherwise `echo … | ad-library-mcp` would not
+  // print its response.
   const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
   const allResponsesSent = transports.waitUntilAnswered().then(flush);
   const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
-  // Calls normally end by their timeout. This limit catches calls that ignore it.
+  // Calls normally end by their own timeout. This second limit ends the session even if a call ignores its timeout.
   const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
   await Promise.race([allResponsesSent, outputClosed, drainExpired, maxDrainExpired]);
   transports.close();
 }
 
 /**
- * Writes a message to the output, which the transports of all revisions share. Resolves when the line has been sent.
+ * Writes a JSON-RPC message to the output. The transports of all revisions share the output. Resolves when the line has
+ * been sent.
  */
 type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
  * Creates the transports of a session: one for each SDK, opened on first use.
  *
- * If the first message of a client uses the envelope of revision 2026-07-28, the session uses the SDK for that
+ * If the first message of a client has the format of MCP revision 2026-07-28, the session uses the SDK for that
  * revision. For all other clients, it uses the SDK for earlier revisions. The newer SDK is only loaded when a client
  * needs it, and the older one at the start, because most hosts need it. After `server/discover`, the client may still
  * switch to an earlier revision (MCP specification, *Lifecycle*).
@@ -141,7 +144,7 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
   };
 
   return {
-    /** Passes a message to the SDK for its revision. */
+    /** Passes a message to the SDK that supports the MCP revision of the client. */
     async receive(message: JSONRPCMessage): Promise<void> {
       const transport = await chooseTransport(message);
       transport.receive(message);
@@ -149,9 +152,9 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
       // next message.
       await nextEventLoopTurn();
     },
-    /** Resolves when every request has its response. */
+    /** Resolves when a response has been sent to every request that was read. */
     waitUntilAnswered: () => Promise.all(listOpenTransports().map((transport) => transport.waitUntilAnswered())),
-    /** Aborts all calls that are still running, e.g. when the output closes. */
+    /** Aborts all calls that are still running. Called at the end of the session, e.g. when the output closes. */
     close: () => {
       for (const transport of listOpenTransports()) transport.onclose?.();
     },
@@ -160,7 +163,7 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
 
 type RevisionTransport = ReturnType<typeof openTransport>;
 
-/** A request that has no response yet. */
+/** A request whose response has not been sent yet. At the end of its input, the session waits for such requests. */
 interface OpenRequest {
   /** Resolves when the response has been sent, or when the client has cancelled the request. */
   completion: Promise<void>;
@@ -192,14 +195,14 @@ function openTransport(write: SendMessage, schemas: RequestSchemas) {
   return Object.assign(transport, {
     /** Resolves when the response to the request has been sent, or when the client has cancelled the request. */
     waitUntilSent: (id: unknown): Promise<void> => openRequests.get(id)?.completion ?? Promise.resolve(),
-    /** Resolves when every request has its response. */
+    /** Resolves when a response has been sent to every request that was read. */
     waitUntilAnswered: async () => {
       while (openRequests.size > 0) await Promise.race([...openRequests.values()].map(({ completion }) => completion));
     },
     /** Passes a message to the SDK. If a request does not match its schema, sends an error response instead. */
     receive: (message: JSONRPCMessage) => {
       if ('method' in message && 'id' in message) {
-        // Do not wait for the response to a subscription, which is only sent when the subscription ends.
+        // Do not wait for the response to a subscription, because it is sent only when the subscription ends.
         if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
         const error = checkRequest(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });

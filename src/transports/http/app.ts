@@ -33,7 +33,7 @@ import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
-/** What the HTTP server needs: the tools, the settings and the limits. */
+/** Options for `createHttpApp`: the tools, the settings and the limits of the HTTP server. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
@@ -46,13 +46,13 @@ export interface HttpOptions {
   callers: Callers | { demo: Credentials };
   /** Serves the pictures of demo ads. Only set in demo mode. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /** The origin under which users reach the server from outside. */
+  /** The origin under which users reach the server from outside, e.g. `https://ads.example.com`. */
   publicUrl?: string | undefined;
   /** Serves exported files. Undefined if results must not contain links to files. */
   files?: ServedFiles | undefined;
   limits: WorkLimits;
   metrics?: Metrics | undefined;
-  /** The state that all replicas share. Undefined if the server is the only replica. */
+  /** The state that all replicas of this server share. Undefined if the server is the only replica. */
   replicas?: Pick<ReplicaState, 'isUp'> | undefined;
   /**
    * Returns `up` if the service responded to the latest call, and `away` if it did not. Undefined before the first
@@ -61,9 +61,9 @@ export interface HttpOptions {
   getServiceState?: () => 'up' | 'away' | undefined;
 }
 
-/** What the server needs to authenticate each caller by an API key of their own. */
+/** The functions that authenticate a caller if each caller has an API key of their own. */
 interface Callers {
-  /** Limits how many unknown keys an IP address may try. */
+  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttempts: KeyAttempts;
   getTenantId: GetTenantId;
   getClientAddress: GetClientAddress;
@@ -73,8 +73,8 @@ interface Callers {
 /**
  * Creates the HTTP server, which serves MCP over streamable HTTP at `/mcp`.
  *
- * The server has no sessions: each request states its protocol revision and carries its own API key, so any replica can
- * serve it. Between requests, only cached responses stay in memory, separately for each key.
+ * The server has no sessions: each request states its MCP protocol revision and carries its own API key, so any replica
+ * can serve it. Between requests, only cached responses stay in memory, separately for each key.
  */
 export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl, getServiceState } =
@@ -91,8 +91,8 @@ export function createHttpApp(options: HttpOptions) {
     const isRefused = phase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
-    // If the server started to shut down while this request was running, ask the client to open a new connection next
-    // time.
+    // The server may have started to shut down while this request was running. Then ask the client to open a new
+    // connection for its next request.
     if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
@@ -109,8 +109,8 @@ export function createHttpApp(options: HttpOptions) {
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
     if (phase !== 'serving') return json({ status: 'draining' }, 503);
-    // The probe succeeds even if the shared state is unreachable. All replicas would fail the probe at once, and
-    // callers would get no responses at all.
+    // The readiness probe succeeds even if the state that replicas share is unreachable. Otherwise, all replicas would
+    // fail the probe at once, and callers would get no responses at all.
     const service = getServiceState?.();
     return json({
       status: 'ready',
@@ -147,7 +147,8 @@ export function createHttpApp(options: HttpOptions) {
     if (!acceptsMediaType(accept, 'application/json'))
       return refuse(context, 406, 'The Accept header must admit application/json.');
     const { outgoing } = context.env as HttpBindings;
-    // The connection may already be closed, and `close` is emitted only once.
+    // The connection may already be closed. Node emits `close` only once, so a listener that is added now would never
+    // be called.
     const responseSent = new Promise<void>((resolve) => {
       if (outgoing.closed) resolve();
       else outgoing.once('close', resolve);
@@ -162,7 +163,8 @@ export function createHttpApp(options: HttpOptions) {
     if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
     const message = readMessage(context, bodyResult.text);
     if (message instanceof Response) return message;
-    // Progress is reported in an event stream. A client that does not accept event streams gets JSON without progress.
+    // Progress can only be reported in an event stream. A client that does not accept event streams gets plain JSON
+    // without progress.
     const acceptsStream = acceptsMediaType(accept, 'text/event-stream');
     const body = acceptsStream ? message.value : removeProgressToken(message.value);
     const output = readOutputSetting(context);
@@ -171,7 +173,8 @@ export function createHttpApp(options: HttpOptions) {
     const userAgent = context.req.header('user-agent');
     const request = acceptBothTypes(context.req.raw);
     const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
-    // Tool calls and resource reads wait for the slots of `limitWork` instead.
+    // Tool calls and resource reads have their own limit in `limitWork`. All other requests wait for one of the few
+    // `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
     return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
   });
@@ -233,7 +236,7 @@ async function admitCaller(context: Context<Authenticated>, callers: HttpOptions
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
-  // A sign-in connection needs no check, because the service accepted its API key during sign-in.
+  // If the caller has signed in, its API key needs no check, because the service accepted the key during sign-in.
   const isKnown = credentials.connection !== undefined || (await callers.keyAttempts.isKnown(credentials.tenantId));
   const retryAfterSeconds = isKnown ? undefined : await callers.keyAttempts.admit(credentials.tenantId, address);
   if (retryAfterSeconds === undefined) return { credentials, address, isKnown };
@@ -273,15 +276,15 @@ function addErrorHandlers(app: Hono<Authenticated>, log: Log): void {
  */
 function refuseBusy(context: Context, { failure, message }: AdLibraryError): Response {
   const { retryAfterSeconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
-  // The rest of the body may still be arriving. Only closing the connection stops it.
+  // Close the connection, because the client may still be sending the rest of the body. Nothing else would stop it.
   const headers = { 'Retry-After': String(retryAfterSeconds), Connection: 'close' };
   const { error, ...otherFields } = jsonRpcError(message);
   return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
 }
 
-/** The maximum size of a request body in bytes. */
+/** The maximum size of the body of a request to the MCP endpoint, in bytes. */
 const maxBodyBytes = 1024 * 1024;
-/** The maximum size of a request body in bytes while the service has not yet accepted the API key. */
+/** The maximum size of a request body, in bytes, from a caller whose API key the service has not accepted yet. */
 const maxSmallBodyBytes = 64 * 1024;
 /** The maximum size of a request body without a `Content-Length` header, in bytes. */
 const maxStreamedBytes = maxSmallBodyBytes;
@@ -299,7 +302,8 @@ function refuseBody(context: Context, status: 413 | 415): Response {
 }
 
 /**
- * Parses the JSON of a request. Returns an error response if the text is not a single message or is nested too deeply.
+ * Parses the JSON-RPC message in the body of a request. Returns an error response if the text is not a single message
+ * or is nested too deeply.
  */
 function readMessage(context: Context, text: string): { value: unknown } | Response {
   if (isNestedDeeper(text, maxDepth))

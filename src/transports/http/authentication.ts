@@ -11,7 +11,7 @@ import { refuse } from './refusals.ts';
 const keySource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
 const keyPattern = new RegExp(`^${keySource}$`);
 const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keySource})$`);
-/** Matches a `Bearer` header with an access token issued by sign-in. */
+/** Matches an `Authorization: Bearer …` header with an access token that this server issued when the user signed in. */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
 /** Returns true if the text has the format of an API key. Only the service knows whether the key is valid. */
@@ -20,11 +20,17 @@ export const isApiKey = (text: string): boolean => keyPattern.test(text);
 /** The Hono environment of requests that have passed `requireApiKey`. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/** Checks the access tokens that sign-in issues. */
+/**
+ * The functions that check access tokens. Users get such tokens when they sign in on a web page instead of configuring
+ * an API key.
+ */
 interface AccessTokens {
   /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;
-  /** Returns the credentials in a token, or undefined if the token is invalid or has expired. */
+  /**
+   * Returns the API key and the tenant id that belong to a token. Returns undefined if the token is invalid or has
+   * expired.
+   */
   findCredentials(token: string): Promise<Credentials | undefined>;
 }
 
@@ -55,7 +61,7 @@ export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): 
   };
 }
 
-/** Returns true if the query of a request contains an API key, or a parameter named like one. */
+/** Returns true if the query string of a request contains an API key, or a parameter such as `api_key`. */
 export function hasKeyInUrl({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
   return query.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
@@ -74,7 +80,10 @@ function refuseUnauthorized(context: Context, tokens: AccessTokens | undefined) 
   );
 }
 
-/** Returns the tenant id of an API key. Data is stored under the tenant id, and the key itself is never stored. */
+/**
+ * Returns the tenant id, which is a hash of an API key. Data is stored under the tenant id, and the key itself is never
+ * stored.
+ */
 export type GetTenantId = (apiKey: string) => string;
 
 /**

@@ -15,7 +15,9 @@ interface BodyLimit {
   maxStreamedBytes?: number;
 }
 
-/** The HTTP status with which a body was rejected. */
+/**
+ * The reason why a body was rejected, as an HTTP status: 413 if it is too large, 415 if it has the wrong media type.
+ */
 type BodyProblem = { status: 413 | 415 };
 
 /**
@@ -38,19 +40,21 @@ export async function readBody(
 }
 
 function refuseLargeBody(context: Context): BodyProblem {
-  // The rest of the body is still arriving. Only closing the connection stops it.
+  // The client is still sending the rest of the body. Only closing the connection stops it.
   context.header('Connection', 'close');
   return { status: 413 };
 }
 
-/** The maximum total size of large bodies that are arriving or waiting for a slot, in bytes. */
+/** The maximum total size, in bytes, of large bodies that are arriving or waiting to be served. */
 const maxArrivingBytes = 64 * 1024 * 1024;
-/** The maximum number of large messages in memory: in total, and per API key. */
+/**
+ * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key.
+ */
 const [maxServed, maxServedPerKey] = [8, 2];
-/** How long a complete body may wait for a slot, in milliseconds. */
+/** How long a large body that has arrived completely may wait to be served, in milliseconds. */
 const maxWaitMs = 20_000;
 
-/** A large body that is arriving or waiting for a slot. `key` is the tenant id of the caller. */
+/** A large request body that is arriving or waiting to be served. `key` is the tenant id of the caller. */
 interface ArrivingBody {
   key: string;
   bytes: number;
@@ -112,8 +116,8 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
 
   return {
     /**
-     * Reads a body with a `Content-Length` header, then waits for a slot. The slot is released when the response has
-     * been sent.
+     * Reads a body with a `Content-Length` header, then waits for one of the slots for large bodies. The slot is
+     * released when the response has been sent.
      * @throws AdLibraryError `busy` if all bodies together exceed `maxBytes`, or if no slot becomes free in time
      */
     async read(context: Context, key: string, limit: BodyLimit, responseSent: Promise<void>) {
@@ -123,7 +127,7 @@ export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWai
         const body = await Promise.race([readBody(context, limit), refusal]);
         const waitLimit = { signals: [context.req.raw.signal], timeoutMs: waitMs };
         const slot = withDeadline(waitLimit, (signal) => slots.acquire(key, signal));
-        // If the body is rejected while it waits for a slot, the slot may still be granted later. Release it then.
+        // The body may be rejected while it waits for a slot. If the slot is granted later, release it immediately.
         refusal.catch(() => slot.then((release) => release()).catch(() => {}));
         const releaseSlot = await Promise.race([slot, refusal]);
         void responseSent.then(releaseSlot);

@@ -2,20 +2,23 @@ import { BlockList, isIP } from 'node:net';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context } from 'hono';
 
-/** A range of IP addresses in CIDR form. If `prefix` is the full length, the range is a single address. */
+/**
+ * A range of IP addresses, e.g. `10.0.0.0/8`. If `prefixLength` is the full length of an address, the range is a single
+ * address.
+ */
 interface Network {
   address: string;
-  /** The number of leading bits that all addresses of the network share. */
+  /** The number of leading bits that all addresses of the range share. */
   prefixLength: number;
   family: 'ipv4' | 'ipv6';
 }
 
-/** Returns the IP address to which limits apply for a request. For IPv6, this is the subscriber's /64 network. */
+/** Returns the IP address to which the limits per client apply. For IPv6, this is the subscriber's /64 network. */
 export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
 
 /**
- * Creates a function that returns the IP address whose connections are limited. It returns undefined for the trusted
- * proxy, because its connections carry the requests of many clients.
+ * Creates a function that returns the IP address to which the limit on connections applies. It returns undefined for
+ * the trusted proxy, because the proxy's connections carry the requests of many clients.
  */
 export function createGetPeerAddress(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();

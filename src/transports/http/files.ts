@@ -6,7 +6,7 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
-/** Finds the exported files behind download links. */
+/** Serves exported files under download links: finds the file of a link, and the origin for new links. */
 export interface ServedFiles {
   find: FileLinks['find'];
   /**
@@ -101,7 +101,9 @@ interface LinkBounds {
   maxResponsesPerLink: number;
   /** The maximum number of large files in memory at the same time. */
   maxLargeFiles: number;
-  /** How long a request for a large file may wait for a slot, in milliseconds. */
+  /**
+   * How long a request for a large file may wait until fewer than `maxLargeFiles` files are in memory, in milliseconds.
+   */
   maxWaitMs: number;
   /** How long a client may take to download a large file while downloads of other files wait, in milliseconds. */
   maxDownloadMs: number;
@@ -114,15 +116,21 @@ const defaultBounds: LinkBounds = {
   maxDownloadMs: 10_000,
 };
 
-/** Larger files need a slot while they are in memory. A file can have up to 16 MB. */
+/**
+ * A file with more bytes than this is a large file. Only a limited number of large files may be in memory. A file can
+ * have up to 16 MB.
+ */
 const largeFileBytes = 256 * 1024;
 
-/** A file in memory, which all clients that are downloading it share. */
+/** A file in memory. All clients that are downloading the file share this copy. */
 interface OpenFile {
-  /** The responses that are sending the content. */
+  /** The responses that are currently sending this file to clients. */
   responses: Set<ServerResponse>;
   content: Promise<Uint8Array>;
-  /** Releases the memory slot of the file, so that another large file can be read. */
+  /**
+   * Called when no client is downloading the file any more. Releases its memory slot, so that another large file can be
+   * read.
+   */
   close(): void;
 }
 
@@ -134,9 +142,9 @@ interface FileRequest {
 }
 
 /**
- * Creates a reader of linked files. All downloads of a link share one copy of the file in memory and one slot, so that
- * a popular link does not delay other files. If all slots are taken and other files are waiting, clients that download
- * a large file too slowly are disconnected.
+ * Creates a reader of linked files. All downloads of a link share one copy of the file in memory and one slot. A
+ * popular link therefore does not delay other files. If all slots are taken and other files are waiting, clients that
+ * download a large file too slowly are disconnected.
  */
 function createFileReader(bounds?: Partial<LinkBounds>) {
   const { maxResponsesPerLink, maxLargeFiles, maxWaitMs, maxDownloadMs } = { ...defaultBounds, ...bounds };
@@ -166,7 +174,8 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
   return {
     /**
      * Returns the content of a file.
-     * @throws AdLibraryError `busy` if too many clients are downloading this link, or if no slot becomes free in time
+     * @throws AdLibraryError `busy` if too many clients are downloading this link, or if too many other large files
+     * stay in memory
      */
     async read(fileRead: FileRequest): Promise<Uint8Array> {
       const { link, outgoing } = fileRead;

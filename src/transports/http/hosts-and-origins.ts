@@ -4,7 +4,10 @@ import type { MiddlewareHandler } from 'hono';
 import { jsonRpcError } from './refusals.ts';
 import { formatUrlHost } from './server.ts';
 
-/** The host names and origins that requests may use. */
+/**
+ * The host names and origins that requests may use. Requests with other names are rejected, to prevent DNS rebinding
+ * attacks.
+ */
 export interface AllowedNames {
   /** The host on which the server listens. Requests may use this name unless `allowedHosts` is set. */
   host?: string | undefined;
@@ -54,7 +57,10 @@ export const hideFromPublicHost =
   async ({ req, notFound }, next) =>
     publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
 
-/** Wraps a fetch handler so that it only receives requests whose host is in `names` or is a loopback name. */
+/**
+ * Wraps a fetch handler so that it only receives requests for allowed hosts. These are the hosts in `names` and the
+ * loopback names.
+ */
 export function restrictToHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
   const hosts = [...names, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
@@ -69,7 +75,7 @@ export function getOriginOfHost(host = ''): string {
   return `${isLoopbackName(host) ? 'http' : 'https'}://${host}`;
 }
 
-/** Returns true if the `Host` header is a loopback name. */
+/** Returns true if a `Host` header names this machine, e.g. `localhost:3000` or `127.0.0.1`. */
 export const isLoopbackName = (host: string | undefined): boolean =>
   validateHostHeader(host, localhostAllowedHostnames()).ok;
 

@@ -16,14 +16,14 @@ interface KeyAttemptsOptions {
 const minuteMs = 60_000;
 const maxAddresses = 10_000;
 /**
- * The maximum number of keys that wait for their first response from the service. A waiting key is counted only once
- * per minute.
+ * The maximum number of unknown API keys for which the server remembers that they were counted. A remembered key is
+ * counted only once per minute.
  */
 const maxPendingKeys = 10_000;
 
 /**
  * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
- * it. Requests that never reach the service are thereby limited as well.
+ * it. The limit therefore also applies to requests that never reach the service.
  */
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
   const addressByPendingKey = new LRUCache<string, string>({ max: maxPendingKeys, ...createMinuteExpiry(now) });

@@ -20,21 +20,22 @@ import { bindV2, requestSchemasV2 } from '../../mcp/sdk-v2.ts';
 /** An HTTP request that has passed all checks. `request.signal` aborts if the client disconnects early. */
 interface HttpMcpRequest {
   request: Request;
-  /** The JSON-RPC message in the body. */
+  /** The JSON-RPC message that was parsed from the body of the request. */
   body: unknown;
   credentials: Credentials;
   /** The origin of download links that the user can open in a browser. Undefined if results must not have links. */
   linkOrigin?: string | undefined;
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /** Resolves when the response has been sent. */
+  /** Resolves when the response has been sent to the client. */
   responseSent: Promise<void>;
 }
 
 type ServeCall = (call: HttpMcpRequest) => Promise<Response>;
 
 /**
- * Creates a function that serves requests of every protocol revision with the matching SDK.
+ * Creates a function that serves MCP requests over HTTP. Each request is passed to the SDK (v1 or v2) that supports its
+ * protocol revision.
  * @param onError called with the errors that the SDK for the latest revision reports
  */
 export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeCall {
@@ -47,7 +48,9 @@ export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => v
   };
 }
 
-/** Creates the handler for revision 2026-07-28. It creates an MCP server for each request. */
+/**
+ * Creates the handler for the MCP revision 2026-07-28. For each request, the handler creates a new MCP server object.
+ */
 function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeCall {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
@@ -80,14 +83,14 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
 }
 
 /**
- * The JSON-RPC code of invalid parameters. For errors with other codes, the SDK writes the response and chooses the
- * HTTP status.
+ * The JSON-RPC error code for invalid parameters. For errors with other codes, the SDK writes the response and chooses
+ * the HTTP status.
  */
 const invalidParamsCode = -32_602;
 
 /**
- * Creates the handler for revisions 2024-11-05 to 2025-11-25. There are no sessions: each request gets its own server
- * and transport. The response is JSON, or an event stream if the client asks for progress.
+ * Creates the handler for the MCP revisions 2024-11-05 to 2025-11-25. There are no sessions: each request gets its own
+ * server and transport. The response is JSON, or an event stream if the client asks for progress.
  */
 function createEarlierHandler(catalog: Catalog): ServeCall {
   const cancellations = createCancellations();

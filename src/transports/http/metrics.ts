@@ -53,12 +53,15 @@ export function createMetrics(tools: readonly string[]) {
       callDurations.observe({ tool, outcome: kind }, ms / 1000);
       if (charged) chargedCredits.inc({ tool }, charged);
     },
-    /** Adds gauges for running and waiting calls. `countCalls` is called each time the metrics are read. */
+    /**
+     * Adds one gauge for running calls and one for waiting calls. `countCalls` is called each time the metrics are
+     * read.
+     */
     addCallGauges: (countCalls: () => { running: number; waiting: number }) => {
       for (const state of ['running', 'waiting'] as const)
         addGauge(`calls_${state}`, `Tool calls that are ${state}`, () => countCalls()[state]);
     },
-    /** Adds a gauge that is 1 while the shared state is reachable and 0 otherwise. */
+    /** Adds a gauge that is 1 while the state that all replicas share is reachable, and 0 otherwise. */
     addStateGauge: (isUp: () => boolean) =>
       void addGauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
     /** Counts the response to a request by its HTTP status. */

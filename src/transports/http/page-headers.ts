@@ -5,8 +5,8 @@ import { buildPageStyles } from '../../ui/page.tsx';
  * Creates the headers for an HTML page, and for every response that a browser could show as a page.
  *
  * The content security policy allows only the page's own styles. There is no `form-action`, because browsers also apply
- * it to redirects after a form is submitted. Some hosts redirect from their own URL to their app, which `form-action`
- * would block.
+ * it to redirects after a form is submitted. Some MCP hosts redirect from their own URL to their app, and `form-action`
+ * would block this redirect.
  */
 export function createPageHeaders(styles: string): Record<string, string> {
   const styleHash = createHash('sha256').update(buildPageStyles(styles)).digest('base64');

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 
-/** A server that is listening for connections. */
+/** An HTTP server that is listening for connections, as returned by `listen`. */
 export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** The host and port of a server, and the limits of its connections. */
@@ -33,7 +33,7 @@ export interface ListenOptions {
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
-/** The limits in production. Tests use lower ones, which are reached faster. */
+/** The connection limits in production. Tests use lower limits, because they are reached faster. */
 const defaultBounds: ConnectionBounds = {
   maxConnections: 1024,
   maxUnreadMs: 60_000,
@@ -107,17 +107,17 @@ export async function listen(fetch: Handler, options: ListenOptions) {
 }
 
 interface ConnectionBounds {
-  /** The maximum number of connections, in total. */
+  /** The maximum number of open connections, from all IP addresses together. */
   maxConnections: number;
   /** How long a client may take to read a response, in milliseconds. After that, the server closes the connection. */
   maxUnreadMs: number;
 }
 
-/** The state of an open connection. */
+/** The state of an open TCP connection, to which `limitConnections` applies the limits. */
 interface Connection {
   /** The IP address to which the connection limit applies. Undefined if this connection has no such limit. */
   address: string | undefined;
-  /** The number of requests whose responses have not been sent yet. */
+  /** The number of requests on this connection that have no complete response yet. */
   pendingRequests: number;
   /** Resolves when the response to the last request has been sent. */
   lastResponse: Promise<void>;
@@ -144,7 +144,8 @@ function limitConnections(
   let isClosing = false;
 
   /**
-   * Makes room for a new connection by closing an idle one. Returns false if every connection has a pending request.
+   * Checks whether a new connection is within the limits. If a limit is reached, makes room by closing an idle
+   * connection. Returns false if every connection has a pending request.
    */
   const makeRoomFor = (address: string | undefined): boolean => {
     const allConnections = [...connections];
@@ -204,8 +205,8 @@ function limitConnections(
  * Sends text responses as bytes, and closes connections with unread request data.
  *
  * Node buffers an unread text twice, with five bytes per character in total, but buffers bytes only once. If a long
- * request was not read completely, the response has the header `connection: close`. Otherwise the server would have to
- * read all remaining bytes before the client's next request.
+ * request was not read completely, the response has the header `connection: close`. Otherwise, the server would have to
+ * read all remaining bytes before it could read the client's next request.
  */
 class BytesResponse extends ServerResponse {
   override writeHead(...args: unknown[]): this {

@@ -2,7 +2,7 @@ import type { Content } from '../../ui/jsx.d.ts';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { createPageHeaders } from './page-headers.ts';
 
-/** What the welcome page shows. */
+/** The content of the welcome page, which tells users how to add this server to their MCP host. */
 export interface WelcomeOptions {
   /** The URL that users enter in their MCP host. */
   endpointUrl: string;

@@ -26,17 +26,22 @@ export interface Client {
   redirectUris: readonly string[];
 }
 
-/** The client that was found, or a problem to show on the sign-in page. `retryAfter` is in seconds. */
+/**
+ * The result of looking up a client: the client, or a problem to show on the sign-in page. `retryAfter` is in seconds.
+ */
 type ClientLookup = Client | { problem: string; retryAfter?: number };
 
-/** What `createClients` needs in order to register and find OAuth clients. */
+/** Options for `createClients`, which registers and finds OAuth clients. */
 export interface ClientsOptions {
-  /** The secret that encrypts registrations. All replicas share it. */
+  /** The secret that encrypts the registrations of clients. All replicas share it. */
   secret: string;
   userAgent: string;
   /** A clock in milliseconds that is never set back, for measuring durations. */
   now: () => number;
-  /** Opens the HTTP agent that fetches metadata documents. The default agent only reaches public hosts. */
+  /**
+   * Opens the HTTP agent that fetches metadata documents, in which OAuth clients describe themselves. The default agent
+   * only reaches public hosts.
+   */
   openAgent?: (() => Promise<GuardedAgent>) | undefined;
 }
 
@@ -51,24 +56,26 @@ const maxUriLength = 500;
 const maxTotalUriLength = 2000;
 
 /**
- * Limits for fetching the metadata documents of clients: the size of a document, the time for a fetch, the time that a
- * fetch may wait for a slot, and the number of fetches per minute, in total and per IP address.
+ * Limits for fetching the metadata documents of clients. `bytes` is the maximum size of a document. `timeoutMs` is the
+ * time that a fetch may take, and `waitMs` the time that it may wait for other fetches. `perMinute` and
+ * `perMinutePerAddress` limit the number of fetches, in total and per IP address.
  */
 const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMinute: 240, perMinutePerAddress: 20 };
 /** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */
 const [maxFetches, maxFetchesPerAddress] = [4, 2];
-/** How long a metadata document is cached, in milliseconds. */
+/** How long the metadata document of a client is cached, in milliseconds. */
 const cacheMs = 600_000;
 const maxCachedDocuments = 1000;
 /**
- * After this time, in milliseconds, a lookup of a host without a public IP address fails. Lookups of unknown host names
- * and of internal host names take equally long, so callers cannot find out which internal names exist.
+ * The time, in milliseconds, after which a lookup of a host without a public IP address fails. Lookups of unknown host
+ * names and of internal host names take equally long, so callers cannot find out which internal names exist.
  */
 const nonPublicDelayMs = 2000;
 
 const Metadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
-  // A URI that is not text becomes an empty one, which is left out like every other unusable URI.
+  // Replace a redirect URI that is not a string with an empty string. It is left out later, like every other unusable
+  // URI.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
 /** The registration inside a client id: the client's name (`n`) and its redirect URIs (`r`). */
@@ -122,8 +129,8 @@ export function createClients(options: ClientsOptions) {
   };
 
   /**
-   * Counts a fetch. Returns undefined if the fetch is allowed. After more than `maxCount` fetches in a minute, returns the
-   * milliseconds to wait.
+   * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. After more than `maxCount`
+   * fetches in a minute, returns the milliseconds to wait.
    */
   const countFetch = (name: string, maxCount: number): number | undefined => {
     const { count, remainingMs } = fetchCounter.add(name, 1);
@@ -188,7 +195,7 @@ export function createClients(options: ClientsOptions) {
       pendingLookups.set(url.href, lookup);
       return lookup;
     },
-    /** Returns true if the id has a valid format. Never fetches a metadata document. */
+    /** Returns true if the text has the format of a client id. Never fetches a metadata document to find out. */
     canBeClientId: (id: string) => parseDocumentUrl(id) !== undefined || decryptRegistration(id) !== undefined,
     close: async () => void (await agent)?.destroy(),
   };
@@ -260,7 +267,8 @@ function isRedirectUri(uri: string): boolean {
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
   const { protocol, hostname, username, password, hash, searchParams } = new URL(uri);
-  // The server adds these parameters to the URI. If they already existed, the client could read the wrong value.
+  // Reject a URI that already has one of the parameters that the server adds. The client could otherwise read the wrong
+  // value.
   if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHostPattern.test(hostname)) return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));

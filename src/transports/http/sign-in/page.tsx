@@ -5,7 +5,7 @@ import { sanitizeLine } from '../../../views/safe-text.ts';
 import { createPageHeaders } from '../page-headers.ts';
 import type { Client } from './clients.ts';
 
-/** What the sign-in page shows: the app, where it will return to, and the hidden form fields. */
+/** The content of the sign-in page: the app, the URI to which the user returns, and the hidden form fields. */
 export interface SignInPage {
   client: Pick<Client, 'name' | 'host'>;
   redirectUri: string;
@@ -47,7 +47,7 @@ section { margin: 0 4px; gap: 8px }
 section ul { list-style: disc; padding-inline-start: 18px; display: grid; gap: 6px }
 `;
 
-/** The headers of the sign-in page, and of every sign-in response that a browser could show as a page. */
+/** The HTTP headers of the sign-in page, and of every sign-in response that a browser could show as a page. */
 export const signInPageHeaders = createPageHeaders(styles);
 
 const renderDocument = (title: string, children: Content): string =>
@@ -180,7 +180,7 @@ export function renderSignInPage(serviceHost: string, page: SignInPage, problem?
 }
 
 /**
- * Renders a page that explains why a connection is not possible.
+ * Renders a page that explains why the app cannot be connected to the user's API key.
  * @param back a link that returns to the app: its URL, and the host to show
  */
 export const renderProblemPage = (problem: string, back?: { href: string; host: string }): string =>

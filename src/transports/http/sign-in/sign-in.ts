@@ -22,10 +22,10 @@ import {
 } from './page.tsx';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
-/** The routes of sign-in and the functions that check its access tokens. */
+/** The HTTP routes on which users sign in, and the functions that check the issued access tokens. */
 export type SignIn = ReturnType<typeof createSignIn>;
 
-/** What `createSignIn` needs: settings, limits and the check of API keys. */
+/** Options for `createSignIn`: settings, limits and the check of API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
   /** The origin of this server as seen from outside. It is the issuer of the tokens. */
   publicUrl: string;
@@ -34,7 +34,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   userAgent: string;
   /** A clock in milliseconds that is never set back, for measuring durations. */
   elapsed: () => number;
-  /** Limits how many unknown keys an IP address may try. */
+  /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttempts: KeyAttempts;
   getClientAddress: GetClientAddress;
   log: Log;
@@ -49,14 +49,17 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
 const maxBodyBytes = 16 * 1024;
 /** The maximum length of the `state` parameter, in characters. */
 const maxStateLength = 4000;
-/** How long a key check may wait for a slot, and then for the service, in milliseconds each. */
+/**
+ * The time limits of a key check, in milliseconds: how long it may wait for other checks, and then how long for the
+ * service.
+ */
 const keyCheckTimeoutMs = 15_000;
 /** The maximum number of concurrent key checks, in total and per IP address. */
 const [maxChecks, maxChecksPerAddress] = [8, 4];
 
 /**
- * Creates an OAuth 2.1 authorization server that issues tokens for an API key. It is for hosts that cannot send an API
- * key in a header: the user enters the key on a sign-in page, and the host receives tokens.
+ * Creates an OAuth 2.1 authorization server that issues tokens for an API key. It is for MCP hosts that cannot send an
+ * API key in a header. The user enters the key on a sign-in page, and the host receives tokens.
  */
 export function createSignIn(options: SignInOptions) {
   const { publicUrl, serviceHost, keyAttempts, getClientAddress, elapsed } = options;
@@ -178,7 +181,7 @@ export function createSignIn(options: SignInOptions) {
 
   /** Returns true if a client requests access to this server (RFC 8707). A trailing slash makes no difference. */
   function isThisResource(requestedResource?: string): boolean {
-    // A parameter without a value counts as missing (RFC 6749, section 3.1).
+    // Treat a parameter without a value as missing, as RFC 6749 (section 3.1) requires.
     const url = requestedResource || resource;
     return URL.canParse(url) && new URL(url).href.replace(/\/$/, '') === new URL(resource).href;
   }
@@ -270,8 +273,8 @@ export function createSignIn(options: SignInOptions) {
     challenge: metadata.challenge,
     findCredentials: tokens.findCredentials,
     /**
-     * Ends a connection when the service rejects its API key. A 401 without a request id is ignored, because it may
-     * come from a gateway.
+     * Ends a sign-in connection when the service rejects its API key. A 401 without a request id is ignored, because it
+     * may come from a gateway.
      */
     onCall: ({ kind, status, requestId, tenantId, connection }: CallEvent) => {
       if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
@@ -287,7 +290,7 @@ const forwardedParameters =
 
 const pickState = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
 
-/** Explains why an authorization request is rejected. `back` is a link that reports the error to the client. */
+/** The reason why an authorization request is rejected. `back` is a link that reports the error to the client. */
 interface RequestProblem {
   text: string;
   status?: 400 | 403 | 413 | 415 | 429;
@@ -301,7 +304,7 @@ function respondWithProblem(context: Context, { text, status = 400, retryAfter, 
   return context.body(renderProblemPage(text, back), status, signInPageHeaders);
 }
 
-/** Explains why a submitted form is shown again. */
+/** The reason why the sign-in page shows a submitted form again, e.g. because the API key is invalid. */
 interface SubmissionProblem extends FormProblem {
   status?: 400 | 429 | 503;
   /** The value of the `Retry-After` header, in seconds. */

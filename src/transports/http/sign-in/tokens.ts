@@ -12,25 +12,28 @@ import { createEncryption, decodeToken } from '../../../storage/store/encryption
  */
 type Connections = Record<string, { renewed: number; at: number }>;
 
-/** What `createTokens` needs in order to issue and check tokens. */
+/** Options for `createTokens`, which issues and checks tokens. */
 export interface TokensOptions {
   /** The secret that encrypts the tokens. All replicas share it. */
   secret: string;
   /** The URL of the resource that the tokens are issued for (RFC 8707). */
   resource: string;
-  /** The open connections by tenant id, in memory by default. The methods reject if the shared state is unreachable. */
+  /**
+   * The open sign-in connections by tenant id (a hash of the API key), in memory by default. The methods reject if the
+   * state that replicas share is unreachable.
+   */
   connections?: ReturnType<typeof createMemoryConnections> | undefined;
   /** Returns the milliseconds since the epoch. The clock must never jump. */
   now: () => number;
   getTenantId(apiKey: string): string;
-  /** Called before a connection is renewed, so that the record of its spending is kept as long as the connection. */
+  /** Called before a sign-in connection is renewed, so that its recorded spending is kept as long as the connection. */
   onRenewed?(connection: Connection): Promise<void>;
 }
 
 /** The user's input on the sign-in page, and the proof that the client must provide to get tokens. */
 interface Grant {
   apiKey: string;
-  /** The number of credits that the connection may spend. Undefined for no limit. */
+  /** The maximum number of credits that the sign-in connection may spend. Undefined for no limit. */
   budget: number | undefined;
   clientId: string;
   redirectUri: string;
@@ -43,30 +46,35 @@ const dayMs = 24 * 60 * minuteMs;
 const lifetimesMs = { code: minuteMs, access: 60 * minuteMs, refresh: 30 * dayMs };
 type TokenKind = keyof typeof lifetimesMs;
 
-/** The maximum number of connections per API key. One more connection ends the least recently renewed one. */
+/**
+ * The maximum number of sign-in connections per API key. If one more is opened, the least recently renewed one ends.
+ */
 const maxConnections = 64;
-/** The maximum number of API keys whose connections are stored in memory. */
+/** The maximum number of API keys for which connections are stored in memory. */
 const maxKeys = 10_000;
 
 /** The content of a token. Property names are short, because clients send the token with every request. */
 interface TokenContent {
-  /** The API key. */
+  /** The user's API key. The token is encrypted, so only servers with the secret can read it. */
   k: string;
-  /** The credit budget of the connection. */
+  /** The maximum number of credits that the sign-in connection may spend. */
   b?: number | undefined;
-  /** The id of the connection. */
+  /** The id of the sign-in connection to which the token belongs. */
   f: string;
-  /** The number of times that the connection had been renewed when this token was issued. */
+  /**
+   * How often the connection had been renewed when this token was issued. A code or refresh token with an older number
+   * was already used.
+   */
   n: number;
-  /** A hash of the client id. */
+  /** A hash of the id of the OAuth client to which the token was issued. */
   c: string;
-  /** The URL of the resource. */
+  /** The URL of the resource (the MCP endpoint) for which the token is valid. */
   a: string;
-  /** When the token expires, in milliseconds since the epoch. */
+  /** The time at which the token expires, in milliseconds since the epoch. */
   e: number;
-  /** The redirect URI. Only present in a code. */
+  /** The redirect URI of the client. Only present in an authorization code. */
   r?: string;
-  /** The PKCE challenge. Only present in a code. */
+  /** The PKCE challenge (RFC 7636). Only present in an authorization code. */
   h?: string;
 }
 
@@ -80,7 +88,7 @@ export function createTokens(options: TokensOptions) {
     const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
-  /** Decrypts a token. Returns undefined if it is not a token of this kind from this server. */
+  /** Decrypts a token. Returns undefined if the token has another kind or was not issued by this server. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
     const text = encryption.decrypt(kind, decodeToken(token));
     const content = text && (parseJson(String(text)) as TokenContent);
@@ -126,7 +134,7 @@ export function createTokens(options: TokensOptions) {
   };
 
   return {
-    /** Opens a connection and returns an authorization code, which the client can exchange for tokens once. */
+    /** Opens a sign-in connection and returns an authorization code, which the client can exchange for tokens once. */
     openConnection: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
       const at = now();
       const id = randomBytes(12).toString('base64url');
@@ -186,12 +194,15 @@ export function createTokens(options: TokensOptions) {
       await removeConnection(getTenantId(content.k), content.f);
       return true;
     },
-    /** Ends a connection, which makes all its tokens invalid. */
+    /** Ends a sign-in connection, which makes all its tokens invalid. */
     endConnection: removeConnection,
   };
 }
 
-/** Creates an in-memory store of connections. All connections end when the process ends. */
+/**
+ * Creates an in-memory store of sign-in connections. All connections end when the process ends, so users must then sign
+ * in again.
+ */
 function createMemoryConnections() {
   const connectionsByTenant = new LRUCache<string, Connections>({ max: maxKeys });
   return {
