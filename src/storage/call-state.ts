@@ -12,24 +12,24 @@ export interface CallState {
   responseCache: ResponseCache;
   usageWindows: FullUsageWindows;
   openCursors(tenantId: string): CursorMemory;
-  /** Marks a token as used, so that nobody can use it a second time. */
+  /** Marks a token as used, e.g. a confirmation to spend credits, so that nobody can use it a second time. */
   useOnce: UseOnce;
 }
 
-/** Options that all implementations of the state share. */
+/** Options for opening the stored state of API calls, wherever it is stored. */
 export interface StateOptions {
   /** How long API responses stay cached, in milliseconds. */
   ttlMs: number;
-  /** The wall clock of this process, in milliseconds since 1970. */
+  /** Returns the time by the wall clock of this process, in milliseconds since 1970. */
   now: () => number;
-  /** A clock in milliseconds that is never set back. Used to measure durations. */
+  /** Returns milliseconds from a clock that is never set back. Durations are measured with it. */
   monotonicNow: () => number;
 }
 
-/** A cached API response, and when it was sent. */
+/** A cached API response, and the time at which the service sent it. */
 export interface CachedResponse {
   response: ServiceResponse;
-  /** When the service sent the response, in milliseconds since 1970. */
+  /** The time at which the service sent the response, in milliseconds since 1970. */
   arrivedAt: number;
 }
 
@@ -59,17 +59,20 @@ export interface ResponseCache {
   forgetGroup(tenantId: string, group: string): Promise<void>;
 }
 
-/** The properties of a call that `ResponseCache.claim` needs. */
+/** The properties of a call that `ResponseCache.claim` needs to decide whether this process may send the call. */
 export type ClaimedCall = Pick<ApiCall, 'request' | 'owner' | 'signal'>;
 
-/** Options for `ResponseCache.claim`. */
+/** Options for `ResponseCache.claim`, with which a process obtains the right to send a call. */
 export interface ClaimRequest {
   /**
-   * Accept only cached responses that arrived after this time, in milliseconds since 1970. By default, every cached
-   * response is accepted.
+   * If set, only cached responses that arrived after this time are accepted, in milliseconds since 1970. By default,
+   * every cached response is accepted.
    */
   after?: number | undefined;
-  /** Called if the process that was sending the same call has died. `id` identifies the claim of that process. */
+  /**
+   * Called if the process that was sending the same call has died. `id` identifies the claim (the right to send the
+   * call) of that process.
+   */
   onLost(id: string): Promise<void>;
 }
 
@@ -87,7 +90,10 @@ export interface GrantedClaim {
   end(): Promise<void>;
 }
 
-/** What `ResponseCache.claim` resolves to. */
+/**
+ * The result of `ResponseCache.claim`: the right to send the call, a cached response, or the notice that the process
+ * that sent the call has died.
+ */
 export type Claim =
   | GrantedClaim
   /** The response was already in the cache, so the call must not be sent. */
@@ -105,13 +111,19 @@ export interface AcceptedKeys {
   remove(tenantId: string): Promise<void>;
 }
 
-/** Remembers which search each page cursor of a tenant belongs to. */
+/**
+ * Remembers the searches of a tenant (API key) by page cursor. A page cursor is the text with which a tool call
+ * requests the next page of results.
+ */
 export interface CursorMemory {
   remember(cursor: string, state: CursorState): Promise<void>;
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** The search that a page cursor belongs to. A tool call can then pass the cursor without repeating the filters. */
+/**
+ * The search that a page cursor belongs to. Because it is stored, a tool call can pass the cursor without repeating the
+ * filters.
+ */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
   /** The service's cursor. Present only if it is too long to be part of this server's cursor. */

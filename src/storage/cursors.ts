@@ -4,11 +4,12 @@ import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
 /**
- * A page cursor is remembered for a day. Until then, a tool call can pass the cursor without repeating its filters.
+ * The limits for remembered page cursors. For a day, a tool call can request the next page of a search by its cursor
+ * alone, without repeating the filters.
  */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 
-/** Returns a function that opens the remembered cursors of a tenant in `access`. */
+/** Returns a function that opens the remembered page cursors of a tenant (API key) in a store. */
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {

@@ -27,7 +27,7 @@ export interface Dataset {
   userRecords: UserRecords;
   /** Adds the ads or advertiser pages of one API response. */
   addItems(batch: ItemBatch): Promise<void>;
-  /** Returns an ad or an advertiser page, or undefined if it is not in the dataset. */
+  /** Finds an ad or an advertiser page by its id. Returns undefined if it is not in the dataset. */
   findItem(type: ItemType, id: string): Promise<StoredItem | undefined>;
   /** Returns a snapshot of the whole dataset. Reading a large dataset takes long, so call this once per tool call. */
   readContents(): Promise<DatasetContents>;
@@ -41,50 +41,56 @@ export interface Dataset {
    * Storing the same step again changes nothing.
    */
   saveGathering(gathering: GatheringStep): Promise<void>;
-  /** Estimates how many ads of average size fit into the dataset. One gathering may not contain more ads than this. */
+  /**
+   * Estimates how many ads of average size fit into the dataset. One gathering (the stored ad list of a search) may not
+   * contain more ads than this.
+   */
   estimateMaxAds(): Promise<number>;
 }
 
-/** Opens and closes the datasets of all accounts. */
+/** Opens and closes the datasets (the stored ads and advertiser pages) of all accounts. */
 export interface Datasets {
   /**
    * Opens the dataset that belongs to an API key. Other processes may add items to the same dataset.
-   * @param purpose with `toAdd`, the dataset accepts paid responses even while stored data cannot be read
+   * @param purpose pass `toAdd` to add a paid response; the dataset then opens even while stored data cannot be read
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
 }
 
-/** The tenant and the API key whose dataset is opened. */
+/** The API key whose dataset (stored ads) is opened, and the tenant id under which its data is stored. */
 export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
-/** The ads or advertiser pages of one API response. */
+/** The ads or advertiser pages of one API response, with the time and the sequence number of the response. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
   /**
    * Parses and returns the items. Called only when the dataset is read, so that paid calls do not wait for parsing.
    */
   items(): readonly unknown[];
-  /** The text of the response, for responses that wait in memory as text until their items are parsed. */
+  /** The text of the response. It is set if the response waits in memory as text until its items are parsed. */
   text?: string | undefined;
   at: number;
-  /** The sequence number of the response. */
+  /** The sequence number of the API response. Later responses have higher numbers. */
   order: number;
 }
 
 /** A snapshot of a dataset. Later changes of the dataset do not affect it. */
 export interface DatasetContents extends ContentRecords {
   /**
-   * Changes whenever ads, advertiser pages or gatherings change, so that readers can cache by it. Labels and picture
-   * hashes have versions of their own.
+   * A version that changes whenever ads, advertiser pages or gatherings change. Readers use it as a cache key. Labels
+   * and picture hashes have separate versions.
    */
   version: string;
-  /** All ads, ordered by the latest API response that contained each ad. */
+  /** All ads, in the order of the latest API response that contained each ad. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
-  /** All gatherings (the stored ad lists of searches), the oldest first. */
+  /** All gatherings (the stored ad lists of searches), with the oldest first. */
   gatherings: readonly Gathering[];
-  /** How many ads, pages and gatherings were evicted because the dataset reached its size limit. */
+  /**
+   * The number of ads, pages and gatherings (stored ad lists) that were evicted because the dataset reached its size
+   * limit.
+   */
   evicted: { ads: number; pages: number; gatherings: number };
 }
 
@@ -94,91 +100,113 @@ export interface DatasetContents extends ContentRecords {
  */
 export interface GatheringState {
   id: string;
-  /** Identifies the search: its filters or its collection. It is the same for all gatherings of one search. */
+  /**
+   * A text that identifies the search by its filters or its collection. It is the same for all gatherings of one
+   * search.
+   */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with `fresh` started this gathering and another call with `fresh` may continue it. A gathering that
-   * is stuck, or whose complete result was already returned, cannot be continued.
+   * True if a call with `fresh` started this gathering and another call with `fresh` may continue it. A gathering
+   * cannot be continued if it is stuck or if its complete result was already returned.
    */
   fresh: boolean;
-  /** For a search with the argument `split`: the ids of the gatherings of its parts. Only the parts contain ads. */
+  /**
+   * For a search that the argument `split` divided into smaller searches (parts): the ids of the gatherings of these
+   * parts. Only the gatherings of the parts contain ads.
+   */
   parts: readonly string[];
-  /** The total number of matching ads according to the service; null if unknown. */
+  /** The total number of ads that match the search, according to the service. Null if unknown. */
   found: number | null;
-  /** The number of distinct ads that the service has listed. */
+  /** The number of different ads that the service has listed for this search so far. */
   listed: number;
   /**
-   * The credits charged for the result pages of the gathering; null if the service did not report every charge. Result
-   * pages of a split part count toward the gathering of the whole search.
+   * The credits charged for the result pages of the gathering; null if the service did not report every charge. If the
+   * search was split into smaller searches (parts), the charges for a part count toward the gathering of the whole
+   * search.
    */
   charged: number | null;
-  /** True if the service repeats result pages, so that the gathering cannot continue. */
+  /** True if the service returned the same result pages again, so that the gathering cannot continue. */
   stuck: boolean;
   /** True if the last result page was reached, so there is nothing left to read. */
   ended: boolean;
-  /** The service's cursor for the next result page. */
+  /** The service's cursor for the next result page, with which the next call continues the search. */
   cursor: string | null;
-  /** The sequence number of the gathering. Gatherings that started later have higher numbers. */
+  /**
+   * The sequence number of the gathering (the stored ad list of a search). Gatherings that started later have higher
+   * numbers.
+   */
   order: number;
-  /** The number of the latest step within the gathering. */
+  /** The number of the latest step. Each step adds the ads of the result pages that were just read. */
   step: number;
-  /** The sequence number of the latest API response whose ads are in the gathering. */
+  /**
+   * The sequence number of the latest API response that added ads to the gathering (the stored ad list of a search).
+   */
   answerOrder: number;
   startedAt: number;
   gatheredAt: number;
 }
 
 /**
- * One step of a gathering, i.e. of the stored ad list of a search: the state after the step, and the ads that the step
- * added.
+ * One step of a gathering (the stored ad list of a search). It contains the state after the step, and the ads that the
+ * step added.
  */
 export interface GatheringStep extends GatheringState {
-  /** The ids of the ads that this step added. */
+  /** The ids of the ads that this step added to the gathering. */
   adIds: readonly string[];
 }
 
 /**
- * A gathering (the stored ads of one search) with computed fields for readers. If the search has several parts, the
- * fields combine all parts: counts are added up, and the time is the time of the oldest part.
+ * A gathering (the stored ads of one search) with computed fields for readers. If the search was split into smaller
+ * searches (parts), the fields combine all parts: counts are added up, and the time is the time of the oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The stored state, from which the next `gather_ads` call continues. */
+  /** The state as it is stored. The next `gather_ads` call continues from it. */
   state: GatheringState;
-  /** The gatherings of the search's parts, except those that were evicted. */
+  /**
+   * If the search was split into smaller searches (parts): the gatherings of these parts, except those that were
+   * evicted.
+   */
   storedParts: readonly Gathering[];
   /**
    * The total according to the service. Null if unknown, or if the service has listed more ads than its total says.
    */
   found: number | null;
-  /** The ids of all ads in the gathering, normalized by `normalizeAdId`. */
+  /** The ids of all ads in the gathering (the stored ad list of a search), normalized by `normalizeAdId`. */
   adIds: ReadonlySet<string>;
-  /** The number of ads in the gathering that the dataset has since evicted. */
+  /**
+   * The number of ads of the gathering (the stored ad list) that are no longer in the dataset, because they were
+   * evicted.
+   */
   missing: number;
   /** True if the last result page was reached and every listed ad is in the dataset. */
   complete: boolean;
 }
 
 /**
- * A change to a dataset. Records may be applied more than once and in any order, because several processes write them.
+ * A change to a dataset, e.g. a new version of an ad. Records may be applied more than once and in any order, because
+ * several processes write them.
  */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
-/** Returns an ad id in lower case. Ad ids are UUIDs, which are case-insensitive. Page ids are case-sensitive. */
+/**
+ * Returns an ad id in lower case, because ad ids are UUIDs, which are case-insensitive. Do not use it for page ids,
+ * which are case-sensitive.
+ */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Returns the ads whose normalized ids are in `ids`, as a map from normalized id to ad. */
+/** Returns the ads with the given ids as a map. The ids and the keys of the map are normalized, i.e. in lower case. */
 export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
   new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
 
-/** The memory limit for one dataset, in bytes. */
+/** The memory limit for one dataset (the stored ads of an account), in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
 /**
- * The share of the limit that an eviction frees. A dataset over its limit shrinks to 95 % of it, because otherwise each
- * new ad would cause another eviction.
+ * The fraction of the memory limit that an eviction frees. A dataset over its limit shrinks to 95 % of the limit,
+ * because otherwise each new ad would cause another eviction.
  */
 const extraFreedShare = 0.05;
 /**
@@ -186,7 +214,7 @@ const extraFreedShare = 0.05;
  * this reserve, a large search could evict the first ads that it has stored.
  */
 const usableShare = 0.8;
-/** The estimated memory of an empty dataset, in bytes. */
+/** The estimated memory of a dataset without any ads, in bytes. */
 const datasetOverheadBytes = 4096;
 /**
  * The assumed size of an ad in bytes. Used until the dataset has `minAdsForAverage` ads, which give a real average.
@@ -196,21 +224,24 @@ const minAdsForAverage = 50;
 
 let createdDatasets = 0;
 
-/** A dataset in the memory of this process. */
+/** A dataset (stored ads, advertiser pages and gatherings) in the memory of this process. */
 export class MemoryDataset {
-  /** The first entry of each table is evicted first. */
+  /** The entries of the dataset by kind. When memory is full, the first entry of a table is evicted first. */
   readonly #tables = {
     ads: new ItemTable(normalizeAdId),
     pages: new ItemTable((id) => id),
     gathering: new GatheringTable(),
   };
-  /** Part of `version`. Distinguishes this object from an earlier `MemoryDataset` of the same account. */
+  /**
+   * A number that distinguishes this object from an earlier `MemoryDataset` of the same account. It is part of
+   * `version`.
+   */
   readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
   /** The highest sequence number of any API response in the dataset. */
   highestSequenceNumber = 0;
   #changeCount = 0;
-  /** How many items the shared store has evicted. Evictions by this object are counted separately. */
+  /** How many items the shared store has evicted. Items that this object itself has evicted are not included. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
@@ -234,7 +265,7 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
-  /** Applies a change. Returns false if the dataset already contained it. */
+  /** Applies a change to the dataset. Returns false if the dataset already contained the change. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
     const isChange =
@@ -243,7 +274,7 @@ export class MemoryDataset {
     return isChange;
   }
 
-  /** Yields records from which an equal dataset can be created. */
+  /** Yields all content of the dataset as records. Applying them to an empty dataset creates an equal dataset. */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
@@ -252,7 +283,10 @@ export class MemoryDataset {
       yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
-  /** Returns a snapshot of the dataset. `records` are the labels and picture hashes to include. */
+  /**
+   * Returns a snapshot of the dataset, which later changes do not affect. `records` are the labels and picture hashes
+   * to include.
+   */
   getContents(records = emptyContentRecords): DatasetContents {
     const [{ ads, pages, gathering }, storeEvictions] = [this.#tables, this.evictedFromStore];
     return {
@@ -269,12 +303,15 @@ export class MemoryDataset {
     };
   }
 
-  /** Removes an item that the store has already evicted. The removal is not counted as an eviction here. */
+  /**
+   * Removes an item that the shared store has already evicted. The store has counted the eviction, so it is not counted
+   * again here.
+   */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
 
-  /** Evicts the oldest entries if the dataset exceeds its memory limit. */
+  /** Evicts the oldest entries if the dataset exceeds its memory limit. Does nothing otherwise. */
   shrinkIfTooLarge(): void {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - extraFreedShare) * this.#maxBytes);
   }
@@ -325,11 +362,11 @@ function createRecord(item: unknown, { type, first, ...source }: RecordSource): 
 const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
-/** Measured memory overhead per item, in bytes: its objects, its map entry and its buffer. */
+/** The measured memory overhead per item, in bytes: its objects, its map entry and its buffer. */
 const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
-/** A map of entries that tracks their total size in bytes. `removeOldest` evicts the first entry. */
+/** A map that tracks the total size of its entries in bytes. `removeOldest` evicts the first entry. */
 class SizedTable<Entry> {
   entries = new Map<string, Entry>();
   bytes = 0;
@@ -377,7 +414,10 @@ class ItemTable extends SizedTable<StoredItem> {
     return [...this.entries.values()].sort(compareItems);
   }
 
-  /** Sorts the entries by sequence number. This is necessary because records may be added in any order. */
+  /**
+   * Sorts the entries by sequence number, so that the oldest one comes first. This is necessary because records may be
+   * added in any order.
+   */
   sort(): void {
     this.entries = new Map(this.all().map((item) => [this.getKey(item.id), item]));
   }
@@ -467,8 +507,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Moves a gathering to the end of the table, so that it is evicted last. If its search has several parts, moves the
-   * gathering of the whole search and the gatherings of all its parts.
+   * Moves a gathering to the end of the table, so that it is evicted last. If its search was split into smaller
+   * searches (parts), moves the gathering of the whole search and the gatherings of all its parts.
    */
   #moveToEnd({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
@@ -483,7 +523,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
 }
 
 /**
- * Combines the gatherings of a split search: the ads of all parts, the sums of their counts, and their oldest time.
+ * Combines the gatherings of a search that was split into smaller searches (parts). The result has the ads of all
+ * parts, the sums of their counts, and the time of the oldest part.
  */
 function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
@@ -496,7 +537,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
     storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // Collect the ids on first access, because a gathering may have thousands and most readers need none.
+    // Collect the ids of the ads on first access. There may be thousands of them, and most readers need none.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;

@@ -18,24 +18,26 @@ export interface ExportedFile {
   name: string;
   mimeType: string;
   bytes: number;
-  /** When the file was created, in milliseconds since 1970. */
+  /** The time at which the file was created, in milliseconds since 1970. */
   at: number;
-  /** The path of the file, if the file was written to a folder. */
+  /** The path of the file on this machine. Only set if the file was written to a folder. */
   path?: string | undefined;
   /** How long the file exists, in words for the tool result, e.g. `for 7 days`. */
   lifetimeText?: string;
   /** How long the file can be read as a resource and through its link, in milliseconds. */
   ttlMs: number;
-  /** The path of the download link, without the origin. */
+  /** The path of the download link, to which the caller adds the origin of the server. */
   linkPath?: string;
-  /** The error message if no folder accepted the file and it is stored in memory instead. */
+  /** An error message that says why the file is stored in memory: no folder accepted it. */
   problem?: string | undefined;
   /**
    * Reads the file.
    * @throws AdLibraryError `not_found` if the file no longer exists or was changed
    */
   readContent(): Promise<Uint8Array>;
-  /** Deletes the file. Called if its companion file (the note on the methods) could not be written. */
+  /**
+   * Deletes the file. Called if its companion file, which describes how the data was collected, could not be written.
+   */
   discard?(): Promise<void>;
 }
 
@@ -58,7 +60,7 @@ interface NewFile {
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
 }
 
-/** The exported files of one API key. */
+/** Creates, lists and finds the exported files of one API key. */
 export interface Exports {
   create(file: NewFile): Promise<ExportedFile>;
   /** Returns the files that can still be read, the newest first. */
@@ -66,10 +68,10 @@ export interface Exports {
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
-/** Gives access to the exported files of all API keys. */
+/** Stores the exported files of all API keys, in a folder, in memory or in a shared store. */
 export interface ExportStore {
   /**
-   * Opens the files of one tenant.
+   * Opens the exported files of one tenant (API key).
    * @param since the start of the tool call, in milliseconds since 1970; default: now. If the service has rejected the
    * API key since then, files that the call creates get no link.
    */
@@ -86,7 +88,7 @@ export interface FileLinks {
    */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
-   * Disables the links of a tenant after the service has rejected the tenant's API key.
+   * Disables the download links of a tenant after the service has rejected the tenant's API key.
    * @param hasCalls true if calls with this key may be in progress. The time of the rejection is then stored, so that
    * files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot fill
    * the store.
@@ -95,7 +97,7 @@ export interface FileLinks {
 }
 
 const MB = 1024 * 1024;
-/** The maximum size of one file in a store, and in a folder, in bytes. */
+/** The maximum size of one exported file, in bytes: in memory or a shared store (first), and in a folder (second). */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long an exported file can be read, in milliseconds. */
@@ -103,19 +105,19 @@ export const exportTtlMs = 3_600_000;
 /** How long a report can be read, in milliseconds. Reports are read by people, so they stay longer than exports. */
 export const reportTtlMs = 24 * exportTtlMs;
 /**
- * How long the store remembers an expired link, in milliseconds. Until then, the link gets an explanation instead of a
- * 404.
+ * How long the store remembers a download link, in milliseconds. After the file has expired, such a link gets an
+ * explanation instead of a 404.
  */
 const linkTtlMs = 2 * reportTtlMs;
-/** The maximum number of files with the same base name: `ads.csv`, `ads-2.csv` and so on. */
+/** The maximum number of files in a folder whose names differ only in their number, e.g. `ads.csv` and `ads-2.csv`. */
 const maxNumberedNames = 10_000;
 
 /** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
 export const getExportsFolder = (files: string): string => join(files, 'exports');
 
 /**
- * Where files are written: to the folder that the user has chosen, or else to the downloads folder in `home`, or to the
- * temporary folder if there is no downloads folder.
+ * Where exported files are written. `folder` is a folder that the user has chosen. Without one, files go to the
+ * downloads folder in `home`, or to the `temporary` folder if there is no downloads folder.
  */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
@@ -136,7 +138,7 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
     open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
-  // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
+  // Use the downloads folder only if it exists. If a home directory has none, it probably belongs to a service account
   // rather than a person.
   const downloads =
     target.home === undefined
@@ -236,7 +238,8 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isOpen = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Only file system errors mean that the folder is unusable. Other errors come from the caller's `write`.
+      // Rethrow an error of the caller's `write`. Try the next folder only if this folder cannot be used, i.e. after an
+      // error of `open` or of the file system.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
@@ -278,8 +281,8 @@ async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, ma
 }
 
 /**
- * Creates an empty file under a name that is not taken. This ensures that no file is overwritten and no symbolic link
- * is followed.
+ * Creates an empty file under a name that is not taken, and returns its path. The exclusive creation ensures that no
+ * file is overwritten and no symbolic link is followed.
  */
 async function reserveFileName(folder: string, { name, companionEnding }: FileNames): Promise<string> {
   const extension = extname(name);
@@ -316,12 +319,15 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
   throw new AdLibraryError({ kind: 'not_found', problem, wasSent: false });
 }
 
-/** The memory limit for exported files: per tenant in a store, and in total in memory. */
+/**
+ * The memory limit for exported files, in bytes. It applies per tenant (API key) in a shared store, and in total in the
+ * memory of one process.
+ */
 const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** When the service last rejected an API key, in milliseconds since 1970. */
+/** The time at which the service last rejected an API key, in milliseconds since 1970. */
 interface KeyRejection {
   at: number;
 }
@@ -330,7 +336,10 @@ interface KeyRejection {
 interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
-  /** When the file expires, by the store's clock. 0 if the list was full and newer files have replaced this one. */
+  /**
+   * The time at which the file expires, by the store's clock. It is 0 if the list was full and newer files have
+   * replaced this one.
+   */
   expiresAt: number;
   link: string;
   isLinkEnded?: true;
@@ -474,7 +483,7 @@ export function openStoredExports(
   };
 }
 
-/** The file that a download link leads to. */
+/** The file that a download link leads to. The link works without an API key, so the tenant is stored here. */
 interface LinkDocument {
   tenantId: string;
   name: string;

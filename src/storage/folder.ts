@@ -20,7 +20,7 @@ import { openLedger, openWindows } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
-/** Options for state that is stored in a folder. */
+/** Options for the state of a single-user server that is stored in the user's folder. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;
@@ -85,10 +85,10 @@ export function openFolderState(options: FolderOptions) {
 }
 
 /**
- * Creates access to the file of one API key or account, which several processes may use. A write that fails temporarily
- * is retried when the file is used next.
- * @param findStore returns the store of the file; called for each operation, because the account and thus the file may
- * still be unknown
+ * Returns the functions that read and write the file of one API key or account. Several processes may use the same
+ * file. A write that fails temporarily is retried when the file is used next.
+ * @param findStore returns the store of the file; called for each operation, because the account may be unknown at
+ * first, and the file depends on it
  */
 function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
@@ -109,7 +109,7 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
       hasEnded: (owner, ageMs) => hasProcessEnded(owner) || ageMs > maxLeaseMs,
     }),
     queue,
-    // Write only hashes of tenant ids, because a tenant id may be an API key.
+    // Write only hashes of tenant ids to the file, because a tenant id may be an API key.
     buildKey: (tenantId, kind, ...parts) =>
       [noEncryption.hashName(tenantId), kind, ...(parts.length > 0 ? [noEncryption.hashName(...parts)] : [])].join(' '),
     warn,
@@ -117,11 +117,11 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
 }
 
 /**
- * The datasets of accounts in a folder.
+ * The datasets (stored ads) of accounts in the user's folder.
  *
  * This class asks the service which account an API key belongs to, so that a new key of the same account finds the same
- * dataset. While the service is unreachable, it uses the account that it last stored for the key. If it has stored
- * none, reads fail, and paid responses wait in memory.
+ * dataset. While the service is unreachable, it uses the account that it last stored for the key. If no account is
+ * stored for the key, reads fail, and paid responses wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -148,8 +148,9 @@ class FolderDatasets implements Datasets {
   }
 
   /**
-   * Opens the dataset. While the account of the key is unknown, each read asks the service for it again. With `toAdd`,
-   * it asks only every `confirmIntervalMs`, because the request would delay a paid response.
+   * Opens the dataset (the stored ads) of an API key. While the account of the key is unknown, each read asks the
+   * service for it again. With `toAdd`, it asks only every `confirmIntervalMs`, because the request would delay a paid
+   * response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
@@ -206,9 +207,9 @@ class FolderDatasets implements Datasets {
   }
 }
 
-/** How long the folder remembers which account a key belongs to, in milliseconds. */
+/** How long the folder stores which account an API key belongs to, in milliseconds. */
 const accountTtlMs = 400 * dayMs;
-/** The kinds of errors that mean that the service is unreachable. */
+/** The kinds of errors after which the service counts as unreachable. */
 const unreachableKinds: readonly ErrorKind[] = ['network', 'timeout', 'unavailable'];
 
 const createUnknownAccountError = (cause?: unknown) => {
@@ -217,11 +218,11 @@ const createUnknownAccountError = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
-/** A file in the data folder, as the command `files` lists it. */
+/** A file in the data folder, as the command `files` lists it for the user. */
 export interface StoredFile {
   path: string;
   bytes: number;
-  /** The base URL of the service whose data the file contains. Undefined if the file cannot be read. */
+  /** The base URL of the service from which the data in the file comes. Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
   /** How many objects of each kind are stored. Undefined if the file cannot be read. */
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;

@@ -11,11 +11,11 @@ import { noQueue } from './store/write-queue.ts';
 const MB = 1024 * 1024;
 const maxSlotBytes = 16 * MB;
 
-/** Opens slots for the calls of this process only, when it shares no store with other processes. */
+/** Opens slots (named locks for tool calls) in memory, for a process that shares no store with other processes. */
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
-  /** The clock of this process, in milliseconds. */
+  /** Returns the current time by a clock of this process, in milliseconds. */
   now: () => number;
   /**
    * The memory limit for accounts without spending, in bytes. Without it, requests with made-up API keys could fill the
@@ -40,8 +40,8 @@ export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
 }
 
 /**
- * The memory limit for cached parsed documents, in bytes. Without this cache, each SQL statement would parse all labels
- * again.
+ * The memory limit for documents that are cached in parsed form, in bytes. Without this cache, each SQL statement would
+ * parse all labels again.
  */
 const maxParsedBytes = 32 * MB;
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** Identifies the API response that contained an item. */
+/** Identifies the API response that contained an ad or advertiser page. */
 export interface ItemSource {
   /** The API operation that returned the item, e.g. `searchAds`. */
   listedBy: string;
@@ -14,21 +14,24 @@ export interface ItemSource {
  * A stored ad or advertiser page. If the newest API response lacks a field, the stored item keeps the earlier value.
  */
 export interface StoredItem extends ItemSource, ItemVersion {
-  /** The id as the service spells it. */
+  /** The id of the ad or page, with the same upper and lower case as in the API response. */
   id: string;
-  /** When the first version arrived, in milliseconds since 1970. */
+  /** The time at which the first version arrived, in milliseconds since 1970. */
   firstAt: number;
   /** The sequence number of the API response that contained the first version. */
   firstOrder: number;
-  /** Earlier versions with other field values, the oldest first. Some differ only in counters such as reach. */
+  /**
+   * Earlier versions with other field values, the oldest first. Some of them differ only in counters such as the reach
+   * of an ad.
+   */
   versions: readonly ItemVersion[];
 }
 
 /** One version of an ad or advertiser page, as one API response or several consecutive ones contained it. */
 export interface ItemVersion {
   /**
-   * When the first and the last API response with this version arrived, in milliseconds since 1970. These times are
-   * only for display. The sequence numbers below decide which version is newer, because clocks can be wrong.
+   * The times at which the first and the last API response with this version arrived, in milliseconds since 1970. These
+   * times are only for display. The sequence numbers below decide which version is newer, because clocks can be wrong.
    */
   since: number;
   at: number;
@@ -37,11 +40,11 @@ export interface ItemVersion {
    */
   sinceOrder: number;
   order: number;
-  /** The item as JSON in UTF-8. */
+  /** The ad or advertiser page as JSON text, encoded in UTF-8. */
   json: Uint8Array;
 }
 
-/** A version of an ad or advertiser page that will be added to a dataset. */
+/** A version of an ad or advertiser page that will be added to the dataset (the stored ads). */
 export interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
@@ -52,7 +55,7 @@ export interface ItemRecord extends ItemSource, ItemVersion {
 
 const encoder = new TextEncoder();
 
-/** Parses the JSON of an item. */
+/** Parses the stored JSON text of an ad or advertiser page. */
 export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(toBuffer(json).toString()) as JsonObject;
 
@@ -72,7 +75,7 @@ export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.st
 /** The maximum number of earlier versions that are stored per item. */
 const maxEarlierVersions = 10;
 
-/** Creates an item that has no earlier versions. */
+/** Creates a stored ad or advertiser page from its first version. It has no earlier versions yet. */
 export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
   return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
@@ -123,7 +126,10 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
 
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
-/** Returns true if the record comes from between the first and the last API response that contained `version`. */
+/**
+ * Returns true if the record comes from the time of `version`, i.e. from between the first and the last API response
+ * that contained it.
+ */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
@@ -156,7 +162,10 @@ function removeSurplusVersions(item: StoredItem): StoredItem {
 export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
-/** Returns the earlier versions of an ad whose content differs from the next version, the oldest first. */
+/**
+ * Returns the earlier versions of an ad, the oldest first. Versions that have the same content as the next version are
+ * left out.
+ */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
 
@@ -206,8 +215,8 @@ const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Fields whose values are objects. In list responses, these objects have fewer fields than in the response for a single
- * item.
+ * The names of fields that contain an object. In list responses, these objects have fewer fields than in the response
+ * for a single item.
  */
 const nestedFields = ['page', 'website'];
 

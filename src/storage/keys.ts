@@ -9,7 +9,10 @@ import { markTtlMs, type StoreAccess } from './store/access.ts';
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
-/** Remembers accepted API keys in this process. When there are too many, the least recently used key is forgotten. */
+/**
+ * Remembers in this process which API keys the service has accepted. When there are too many, the least recently used
+ * key is forgotten.
+ */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedIds = new LRUCache<string, true>({
     max: maxAccepted,
@@ -38,7 +41,7 @@ export function createSingleUserKeys(): AcceptedKeys {
 }
 
 interface AcceptedKeyDocument {
-  /** When the service last accepted the key, by the store's clock. */
+  /** The time at which the service last accepted the API key, by the store's clock. */
   at: number;
 }
 
@@ -46,7 +49,10 @@ interface AcceptedKeyDocument {
 export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
   const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
-  /** The accepted keys. While the store is unreachable, each replica uses the state that it last read. */
+  /**
+   * The API keys that the service has accepted. While the store is unreachable, each replica uses the state that it
+   * last read.
+   */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
       const document = await documents.read<AcceptedKeyDocument>(getDocumentKey(tenantId)).catch(() => undefined);
@@ -68,7 +74,7 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
     },
   };
   return {
-    /** A secret for deriving tenant ids from API keys, so that the ids do not reveal the keys. */
+    /** The secret with which API keys are hashed to tenant ids, so that the ids do not reveal the keys. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
     /**
@@ -76,7 +82,10 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
      * key.
      */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
-    /** The sign-in connections of an API key. The sign-in code defines the format of the document. */
+    /**
+     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines the format of
+     * the document.
+     */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(buildKey(tenantId, 'connections'))).doc,
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>

@@ -11,16 +11,21 @@ import { openMemoryStore } from './in-memory.ts';
 import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
-/** When all datasets together exceed the memory limit, the largest dataset shrinks to this fraction of its size. */
+/**
+ * When all datasets (the stored ads of all tenants) together exceed the memory limit, the largest dataset shrinks to
+ * this fraction of its size.
+ */
 const shrinkFactor = 0.75;
 /** The maximum total size of unparsed API responses of all tenants, in characters. */
 const maxUnparsedChars = 16 * MB;
 /**
- * The delay before the oldest responses are parsed, in milliseconds. Without it, the next call would have to wait until
- * the last response is parsed.
+ * The delay before the oldest waiting API responses are parsed, in milliseconds. Without the delay, the next call would
+ * have to wait until the last response is parsed.
  */
 const parseDelayMs = 10;
-/** The assumed size of a response whose text is not stored, and the overhead per response, in characters. */
+/**
+ * The assumed size of an API response whose text is not stored, and the memory overhead per response, in characters.
+ */
 const typicalAnswerChars = 100_000;
 const answerOverheadChars = 1000;
 
@@ -32,7 +37,9 @@ interface UnparsedAnswer {
 /** The memory limit for labels, watches and reports of all tenants. When it is reached, new records are refused. */
 const maxRecordBytes = 64 * MB;
 
-/** Returns true if a response has the same text as the previous one and arrived later. It is then not parsed again. */
+/**
+ * Returns true if an API response has the same text as the previous one and arrived later. It is then not parsed again.
+ */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -46,8 +53,8 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
  * oldest items of the largest dataset are evicted.
  *
  * API responses are parsed only when a tool reads the dataset of their API key, so that paid calls do not wait for
- * parsing. If too many responses are waiting, they are parsed in the background, first those of the tenant whose
- * dataset was not read for the longest time.
+ * parsing. If too many responses are waiting, they are parsed in the background, starting with the tenant that has not
+ * read its dataset for the longest time.
  */
 export class MemoryDatasets implements Datasets {
   readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
@@ -55,7 +62,7 @@ export class MemoryDatasets implements Datasets {
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** Unparsed API responses by tenant, the oldest first. */
+  /** The API responses of each tenant that wait to be parsed, the oldest first. */
   readonly #unparsedAnswers = new Map<string, UnparsedAnswer[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
@@ -118,8 +125,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. On a busy server, parsing one response
-   * per run would not keep up.
+   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. One response per run would not be enough,
+   * because new responses arrive faster on a busy server.
    */
   #parseOldAnswers(): void {
     this.#parseTimer = undefined;
@@ -164,8 +171,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Returns how much memory the dataset of one tenant may use without shrinking those of others. This is at least an
-   * equal share of the limit.
+   * Returns how much memory the dataset of one tenant may use without shrinking the datasets of other tenants. This is
+   * at least an equal share of the limit.
    */
   #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;

@@ -6,12 +6,12 @@ import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tena
 const answerBytes = 3 * 1024;
 
 /**
- * The maximum number of groups that are remembered as forgotten. The mark prevents the cache from storing the response
- * to a call that was sent before its group was forgotten.
+ * The maximum number of forgotten groups that are remembered. All responses of a forgotten group, e.g. the lists of one
+ * collection, were removed from the cache. The cache must not store responses to calls that were sent before that.
  */
 const maxForgottenGroups = 10_000;
 
-/** Creates a response cache in the memory of this process. */
+/** Creates a cache of API responses in the memory of this process. Its content is lost when the process ends. */
 export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
@@ -49,7 +49,7 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
 export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: number): boolean =>
   arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
 
-/** The right to send a call that does not use the cache. Ending it has no effect. */
+/** The right to send a call without using the cache. Its methods do nothing. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

@@ -11,7 +11,7 @@ import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All state that outlives a tool call: cached responses, spending, datasets and exported files. */
+/** All state that is kept between tool calls: cached responses, spending, datasets and exported files. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -19,13 +19,13 @@ export interface State extends CallState {
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
-  /** The base URL of the service whose responses are stored. Undefined if no service is configured. */
+  /** The base URL of the service that sends the stored responses. Undefined if no service is configured. */
   baseUrl: string | undefined;
   /** The folder for the data of a single user. If undefined, the data is stored in memory. */
   folder: string | undefined;
-  /** Where exported files are written. If undefined, they are stored in memory. */
+  /** The folder to which exported files are written. If undefined, they are stored in memory. */
   exportTarget: ExportTarget | undefined;
-  /** The API key whose responses are stored in the folder. Required if `folder` is set. */
+  /** The API key of the user. Its responses are stored in the folder. Required if `folder` is set. */
   apiKey: string | undefined;
   /** True if the credit budget is per day. The folder then adds up the spending of all processes that use it. */
   hasDailyBudget: boolean | undefined;
@@ -46,13 +46,13 @@ export function openState(options: OpenStateOptions): State {
 
 const MB = 1024 * 1024;
 /**
- * Memory limits for all tenants together, in bytes: for cached API responses, and for small data (cursors, used tokens
- * and reached usage limits).
+ * The memory limits for all tenants (API keys) together, in bytes. The first one is for cached API responses. The
+ * second one is for small data: cursors, used tokens and reached usage limits.
  */
 const maxAnswerBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 
-/** Opens the state in the memory of this process. */
+/** Opens the state in the memory of this process. The state is lost when the process ends. */
 export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): State {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {

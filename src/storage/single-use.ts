@@ -6,7 +6,7 @@ import type { StoreAccess } from './store/access.ts';
  */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 
-/** Opens the record of used ids, which all processes with the same store share. */
+/** Opens the list of used ids, which all processes with the same store share. */
 export const openSingleUse =
   ({ documents, buildKey }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>

@@ -47,7 +47,7 @@ export interface RemoteStore extends Store {
   close(): Promise<void>;
 }
 
-/** The result of reading a document. */
+/** The result of reading a document: the document, and the time of the store. */
 export interface ReadResult {
   /** The current time of the store, in milliseconds since 1970. */
   now: number;
@@ -60,16 +60,16 @@ export interface SwapResult extends ReadResult {
   isDone: boolean;
 }
 
-/** The new version and body of a document. */
+/** The version, body and lifetime that a document gets when it is replaced. */
 interface NextDocument {
-  /** A version that was never used for any document before. */
+  /** The new version: a text that was never used as the version of any document before. */
   version: string;
-  /** The new body. Undefined removes the document. */
+  /** The new content of the document. If undefined, the document is removed. */
   body: Buffer | undefined;
   ttlMs: number;
 }
 
-/** An item of a collection, e.g. one ad of a dataset. */
+/** An item of a collection, e.g. one stored ad. */
 export interface Item {
   /**
    * The sequence number of the item's last change. It is higher than the number of every earlier change in the
@@ -80,7 +80,7 @@ export interface Item {
   body: Buffer;
 }
 
-/** A new body for an item of a collection. */
+/** A change that replaces the body of one item of a collection, or adds the item. */
 export interface ItemChange {
   id: string;
   /** The sequence number that the item had when it was read, or 0 if there was no item. */
@@ -88,35 +88,38 @@ export interface ItemChange {
   body: Buffer;
 }
 
-/** The limits of a collection, which replace those of the previous write. */
+/** The limits of a collection. Each write sets them again, in place of the limits of the previous write. */
 export interface ItemLimits {
   /** The lifetime of the whole collection after this write, in milliseconds. */
   ttlMs: number;
-  /** The maximum size of the collection in bytes. Items whose last change is oldest are evicted first. */
+  /**
+   * The maximum size of the collection in bytes. Above it, the items that were changed longest ago are evicted first.
+   */
   maxBytes: number;
 }
 
-/** Consecutive items of a collection, and the state of the collection. */
+/** A chunk of consecutive items of a collection, together with the state of the collection. */
 export interface ItemsChunk {
-  /** An id that changes if the collection is removed or lost and then created again. */
+  /** A random id of the collection. It changes if the collection is removed or lost and then created again. */
   generation: string;
   items: (Item & { id: string })[];
   /** The sequence number of the newest evicted item. All items up to this number have been evicted. */
   evictedThrough: number;
   /** The number of items evicted since the collection was created, by the first character of their ids. */
   evictedCounts: Record<string, number>;
-  /** True if the collection has no later items. */
+  /** True if this is the last chunk, i.e. if the collection has no later items. */
   isLast: boolean;
 }
 
 /** The maximum number of items and bytes per chunk. The item that reaches one of them is the last one in its chunk. */
 export const chunkLimits = { items: 1000, bytes: 1024 * 1024 };
 
-/** Opens stores on one kind of server, e.g. Redis. */
+/** A driver that opens stores on one kind of server, e.g. Redis or PostgreSQL. */
 export interface StoreDriver {
-  /** Host and port of the server, for log messages. */
+  /** The host and port of the store's server, for log messages. */
   hostAndPort: string;
   /**
+   * Opens a store on the server.
    * @param onError called with connection errors that do not belong to any call
    */
   open(onError: (error: Error) => void): RemoteStore;
@@ -127,7 +130,7 @@ export interface StoreDriver {
   explainFailure?(): Promise<string | undefined>;
 }
 
-/** Log methods of the storage layer. Messages never contain the password of the store. */
+/** The log methods that the storage code uses. Messages never contain the password of the store. */
 export interface StorageLog {
   error(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 
-/** Options of `TenantCache`. */
+/** Options for `TenantCache`, a cache with a memory limit per tenant (API key). */
 export interface TenantCacheOptions {
   /** The memory limit for all tenants together, in bytes. One tenant may use at most half of it. */
   maxBytes: number;
-  /** The lifetime of an entry, in milliseconds. */
+  /** How long an entry stays in the cache, in milliseconds. */
   ttlMs: number;
   /** The time of this process, in milliseconds since 1970. */
   now: () => number;
@@ -36,12 +36,12 @@ export class TenantCache<Value> {
     });
   }
 
-  /** The estimated memory of all entries, in bytes. */
+  /** The estimated memory that all entries of all tenants take, in bytes. */
   get bytes(): number {
     return this.#tenants.calculatedSize;
   }
 
-  /** Returns a cached value, or undefined if there is none or it has expired. */
+  /** Returns the cached value with this name. Returns undefined if there is none or if it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isUnexpired(entry)) return entry?.value;
@@ -50,7 +50,7 @@ export class TenantCache<Value> {
   }
 
   /**
-   * Stores a value.
+   * Stores a value under a name of the tenant. This may evict other entries.
    * @param bytes the estimated memory of the value
    */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
@@ -66,7 +66,7 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#updateSize(tenantId, entries);
   }
 
-  /** Removes all entries of a tenant whose names begin with `prefix`. */
+  /** Removes the tenant's entries that have a name with this `prefix`. */
   removeByPrefix(tenantId: string, prefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
@@ -89,8 +89,8 @@ export class TenantCache<Value> {
 }
 
 /**
- * Memory of parsed JSON in V8, in bytes. The numbers are rounded up from measurements of many small objects, objects
- * with different keys, and deeply nested objects.
+ * The memory that V8 needs for parsed JSON, in bytes. The numbers are rounded up from measurements of many small
+ * objects, objects with different keys, and deeply nested objects.
  */
 const bytesPerValue = 24;
 const bytesPerContainer = 64;

@@ -11,7 +11,7 @@ import type { StoreAccess } from './store/access.ts';
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
-/** A kind of record, e.g. `label`. */
+/** A kind of record that is stored for a user, e.g. `label` or `watch`. */
 export type RecordKind = keyof typeof maxRecords;
 
 /** JSON values by id, in the order in which the ids were first stored. A replaced value keeps its position. */
@@ -19,7 +19,7 @@ export type RecordsById = ReadonlyMap<string, unknown>;
 
 /** The labels, watches, reports and picture hashes of one account. */
 export interface UserRecords {
-  /** False if the records are only in memory and are lost when this process ends. */
+  /** False if the records are only in memory, so that they are lost when this process ends. */
   isLasting: boolean;
   /** Reads all records of a kind. Later changes do not affect the returned map. */
   read(kind: RecordKind): Promise<RecordsById>;
@@ -38,15 +38,17 @@ interface RecordChange<Result> {
   result: Result;
 }
 
-/** The maximum size of a record, in characters of JSON. */
+/** The maximum length of the JSON text of a record, in characters. */
 const maxRecordChars = 64 * 1024;
-/** How long records live after their last use, and how often their use is recorded in the store, in milliseconds. */
+/**
+ * How long records are stored after their last use, and how often their use is recorded in the store, in milliseconds.
+ */
 const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /**
- * All records of one kind, in a single document. Their number can thereby be checked in the same atomic update that
- * adds one.
+ * All records of one kind, in a single document. The update that adds a record can therefore also check the number of
+ * records atomically.
  */
 interface StoredRecords {
   usedAt: number;
@@ -70,7 +72,7 @@ async function readRecords({ documents, buildKey }: StoreAccess, tenantId: strin
   return { records: new Map(doc?.records), version };
 }
 
-/** Reads the labels and the picture hashes of a tenant, which are part of each dataset snapshot. */
+/** Reads the labels and the picture hashes of a tenant (API key), which are part of each snapshot of the stored ads. */
 export async function readContentRecords(access: StoreAccess, tenantId: string): Promise<ContentRecords> {
   const [labels, pictures] = await Promise.all([
     readRecords(access, tenantId, 'label'),
@@ -84,18 +86,21 @@ export async function readContentRecords(access: StoreAccess, tenantId: string):
   };
 }
 
-/** The records that are part of a dataset snapshot, because SQL statements can read them. */
+/**
+ * The labels and picture hashes of an account. They are part of each snapshot of the stored ads, because SQL statements
+ * can read them.
+ */
 export interface ContentRecords {
   labels: RecordsById;
-  /** Changes whenever a label changes. */
+  /** A version that changes whenever a label changes. It is part of cache keys. */
   labelsVersion: string;
   /** Perceptual hashes of ad pictures, by the normalized id of the ad. `computePerceptualHash` returns such hashes. */
   pictures: RecordsById;
-  /** Changes whenever a picture hash changes. */
+  /** A version that changes whenever a picture hash changes. It is part of cache keys. */
   picturesVersion: string;
 }
 
-/** The records of an account without labels and picture hashes. */
+/** The records of an account that has no labels and no picture hashes. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -149,7 +154,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
   );
 }
 
-/** Creates the error for a record that is larger than `maxChars` characters. */
+/** Creates the error for a label, watch or other record that is larger than `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 

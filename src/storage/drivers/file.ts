@@ -11,11 +11,11 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The base URL of the API whose data the file contains. The `files` command shows it for each file. */
+  /** The base URL of the API from which the data in the file comes. The `files` command shows it for each file. */
   baseUrl: string;
   /** Returns the current time by the clock of this process, in milliseconds since the Unix epoch. */
   now: () => number;
-  /** The memory limit for data that expires within a day, in bytes. */
+  /** The memory limit, in bytes, for data that expires within a day. Other data has no limit. */
   maxBytes?: number;
 }
 
@@ -37,8 +37,8 @@ const maxLineBytes = 64 * 1024 * 1024;
 /** A file is compacted only when outdated lines, which later lines replace, take at least this many bytes. */
 const minSupersededBytes = 1024 * 1024;
 /**
- * Data with a longer lifetime than this (a day) never expires in a file, because a wrong clock could otherwise delete
- * the user's data. The user can delete the file instead.
+ * The longest lifetime with which data in a file expires, in milliseconds (a day). Data with a longer lifetime never
+ * expires, because a wrong clock could otherwise delete the user's data. The user can delete the file instead.
  */
 const maxTtlMs = 86_400_000;
 // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe. Windows
@@ -64,7 +64,7 @@ export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read last, and the byte position after its last complete line. */
+  /** The id of the file that was read last, and the position in bytes after the last complete line that was read. */
   #fileId = '';
   #endPosition = 0;
   /**
@@ -86,7 +86,8 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // Removing a document that is expected not to exist does not require a write.
+    // Every call is a write, except the removal of a document that is expected not to exist. That removal changes
+    // nothing.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
@@ -175,8 +176,8 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // The copy in memory may contain changes that never reached the file, so read the file again from the
-        // beginning.
+        // The write failed, so the copy in memory may contain changes that never reached the file. Read the file again
+        // from the beginning.
         this.#reset('');
         throw error;
       });
@@ -190,11 +191,15 @@ export class FileStore implements Store {
     this.#endPosition += bytes.length;
   }
 
-  /** Replaces the file with a shorter one if later lines have replaced most of its content. */
+  /**
+   * Compacts the file: if most of its lines are outdated because later lines replace them, rewrites the file without
+   * these lines.
+   */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(minSupersededBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
-    // The factor 3 allows for base64, which makes lines a third longer than their content.
+    // Do not compact a file that has at most three times the size of its current content. The factor leaves room for
+    // base64, which makes lines a third longer than their content.
     if (this.#endPosition <= 3 * this.#memory.bytes + minSupersededBytes) return;
     // If compacting fails, e.g. because the disk is full, try again only when the file has doubled in size.
     this.#compactAboveBytes = 2 * this.#endPosition;
@@ -294,7 +299,10 @@ function parseHeader(line: string): FileHeader | undefined {
   return typeof header?.id === 'string' && typeof header.baseUrl === 'string' ? (header as FileHeader) : undefined;
 }
 
-/** Returns the base URL of the service whose data a file contains. Returns undefined if the first line is damaged. */
+/**
+ * Returns the base URL of the service from which the data in a file comes. Returns undefined if the first line is
+ * damaged.
+ */
 export async function readBaseUrl(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | safeOpenFlags);
   return withClosing(file, async () => {
@@ -373,7 +381,7 @@ function parseRecord(line: Buffer): StoreRecord | undefined {
   return { name, generation, lastSequenceNumber, evictedThrough, evictedCounts, expiresAt, items };
 }
 
-/** Runs `work`, then closes the file even if `work` throws. */
+/** Runs `work` and then closes the file, even if `work` throws an error. */
 async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -3,17 +3,17 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
 /**
- * A change to a store. Applying all changes in order to an empty store produces an equal store, e.g. when a file is
- * read.
+ * A change to a store of documents and collections. Applying all changes in order to an empty store produces an equal
+ * store, e.g. when a file is read.
  */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-/** The state of a document after a change. */
+/** The state of a document after a change: its new version, expiry time and content. */
 export interface DocumentRecord {
   key: string;
   /** The version of the document; `''` if the document was removed. */
   version: string;
-  /** When the document expires, in milliseconds by the store's clock. */
+  /** The time at which the document expires, in milliseconds by the store's clock. */
   expiresAt: number;
   body: Buffer;
 }
@@ -21,7 +21,7 @@ export interface DocumentRecord {
 /** The state of a collection after a change. `items` contains only the items that changed. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
-  /** The highest sequence number in the collection. */
+  /** The highest sequence number in the collection so far. The next changed item gets a higher one. */
   lastSequenceNumber: number;
   expiresAt: number;
 }
@@ -32,7 +32,7 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
   bytes: number;
 }
 
-/** Options of `MemoryStore`. */
+/** Options for `MemoryStore`, a store in the memory of one process. */
 export interface MemoryStoreOptions {
   /**
    * The memory limit for entries that expire within a day, in bytes. At the limit, the least recently written entries
@@ -44,11 +44,11 @@ export interface MemoryStoreOptions {
    * refuses new documents that live longer than a day. Default: no limit.
    */
   maxLastingBytes?: number;
-  /** Called with each change, e.g. to write the change to a file. */
+  /** Called with each change to the store, e.g. to write the change to a file. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** The estimated memory overhead of a document or a collection, in bytes. */
+/** The estimated memory that a document or a collection takes in addition to its content, in bytes. */
 const entryOverheadBytes = 1000;
 /**
  * The maximum lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and
@@ -70,7 +70,8 @@ export class MemoryStore implements Store {
   /** Documents and collections, ordered by their last write. The first entry is evicted first. */
   readonly #entries = new Map<string, StoreEntry>();
   /**
-   * The bytes used by entries that expire within a day, and by entries with a longer lifetime. Each has its own limit.
+   * The memory, in bytes, of entries that expire within a day (temporary) and of entries with a longer lifetime
+   * (lasting). Each has its own limit.
    */
   #temporaryBytes = 0;
   #lastingBytes = 0;
@@ -167,7 +168,7 @@ export class MemoryStore implements Store {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
-  /** Applies a change that was recorded by this store or by another one. */
+  /** Applies a change that this store or another store has recorded, e.g. a change from a file. */
   apply(record: StoreRecord): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
@@ -190,7 +191,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Removes all expired entries, e.g. before a file is rewritten. */
+  /** Removes all expired entries. They then take no memory, and are not written again when a file is rewritten. */
   removeExpired(): void {
     const now = this.now();
     for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#setEntry(name, undefined);

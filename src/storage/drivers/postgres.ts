@@ -22,8 +22,8 @@ const maxBatchReads = 100;
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /**
- * The version of the table format, and the statements that create the tables. The storage mode EXTERNAL turns
- * compression off, which is useless for encrypted values.
+ * The version of the table format, and the statements that create the tables. `STORAGE EXTERNAL` turns compression off,
+ * because encrypted values cannot be compressed.
  */
 const format = 1;
 const createTablesSql = `
@@ -91,15 +91,15 @@ const nowColumn = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const buildExpirySql = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
 /**
- * Host and credentials of a PostgreSQL server. All options are set explicitly, so that `PG…` environment variables have
- * no effect.
+ * The host and the credentials of a PostgreSQL server. All options are set explicitly, so that `PG…` environment
+ * variables have no effect.
  */
 export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
   ssl: false | { rejectUnauthorized: boolean };
 };
 
-/** Creates the store driver for PostgreSQL. */
+/** Creates the driver that opens a store in a PostgreSQL database. */
 export const createPostgresDriver = (connection: PostgresConnection): StoreDriver => ({
   hostAndPort: `${connection.host}:${connection.port}`,
   open: (onError) => openPostgresStore(connection, onError),
@@ -239,7 +239,8 @@ export function openPostgresStore(
       return new Set(row.refused);
     },
     readItemsSince: async (name, after) => {
-      // If the collection has no later items, the query returns one row without an item.
+      // If the collection has no items after `after`, the query returns one row without an item. This row contains the
+      // state of the collection.
       const rows = await query(
         `WITH later AS (SELECT id, sequence_number, body, sum(length(body)) OVER (ORDER BY sequence_number) - length(body) AS before
           FROM (SELECT id, sequence_number, body FROM ad_library.items WHERE name = $1 AND sequence_number > $2 ORDER BY sequence_number LIMIT $3) AS few)
@@ -263,8 +264,8 @@ export function openPostgresStore(
       };
     },
     isNearlyFull: () => isFull,
-    // Errors of these classes mean that the connection was lost, that the server is unavailable, or that it is
-    // read-only.
+    // Do not treat these error classes as a refusal of one call. They mean that the connection was lost, or that the
+    // server is unavailable or read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweepTimer);

@@ -10,7 +10,7 @@ import {
 } from '../storage.ts';
 import { explainTlsMismatch } from './tls-mismatch.ts';
 
-/** Host and credentials of a Redis or Valkey server. */
+/** The host and the credentials of a Redis or Valkey server. */
 export interface RedisConnection {
   tls: boolean;
   host: string;
@@ -20,7 +20,7 @@ export interface RedisConnection {
   database?: number | undefined;
 }
 
-/** Creates the store driver for Redis and Valkey. */
+/** Creates the driver that opens a store in Redis or Valkey. */
 export const createRedisDriver = (connection: RedisConnection, log: StorageLog): StoreDriver => ({
   hostAndPort: `${connection.host}:${connection.port}`,
   open: (onError) => openRedisStore(connection, onError, log),
@@ -58,7 +58,7 @@ export function openRedisStore(
   ];
   let connected: Promise<unknown> | undefined;
   return {
-    // Call `connect` only once. If the first attempt fails, the client keeps trying by itself.
+    // Call `connect` of the client only once. If the first attempt fails, the client itself keeps trying.
     connect: async () => {
       connected ??= client.connect();
       await connected;
@@ -138,7 +138,7 @@ interface Script {
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
 /**
- * The first lines of scripts that need the time. They use the clock of Redis, because the clocks of replicas may
+ * The first lines of Lua scripts that need the time. They read the clock of Redis, because the clocks of replicas may
  * differ.
  */
 const readTimeLua = `local time = redis.call('TIME')
@@ -149,8 +149,8 @@ local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
 /**
- * Replaces a document if it still has the expected version. ARGV: the expected version; the next version; the next
- * body, empty to remove the document; the lifetime in ms.
+ * Replaces a document if it still has the expected version. The arguments (ARGV) are the expected version, the next
+ * version, the next body and the lifetime in milliseconds. An empty body removes the document.
  */
 const swapDocumentScript = createScript(`${readTimeLua}
 local version = redis.call('HGET', KEYS[1], 'version')
@@ -163,9 +163,9 @@ end
 return { now, 1 }`);
 
 /**
- * Writes items of a collection. KEYS: the metadata, the bodies and the order of the collection. ARGV: an id for a new
- * collection, the lifetime in ms and the maximum size in bytes; then for each item its id, expected sequence number and
- * body.
+ * Writes items of a collection. The keys (KEYS) hold the metadata, the bodies and the order of the collection. The
+ * arguments (ARGV) are an id for a new collection, the lifetime in milliseconds and the maximum size in bytes. For each
+ * item, its id, expected sequence number and body follow.
  */
 const putItemsScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
@@ -198,16 +198,17 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
 /**
- * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. KEYS: the bodies
- * and the order of the collection. ARGV: the ids of the items.
+ * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. The keys (KEYS)
+ * hold the bodies and the order of the collection. The arguments (ARGV) are the ids of the items.
  */
 const readItemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
 /**
- * Reads the next chunk of changed items. KEYS: the metadata, the bodies and the order of the collection. ARGV: the
- * sequence number to start after, the maximum number of items and the maximum number of bytes.
+ * Reads the next chunk of changed items. The keys (KEYS) hold the metadata, the bodies and the order of the collection.
+ * The arguments (ARGV) are the sequence number to start after, the maximum number of items and the maximum number of
+ * bytes.
  */
 const readItemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -230,11 +231,11 @@ const getErrorReply = (error: unknown): string | undefined => (error instanceof 
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
-/** How long a memory check stays valid, in milliseconds. */
+/** How long the result of a check of Redis's memory usage stays valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * Memory usage as a fraction of `maxmemory`. The store counts as nearly full above `nearlyFullRatio`, until usage falls
- * below `noLongerFullRatio`.
+ * Limits for the memory usage of Redis, as a fraction of its setting `maxmemory`. The store counts as nearly full above
+ * `nearlyFullRatio`, until usage falls below `noLongerFullRatio`.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
@@ -274,7 +275,7 @@ function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   };
 }
 
-/** The time limit for connecting, in milliseconds. */
+/** The time limit for connecting to Redis, in milliseconds. */
 const connectTimeoutMs = 1000;
 /** The maximum delay between two attempts to reconnect, in milliseconds. */
 const maxReconnectDelayMs = 400;

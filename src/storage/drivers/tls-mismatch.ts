@@ -1,13 +1,13 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectWithTls } from 'node:tls';
 
-/** How long to wait for the server to react, in milliseconds. */
+/** How long the probe waits for the server to react, in milliseconds. */
 const probeTimeoutMs = 1500;
 
 /**
  * Finds out whether a Redis server could not be reached because only one side uses TLS. A server without TLS does not
- * answer a TLS client at all, and a server with TLS closes the connection of a plain client, so neither error names the
- * cause. The probe sends no credentials.
+ * answer a TLS client at all. A server with TLS closes the connection of a client without TLS. In both cases, the error
+ * does not name the cause. The probe sends no credentials.
  * @param tls true if the client uses TLS
  * @returns the cause and what to change. Undefined if TLS is not the cause, or if the server does not react
  */
@@ -25,7 +25,10 @@ export async function explainTlsMismatch(server: {
     : undefined;
 }
 
-/** Returns true if the server answers a plain command. Every answer of Redis to `PING` begins with `+` or `-`. */
+/**
+ * Returns true if the Redis server answers a command that is sent without TLS. Every answer of Redis to `PING` begins
+ * with `+` or `-`.
+ */
 function acceptsPlainText({ host, port }: { host: string; port: number }): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port }, () => socket.write('PING\r\n'));

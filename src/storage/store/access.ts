@@ -23,16 +23,16 @@ export interface StoreAccess {
   leases: Leases;
   queue: Pick<WriteQueue, 'write'>;
   /**
-   * Returns the key of a document or a collection. All keys of a tenant have the same hash tag, so that Redis Cluster
-   * stores them on one node.
+   * Returns the key of a document or a collection of a tenant (API key). All keys of a tenant have the same hash tag,
+   * so that Redis Cluster stores them on one node.
    */
   buildKey(tenantId: string, kind: string, ...parts: readonly string[]): string;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 /**
- * Divides `maxBytes` by eight while the store is nearly full, so that it evicts old items. Otherwise returns the limits
- * unchanged.
+ * Returns the size limits for a collection. While the store is nearly full, `maxBytes` is divided by eight, so that the
+ * store evicts old items.
  */
 export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

@@ -18,9 +18,12 @@ import { reduceIfNearlyFull, type StoreAccess } from './access.ts';
 import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
-/** The lifetime of a dataset after the last ad was added to it, and its maximum size in the store. */
+/**
+ * The lifetime of a dataset (the stored ads of an account) after the last ad was added, and its maximum size in the
+ * store.
+ */
 const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** Memory limits for this replica's copies of datasets: in total and per dataset. */
+/** The memory limits for this replica's local copies of datasets: in total, and per dataset. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
 /** The maximum size of a decompressed item, in bytes. API responses have at most 8 MB. */
 const maxItemBytes = 64 * MB;
@@ -29,14 +32,18 @@ const maxItemBytes = 64 * MB;
  * The datasets of all tenants, in a store that replicas share. Each ad, each advertiser page and each step of a
  * `gather_ads` run is an item of a collection.
  *
- * To add to an item, a replica reads the item, merges the versions, and writes the result unless the item has changed
- * in the meantime. To read a dataset, a replica keeps a local copy and requests only the changes since its last read.
+ * To add to an item, a replica reads the item, merges the versions, and writes the result. The write fails if the item
+ * has changed in the meantime, and the replica then tries again. To read a dataset, a replica keeps a local copy and
+ * requests only the changes since its last read.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
   readonly #copies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
-  /** True if the warning about lost responses was logged and no write has succeeded since then. */
+  /**
+   * True if this replica has logged that responses were lost, and no write has succeeded since then. It logs the
+   * warning only once until then.
+   */
   #hasWarnedOfLoss = false;
 
   readonly #codec: RecordCodec;
@@ -96,7 +103,7 @@ export class StoreDatasets implements Datasets {
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
-    // The cache measures an entry only when it is added. Add the copy again, because its size has changed.
+    // Add the copy to the cache again, because its size has changed. The cache measures an entry only when it is added.
     this.#copies.delete(name);
     this.#copies.set(name, copy);
     return dataset;
@@ -173,8 +180,8 @@ function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => s
 }
 
 /**
- * Options for zlib. For ads, level 3 takes only two thirds of the default level's time and produces just 3 % more
- * bytes.
+ * The options for compressing ads with zlib. Level 3 takes only two thirds of the default level's time and produces
+ * just 3 % more bytes.
  */
 const deflate = { level: 3, chunkSize: 4096 };
 
@@ -188,8 +195,8 @@ const maxWrittenBytes = 16 * MB;
 class RecordCodec {
   readonly #encryption: Encryption;
   /**
-   * Items that this process has written, kept until its local copy reads them. It then need not decode them, which
-   * takes as long as encoding.
+   * Items that this process has written. They are kept until its local copy of the dataset reads them, so that it need
+   * not decode them. Decoding takes as long as encoding.
    */
   readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
@@ -243,8 +250,8 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   );
 
 /**
- * Parses the records of an item. Does not validate them, because only a server with the same secret can have encrypted
- * the item. If you change the record format, use a new version in the key names.
+ * Parses the records of a decrypted item. Does not validate them, because only a server with the same secret can have
+ * encrypted the item. If you change the record format, use a new version in the key names.
  */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
@@ -253,19 +260,19 @@ function parseRecords(bytes: Buffer): DatasetRecord[] {
     const line = bytes.subarray(start, end);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
-    // Copy the bytes, because a view would keep the memory of the whole item alive.
+    // Copy the bytes of the JSON. A view of the buffer would keep the memory of the whole item alive.
     records.push(tabIndex === -1 ? record : { ...record, json: new Uint8Array(line.subarray(tabIndex + 1)) });
   }
   return records;
 }
 
-/** An item in this replica's copy of a dataset. `record` is undefined if the item was damaged. */
+/** An item in the local copy that this replica keeps of a dataset. `record` is undefined if the item was damaged. */
 interface CopiedItem {
   sequenceNumber: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
 }
 
-/** This replica's copy of a dataset in the shared store. */
+/** The local copy of a dataset from the shared store. Each replica has its own copies. */
 class DatasetCopy {
   readonly #name: string;
   readonly #store: Pick<Store, 'readItemsSince'>;
@@ -274,7 +281,7 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #generation = '';
   #sequenceNumber = 0;
-  /** The items of the copy, in the order of their last change. */
+  /** The items of this local copy by id, in the order of their last change. */
   #items = new Map<string, CopiedItem>();
   #nextSync: Promise<MemoryDataset> | undefined;
   #lastSync: Promise<unknown> = Promise.resolve();

@@ -5,7 +5,7 @@ import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
-/** What a function that changes a document returns. */
+/** The return value of a function that changes a document. */
 interface ChangeResult<Doc, Result> {
   /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
@@ -24,14 +24,14 @@ interface CachedDocument<Doc> {
   /** The version of the document; `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
-  /** The store's time when the document was read. */
+  /** The time at which the document was read, by the store's clock. */
   now: number;
 }
 
 interface CachedEntry<Doc> extends CachedDocument<Doc> {
-  /** When the store's reply arrived, by the clock of this process. */
+  /** The time at which the store's reply arrived, by the clock of this process. */
   receivedAt: number;
-  /** The sequence number of the request to the store. */
+  /** The sequence number of the request to the store. Of two replies, the one to the later request is newer. */
   requestNumber: number;
   bytes: number;
 }
@@ -50,7 +50,9 @@ interface DocumentsOptions {
   maxCachedBytes?: number;
 }
 
-/** How often a document is read while a call waits for another process to change it, in milliseconds. */
+/**
+ * The interval between two reads of a document while a call waits for another process to change it, in milliseconds.
+ */
 const pollIntervalMs = 100;
 /**
  * The maximum time to wait for a change, in milliseconds. Callers then check whether the process that should make the
@@ -83,7 +85,7 @@ export class Documents {
     });
   }
 
-  /** Returns the document as this process last read or wrote it, with the age of that copy in milliseconds. */
+  /** Returns the cached document, as this process last read or wrote it, and the age of this copy in milliseconds. */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#cachedEntry<Doc>(key);
     return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
@@ -156,8 +158,8 @@ export class Documents {
 
   /** Reads a document from the store. The store omits the body if its version is the cached one. */
   async read<Doc>(key: string): Promise<CachedEntry<Doc>> {
-    // Remember the cached document. The cache may change before the reply arrives, and the reply refers to this
-    // version.
+    // Remember the cached document now. The reply of the store refers to this version, but the cache may change before
+    // the reply arrives.
     const cachedEntry = this.#cachedEntry<Doc>(key);
     const request = ++this.#requestCount;
     return this.#cacheReply(
@@ -169,7 +171,7 @@ export class Documents {
   }
 
   /**
-   * Puts a document from a reply of the store into the cache.
+   * Stores a document that the store has returned in the cache of this process.
    * @param previousEntry the cached document at the time of the request; used if the reply omits the body
    */
   #cacheReply<Doc>(

@@ -6,7 +6,10 @@ import type { ItemLimits, Store } from '../storage.ts';
  * modify it unnoticed.
  */
 export interface Encryption {
-  /** Returns a keyed hash of `parts`, for names in the store that must reveal nothing, e.g. about an API key. */
+  /**
+   * Returns a keyed hash of `parts`, e.g. of an API key. Names in the store are such hashes, so that they reveal
+   * nothing.
+   */
   hashName(...parts: readonly string[]): string;
   /**
    * Encrypts a value. It can be decrypted only with the same `key`.
@@ -24,7 +27,9 @@ interface EncryptionOptions {
   secret: string;
   /** The purpose of the encryption, e.g. `shared state`. Each purpose has its own keys, even with the same secret. */
   use?: string;
-  /** Called once for each reason why values cannot be decrypted. */
+  /**
+   * Called once for each reason why values cannot be decrypted, e.g. because they were encrypted with another secret.
+   */
   warn?(message: string): void;
 }
 
@@ -38,7 +43,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 
-/** The length of a hashed name in base64url characters. 22 characters have 132 bits. */
+/** The number of base64url characters of a hashed name. 22 characters contain 132 bits. */
 const nameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
@@ -104,7 +109,7 @@ const otherSecretWarning =
   'the shared state contains values that were encrypted with another AD_LIBRARY_STATE_SECRET; they are ignored';
 const damagedWarning = 'the shared state contains values that were truncated or changed; they are ignored';
 
-/** Opens a collection of encrypted items. */
+/** Opens a collection of items that are encrypted before they are stored. */
 export const openEncryptedItems = (
   { store, encryption }: { store: Pick<Store, 'readItems' | 'putItems'>; encryption: Encryption },
   name: string,

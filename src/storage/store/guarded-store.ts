@@ -45,6 +45,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
   /**
+   * Creates the wrapper without connecting to the server. `open` connects.
    * @param now the time of this process, which is used until the time of the store is known
    */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
@@ -112,14 +113,18 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     try {
       return await this.#withTimeout(callStore(store));
     } catch (error) {
-      // If the store refused the call, only this call is affected. All other errors mean that the store is unreachable.
+      // If the store itself refused the call, only this call has failed. All other errors mean that the store is
+      // unreachable.
       if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
       throw createUnavailableError(error);
     }
   }
 
-  /** Rejects if the store does not reply within `maxSilenceMs` and `maxBusyMs`. */
+  /**
+   * Waits for a reply of the store. Rejects if the store is silent for `maxSilenceMs`, or does not answer this call
+   * within `maxBusyMs`.
+   */
   #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
     const startedAt = performance.now();
     return new Promise((resolve, reject) => {
@@ -165,7 +170,8 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
         this.#logOnce('info', 'the shared state cannot be reached', error);
         if (attempt === 1) void this.#logCause();
         if (attempt % attemptsPerConnection === 0) {
-          // The connection may be broken without an error, or may lead to a server that is no longer the primary.
+          // Open a new connection. The old one may be broken without an error, or may lead to a server that is no
+          // longer the primary.
           this.#store?.close().catch(() => {});
           this.#store = undefined;
         }

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 
-/** The process that holds a lease, and when it took the lease, in milliseconds since 1970 by the store's clock. */
+/**
+ * The process that holds a lease (a reservation for one of its calls). `at` is the time when it took the lease, in
+ * milliseconds since 1970 by the store's clock.
+ */
 export interface LeaseHolder {
   owner: string;
   at: number;
@@ -10,7 +13,7 @@ interface LeasesOptions {
   /** Identifies this process among all processes that use the store. Default: a random id. */
   owner?: string;
   /**
-   * Returns true if a process, or the call for which it took a lease, has ended.
+   * Returns true if a process has ended, or if the call has ended for which the process took a lease (a reservation).
    * @param ageMs the age of the lease
    */
   hasEnded?(owner: string, ageMs: number): boolean;
@@ -32,25 +35,29 @@ export class Leases {
   }
 
   /**
-   * Registers a lease of this process. Call this before writing the lease to the store, because the write may succeed
-   * although it reports a failure.
+   * Registers a lease (a reservation) of this process as open. Call this before writing the lease to the store, because
+   * the write may succeed although it reports a failure.
    */
   open(id: string): void {
     this.#openIds.add(id);
   }
 
-  /** Ends a lease of this process, even if the store still contains it. */
+  /** Marks a lease (a reservation) of this process as ended, even if the store still contains it. */
   close(id: string): void {
     this.#openIds.delete(id);
   }
 
-  /** Returns true if this process took the lease and has ended it. */
+  /**
+   * Returns true if this process took the lease (the reservation) and has ended it, even if the store still contains
+   * it.
+   */
   isClosed(id: string, { owner }: LeaseHolder): boolean {
     return owner === this.owner && !this.#openIds.has(id);
   }
 
   /**
-   * Returns true if another process took the lease and will never end it, because the process or its call has ended.
+   * Returns true if another process took the lease (the reservation) and will never end it, because the process or its
+   * call has ended.
    */
   isAbandoned({ owner, at }: LeaseHolder, now: number): boolean {
     return owner !== this.owner && this.#hasEnded(owner, Math.abs(now - at));

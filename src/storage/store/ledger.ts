@@ -14,19 +14,22 @@ import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
 /**
- * The maximum age of the cached credit account that estimates use, in milliseconds. This saves reads, because one tool
- * call may make several estimates.
+ * The maximum age of a cached credit account from which a cost is estimated, in milliseconds. The cache saves reads,
+ * because one tool call may make several estimates.
  */
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   newId?: () => string;
   /**
-   * True if replicas share the ledger. Each settlement then gets an id, so that a settlement that is retried after a
-   * lost reply is counted only once.
+   * True if replicas share the ledger. Each settlement (the recorded cost of a call) then gets an id. If the settlement
+   * is retried after a lost reply, it is counted only once.
    */
   isShared?: boolean;
-  /** Applies the current time to an account before any other change, e.g. resets the spending on a new day. */
+  /**
+   * Called before each change of an account, to apply the current time. For example, it resets the spending on a new
+   * day.
+   */
   updateToTime?(account: StoredAccount, now: number): StoredAccount;
   /** Called with the error if charged credits could not be recorded, so that the operator can be warned. */
   onLost?(error: unknown): void;
@@ -39,7 +42,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, extend
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
-/** Opens the ledger, which contains the credit account of each tenant, in a store. */
+/** Opens the ledger in a store. The ledger contains the credit account of each tenant (API key). */
 export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
@@ -126,7 +129,8 @@ export function openLedger(
     waitForChange: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
-      // Do not write a settlement without any charge. Otherwise made-up API keys could fill the store with accounts.
+      // Do not write a settlement (the recorded cost of a call) without any charge. Otherwise made-up API keys could
+      // fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
         return;
       await settleOnce(tenantId, id, settlement, lease !== undefined);
@@ -134,17 +138,17 @@ export function openLedger(
   };
 }
 
-/** The stored credit account of one tenant. All times are by the store's clock. */
+/** The stored credit account of one tenant (API key). All times are by the store's clock. */
 export interface StoredAccount {
   /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;
   /** The sum of the charges that the service reported, in credits. */
   spent: number;
-  /** Credits that the service may have charged, for calls whose charge is unknown. */
+  /** The estimated credits of calls whose charge is unknown. The service may have charged them. */
   uncertain: number;
   /** The number of responses that the service charged for. */
   calls: number;
-  /** The time of the last paid call; 0 if there was none. */
+  /** The time of the last paid call, by the store's clock. It is 0 if there was none. */
   paidAt: number;
   /** The credit balance that the service last reported. */
   remaining?: number;
@@ -162,7 +166,7 @@ export interface StoredAccount {
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** Set if the process of the call has died: the credits that were counted as possibly charged, and when. */
+  /** Set if the process of the call has died. `credits` were then counted as possibly charged, at the time `at`. */
   booked?: { credits: number; at: number };
 }
 
@@ -291,7 +295,7 @@ function settle(
 const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** Caches parsed prices by their serialized text, because many accounts have the same prices. */
+/** Caches parsed prices by their serialized text. Many accounts have the same prices, so they are parsed only once. */
 const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
 const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
 

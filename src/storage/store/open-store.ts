@@ -17,13 +17,16 @@ import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
-/** How long the server waits for the store at startup, in milliseconds. */
+/** How long the server waits at startup until the store can be reached, in milliseconds. */
 const startTimeoutMs = 1000;
-/** The memory limit for pending writes in bytes, and the maximum delay between two attempts in milliseconds. */
+/**
+ * The limits of the queue of failed writes: its memory in bytes, and the maximum delay between two attempts in
+ * milliseconds.
+ */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /**
- * How long the lease of a call stays valid after the call's deadline, in milliseconds. The process needs this time to
- * record the result.
+ * How long the lease of a call (the mark that it is in progress) stays valid after the call's deadline, in
+ * milliseconds. The process needs this time to record the result.
  */
 const leaseMarginMs = 10_000;
 
@@ -34,18 +37,21 @@ interface StoreStateOptions {
    * The base URL of the API. Servers for different APIs can share a store, because each API has separate state in it.
    */
   baseUrl: string;
-  /** The time limit of a tool call, in milliseconds. */
+  /**
+   * The time limit of a tool call, in milliseconds. The reservation of a call that is much older counts as abandoned.
+   */
   callMs: number;
   log: StorageLog;
   /** The time of this process, which is used until the time of the store is known. */
   now(): number;
 }
 
-/** The state that replicas share. */
+/** The state that all replicas of this server share, in Redis or PostgreSQL. */
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
- * Opens the state that replicas share. If a replica dies, its leases end shortly after the deadlines of their calls.
+ * Opens the state that replicas share. If a replica dies, its leases (the marks that calls are in progress) end shortly
+ * after the deadlines of the calls.
  */
 export async function openStoreState({ driver, secret, baseUrl, callMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });

@@ -9,12 +9,18 @@ import { createMemoryResponseCache, isNewerThan } from '../memory-response-cache
 import { markTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
-/** The stored document of one API call: the cached response, and the claim of the replica that is sending the call. */
+/**
+ * The stored document of one API call. It contains the cached response, and the claim (the right to send the call) of
+ * the replica that is sending the call.
+ */
 interface StoredCall {
   cached?: { operation: OperationName; answer: StoredResponse; at: number } | undefined;
-  /** The claim of the process that is sending the call now. */
+  /** The claim (the right to send the call) of the process that is sending the call now. */
   running?: StoredClaim;
-  /** The id of the latest claim whose process died while sending the call. */
+  /**
+   * The id of the latest claim (the right to send the call) that was lost, because its process died while sending the
+   * call.
+   */
   lost?: string | undefined;
 }
 
@@ -39,8 +45,8 @@ const maxLocalBytes = 64 * 1024 * 1024;
 
 interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /**
-   * True to send a call again if the process that sent it has died, although the service may already have charged for
-   * it.
+   * If true, a call is sent again after the process that sent it has died, although the service may already have
+   * charged for it.
    */
   sendsAgain?: boolean;
 }
@@ -49,9 +55,9 @@ interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
  * Opens the response cache that replicas share.
  *
  * Each call is one document, which contains the cached response and the claim of the replica that is sending the call.
- * Since both are in one document, a replica that obtains the claim can be sure that no response was stored in the
- * meantime. A replica that waits for a claim finds the response in the same document. If the store does not accept a
- * response, only this replica caches it.
+ * A claim is the right to send the call. Since both are in one document, a replica that obtains the claim can be sure
+ * that no response was stored in the meantime. A replica that waits for a claim finds the response in the same
+ * document. If the store does not accept a response, only this replica caches it.
  */
 export function openStoredResponseCache(
   access: StoreAccess,
@@ -62,8 +68,8 @@ export function openStoredResponseCache(
   const getResponseKey = (tenantId: string, name: string) => buildKey(tenantId, 'answer', name);
   const getGroupKey = (tenantId: string, group: string) => buildKey(tenantId, 'removed', group);
   /**
-   * Groups of responses that this replica must remove from the cache but could not yet mark in the store. Until then,
-   * it does not cache responses of these groups.
+   * Groups of responses, e.g. the lists of one collection, that are outdated but could not yet be marked as removed in
+   * the store. Until then, this replica does not cache responses of these groups.
    */
   const unmarkedGroups = new Set<string>();
   /**
@@ -135,8 +141,8 @@ export function openStoredResponseCache(
       await end();
     };
     /**
-     * Returns true if another call holds the claim. A claim of this process that has already ended does not count,
-     * although the store may still contain it.
+     * Returns true if another call holds the claim, i.e. the right to send the request. A claim of this process that
+     * has already ended does not count, although the store may still contain it.
      */
     const isOtherClaim = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
@@ -174,8 +180,8 @@ export function openStoredResponseCache(
         await documents.waitForChange(key, step.version, signal);
       }
     } catch {
-      // The store failed, so it is unknown whether the claim was written. Send the request without waiting for other
-      // replicas.
+      // The store failed, so it is unknown whether it contains the claim of this call. Send the request without waiting
+      // for other replicas.
       if (!signal.aborted) return granted;
       void end();
       throw createAbortError(signal, false);

@@ -9,7 +9,7 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Called with the error if a retry cannot help or the queue is full. The write is then lost. */
+  /** Called with the error if the write is lost, because a retry cannot help or the queue is full. */
   onGiveUp?(error: unknown): void;
 }
 
@@ -24,7 +24,7 @@ const smallWriteShare = 0.25;
 const minDelayMs = 2000;
 
 interface WriteQueueOptions {
-  /** The memory limit for all pending writes, in bytes. */
+  /** The memory limit for all writes that wait for a retry, in bytes. */
   maxBytes: number;
   /** The maximum delay before a retry, in milliseconds. */
   maxDelayMs?: number;
@@ -48,7 +48,10 @@ export class WriteQueue {
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /** When the queue may run again after it has waited for a lock, by `performance.now()`. */
+  /**
+   * The queue pauses after a run that failed because it could not get a lock. This is the end of the pause, by
+   * `performance.now()`.
+   */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -149,8 +152,8 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
  * Wraps the methods of an object that uses a store. Each method runs the queue first, so that it sees the results of
  * pending writes.
  *
- * Do not wrap the store itself. A change of a document would then wait for the queue while a write in the queue waits
- * for the same document, which is a deadlock.
+ * Do not wrap the store itself. A change of a document would then wait for the queue, while a write in the queue waits
+ * for the same document. This is a deadlock.
  */
 export function runQueueBefore<Methods extends object>(queue: WriteQueue, methods: Methods): Methods {
   const entries = Object.entries(methods).map(([name, method]) => [
@@ -163,7 +166,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
   return Object.fromEntries(entries) as Methods;
 }
 
-/** A queue for a store that is always available. Failed writes are not retried. */
+/** A queue for a store that is always available. It runs each write once and does not retry failed writes. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
   write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
 };
