@@ -1,21 +1,27 @@
 import { dayMs } from '../views/durations.ts';
 
-/** Interprets the cells of a column as dates, so that a chart can place them on an axis. Times are in milliseconds. */
+/**
+ * Interprets the cells of a column as dates, so that a chart can place them on an axis. Times are in milliseconds since
+ * the Unix epoch.
+ */
 export interface Calendar {
-  /** Returns the start of the month, week or day in a cell. */
+  /** Returns the start of the month, week or day that a cell names, e.g. 1 June 2026 for `2026-06`. */
   parseTime(cell: string): number;
-  /** The unit of the dates. Undefined for times of day, quarters and years, whose gaps are not filled. */
+  /**
+   * The unit of the dates. Undefined for times of day, quarters and years, because the chart does not fill gaps between
+   * them.
+   */
   unit?: CalendarUnit;
 }
 
-/** The unit of a calendar: a month, a week or a day. */
+/** The step from one date of a column to the next: a month, a week or a day. */
 export interface CalendarUnit {
-  /** Returns the start of the next unit. */
+  /** Returns the start of the month, week or day after `time`, in milliseconds since the Unix epoch. */
   getNextStart(time: number): number;
   formatName(time: number): string;
-  /** False if the dates may have a longer unit, e.g. if months such as 2026-01 and 2026-04 stand for quarters. */
+  /** False if the dates may have a longer unit. For example, the months 2026-01 and 2026-04 may stand for quarters. */
   isUnitCertain: boolean;
-  /** True if the chart shows a missing date as a gap, even if the numbers are not counts. */
+  /** True if the chart leaves a gap at each missing date. Series of counts show zero there instead. */
   showsGaps: boolean;
 }
 
@@ -38,7 +44,7 @@ export function createCalendar(columnName: string, cells: readonly unknown[]): C
 /** Matches a month such as `2026-06`, a day such as `2026-06-14`, or an ISO time. */
 const datePattern = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
 const isDate = (cell: string) => datePattern.test(cell) && !Number.isNaN(Date.parse(cell));
-/** Matches a month, or the first day of a month. */
+/** Matches a month such as `2026-06`, or the first day of a month such as `2026-06-01`. */
 const monthPattern = /^\d{4}-\d{2}(?:-01(?:T00:00:00(?:\.000)?Z)?)?$/;
 
 const formatIsoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
@@ -57,7 +63,10 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
 /** Returns the number of months from the year 0 to the given time. */
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
-/** Creates a step of one day. If all dates fall on the same weekday, creates a step of one week. */
+/**
+ * Creates the unit for a column of days. The unit is a week if all dates fall on the same weekday and the column name
+ * does not contain "day". With one or two dates, the column name must also contain a word for "week".
+ */
 function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const distances = computeDistances(times.map((time) => time / dayMs));
   const divisor = computeCommonDivisor(distances);
@@ -68,7 +77,7 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
     getNextStart: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
-    // A few days that are far apart, e.g. the days on which ads were read, are not a daily series with gaps.
+    // Days that are far apart, e.g. the days on which ads were read, are not a daily series. Their chart shows no gaps.
     showsGaps: isWeekly ? isUnitCertain : isDailySeries(distances),
   };
 }
@@ -76,9 +85,7 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
 const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
-/**
- * Returns true if at least half of the days directly follow another day in the list, so the list is a daily series.
- */
+/** Returns true for a daily series: at least half of the distances between neighboring dates are exactly one day. */
 const isDailySeries = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
@@ -91,8 +98,9 @@ const isWeekName = (columnName: string): boolean => /week|woche|semaine|semana|s
 const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
 
 /**
- * Creates a calendar for weeks written as a year and a week number. Returns undefined if the cells contain anything
- * else.
+ * Creates a calendar for weeks written as a year and a week number, e.g. `2026-W05`. Returns undefined if any cell is
+ * not such a week. A cell such as `2026-05` could also be a month. It counts as a week only if the column name or
+ * another cell of the column shows that the column contains weeks.
  */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
   const weeks = cells.map((cell) => weekPattern.exec(cell));
@@ -100,8 +108,8 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   const isWeekColumn = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isWeekColumn) return undefined;
   const weekLetter = weeks[0]?.[2] ?? '';
-  // Many weeks have the same number in both systems, so try the more likely system first. Without the letter `W`, the
-  // week probably comes from SQLite's `%W`.
+  // Most cells name an existing week in both systems, so the order of the systems matters. ISO weeks come first if the
+  // cells contain the letter `W`. Otherwise the weeks probably come from SQLite's `%W`.
   const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;

@@ -6,11 +6,11 @@ import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
 import { findCountColumns } from './count-columns.ts';
 
-/** The rows from which a chart is drawn. */
+/** The table rows from which a chart is drawn. The cells of a row are in the order of `columns`. */
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** SQL statement that returned the rows. It shows which columns contain counts. */
+  /** SQL statement that returned the rows. `findCountColumns` reads from it which columns contain counts. */
   sql?: string;
   /** True if the result has more rows than `rows` contains. */
   isTruncated?: boolean;
@@ -18,7 +18,10 @@ export interface ChartRows {
 
 /** The points and series of a chart, as `readChartData` reads them from rows. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
-/** One series of values: a number column, or a name from the second column. */
+/**
+ * One series of a chart, drawn in one color. It contains the values of a number column, or the numbers for one name in
+ * the second column.
+ */
 export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
 
@@ -33,7 +36,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
- * @param readAt time at which the ads were last read, in milliseconds; its month, week or day is marked as unfinished
+ * @param readAt time at which the ads were last read, in milliseconds since the Unix epoch; the month, week or day of
+ * this time is marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -108,7 +112,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * The title of the number column, for the axis. Set if the series are named by the values of the second column.
+     * Title of the number column, with which the title of the chart begins. Set only if the series are named after
+     * values of the second column, because these names do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
@@ -128,9 +133,9 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
 /** One position on the axis, e.g. a month, with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** Row number, starting at 1. 0 for a point that fills a gap. */
+  /** Number of the table row, starting at 1. It is 0 for a point that was added to fill a gap. */
   rowNumber: number;
-  /** Position on the axis: a time, a number or an index. */
+  /** Position on the axis: a time in milliseconds, a number, or the index of the row. */
   position: number;
   values: (number | null)[];
 }
@@ -161,7 +166,8 @@ function pivotSeries(
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
   const seriesNames: unknown[] = [...new Set(nameCells)];
-  // If the result was truncated, the missing row may exist, so its value is unknown.
+  // In a column of counts, a missing row means zero. If the result was truncated, the row may exist, so its value is
+  // unknown (null).
   const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const rowsByPosition = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [positionCell, name, value]] of rows.entries()) {
@@ -188,7 +194,7 @@ function pivotSeries(
 
 /**
  * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and otherwise null, which
- * leaves a gap. Returns undefined if the zeros would exceed `maxPointCount`.
+ * leaves a gap. Returns undefined if the chart would need zeros for more than `maxPointCount` points.
  */
 function fillGaps(
   points: readonly ChartPoint[],
@@ -209,7 +215,10 @@ function fillGaps(
   return filledPoints;
 }
 
-/** The unit of a number column, guessed from the column name. */
+/**
+ * Units of number columns, each with a pattern for the column name. For example, `daysRunning` is in days. The first
+ * pattern that matches determines the unit.
+ */
 const unitPatterns: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],
   ['share', /share|percent|pct|rate|ratio|%/i],
@@ -231,5 +240,5 @@ export function buildPanels(data: ChartData) {
   });
 }
 
-/** A part of a chart with its own value axis. Series with different units are in different panels. */
+/** A part of a chart with its own value axis. A chart has one panel for each unit, such as days or money. */
 export type Panel = ReturnType<typeof buildPanels>[number];

@@ -3,8 +3,9 @@ import { buildPanels, type ChartData, type ChartRows, type Panel, readChartData,
 import type { ChartKind } from './chart-kinds.ts';
 
 /**
- * A chart as a list of shapes. Coordinates are in pixels from the top left. Charts are rendered as JPEG or SVG, and
- * each renderer chooses the colors and the font. Text widths are therefore estimates, which tend to be too wide.
+ * A chart as a list of shapes. Coordinates are in pixels from the top left. A chart is rendered as JPEG or SVG, and
+ * each renderer chooses the colors and the font. The layout therefore uses estimated text widths, which tend to be too
+ * wide.
  */
 export interface Chart {
   width: number;
@@ -19,7 +20,7 @@ export type Shape =
   | {
       kind: 'text';
       text: string;
-      /** Text to draw if the font has none of the letters of `text`. */
+      /** Text to draw if the font has none of the letters of `text`, e.g. `row 3`. */
       fallbackText?: string;
       x: number;
       /** y coordinate of the baseline. */
@@ -32,14 +33,16 @@ export type Shape =
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** Color of a shape: a role, or the index of a series. */
+/** Color of a shape: the purpose of the color, such as `ink` for text, or the index of the series. */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
 /** Options for drawing a chart. */
 export interface ChartOptions {
   /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
-  /** Time at which the ads were last read, in milliseconds. Its month, week or day is drawn as unfinished. */
+  /**
+   * Time at which the ads were last read, in milliseconds. The month, week or day of this time is drawn as unfinished.
+   */
   readAt?: number | undefined;
   isDemo?: boolean;
   /** Notes shown below the chart, e.g. that a part of the ads is missing. */
@@ -77,7 +80,10 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   return { width: layout.width, height, shapes };
 }
 
-/** Maximum number of caption lines in the picture. The text of the result contains all notes. */
+/**
+ * Maximum number of caption lines below the chart. Further lines are left out of the picture, but the text of the
+ * result contains all notes.
+ */
 const maxCaptionLines = 12;
 /** Space between caption lines, in pixels. */
 const captionGap = 5;
@@ -97,7 +103,10 @@ function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
 const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
-/** Draws lines over dates or numbers. The distances between points are proportional to those between their dates. */
+/**
+ * Draws lines over dates or numbers. The distance between two points is proportional to the difference of their dates
+ * or numbers.
+ */
 const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
@@ -114,7 +123,7 @@ const moveDown = (shape: Shape, offset: number): Shape =>
     ? { ...shape, points: shape.points.map(([x, y]): Point => [x, y + offset]) }
     : { ...shape, y: shape.y + offset };
 
-/** Sizes in pixels. `smallPlotHeight` is the height of each plot if a chart has several panels. */
+/** Sizes for wide screens, in pixels. `smallPlotHeight` is the height of each plot if a chart has several panels. */
 const wideLayout = {
   width: 1000,
   margin: 28,
@@ -184,12 +193,12 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   return { width, height: Math.round(top + points.length * rowHeight + margin - 8), shapes };
 }
 
-/** Draws the series of a panel into `shapes`. */
+/** Draws all series of a panel as bars or lines. The shapes are appended to `shapes`. */
 type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
 /** Converts the values in a panel to pixel positions. */
 interface Scale {
-  /** x coordinate of the center of each point. */
+  /** x coordinate of the center of each point, in pixels. */
   centers: readonly number[];
   /** The width that is available for each point, in pixels. */
   slotWidth: number;
@@ -409,7 +418,7 @@ function shortenMiddle(text: string, maxWidth: number, size: number): string {
   return `${start.trimEnd()}…${end.trimStart()}`;
 }
 
-/** Estimates the width of a text in pixels. The estimate is slightly wider than common fonts. */
+/** Estimates the width of a text in pixels. The estimate is slightly wider than the text is in common fonts. */
 function estimateTextWidth(text: string, size: number): number {
   let ems = 0;
   for (const letter of text) {

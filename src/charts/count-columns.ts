@@ -1,8 +1,10 @@
 /**
- * Returns the names of columns that certainly contain counts. In such a column, a month, week or name without a row
- * means zero. Analyzes the SQL statement, because a column name proves nothing: `max(daysRunning) AS ads` is not a
- * count. Leaves out columns if `HAVING` or `LIMIT` may have removed rows, or if the statement uses their name for
- * several things.
+ * Returns the names of the columns that certainly contain counts, such as `ads` in `count(*) AS ads`. In such a column,
+ * a month, week or name without a row means zero.
+ *
+ * A column name alone proves nothing: `max(daysRunning) AS ads` is not a count. This function therefore analyzes the
+ * SQL statement. It omits a column if `HAVING` or `LIMIT` may have removed rows, or if the statement uses the name for
+ * several expressions.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
   const statement = removeTexts(sql);
@@ -23,7 +25,10 @@ interface CountColumnsQuery {
   rowCount: number;
 }
 
-/** Removes comments and the contents of string literals from an SQL statement, which could look like keywords. */
+/**
+ * Removes comments and the contents of string literals from an SQL statement, because their words could look like
+ * keywords.
+ */
 const removeTexts = (sql: string): string =>
   sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (part) => (part.startsWith("'") ? "''" : ' '));
 
@@ -35,8 +40,8 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
 /**
- * Returns true if the statement compares the column with something. A condition such as `WHERE ads > 2` around a
- * subquery may have removed rows with small counts.
+ * Returns true if the statement compares the column, e.g. in the condition `WHERE ads > 2` around a subquery. Such a
+ * condition may have removed rows with small counts.
  */
 function isUsedInComparison(statement: string, column: string): boolean {
   const [lowerCaseStatement, name] = [statement.toLowerCase(), column.toLowerCase()];
@@ -69,7 +74,10 @@ const aliasPattern =
   /\s*(?:\bas\b\s*)?(?:"([^"]+)"|`([^`]+)`|\[([^\]]+)\]|(?!(?:from|filter|then|end|as)\b)([a-z_]\w*))/iy;
 const filterPattern = /\s*filter\s*\(/iy;
 
-/** Lists the aliases in the statement. `isCount` is true if the aliased expression is a single `count(…)`. */
+/**
+ * Lists the aliases in the statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the aliased expression is a
+ * single `count(…)`.
+ */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
   const aliases: { name: string; isCount: boolean }[] = [];
   const namesByEnd = new Map<number, string>();
@@ -104,7 +112,7 @@ const bareAliasPattern =
 const readAliasName = (match: readonly (string | undefined)[]): string =>
   (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
-/** Returns the index after the parenthesis that closes the one just before `start`. */
+/** Finds the closing parenthesis that matches the opening one just before `start`. Returns the index after it. */
 function findClosingParenthesis(statement: string, start: number): number {
   let depth = 1;
   for (let index = start; index < statement.length; index++) {
