@@ -1,4 +1,4 @@
-/** Types for the part of `bidi-js` that we use. The package has none. */
+/** Types for the functions of `bidi-js` that this project uses, because the package contains no types. */
 declare module 'bidi-js' {
   interface EmbeddingLevels {
     levels: Uint8Array;

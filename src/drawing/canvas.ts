@@ -11,7 +11,7 @@ export interface Rect {
 /** A color with red, green and blue values from 0 to 255. */
 export type Color = readonly [red: number, green: number, blue: number];
 
-/** An opaque bitmap to draw on. The parts of shapes outside it are not drawn. */
+/** An opaque bitmap to draw on. If a shape extends beyond the bitmap, the part outside is not drawn. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -42,7 +42,7 @@ export class Canvas implements Raster {
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** Draws a picture, scaled to fill the frame. */
+  /** Draws a picture, stretched to fill the frame. */
   drawRaster(raster: Raster, frame: Rect): void {
     const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
     const left = Math.round(frame.x);
@@ -56,8 +56,8 @@ export class Canvas implements Raster {
   }
 
   /**
-   * Blends pixels into a row. `coverage` is the covered share of each pixel, from 0 to 1. Without it, all pixels are
-   * fully covered.
+   * Blends pixels into a row, starting at column `left`. `coverage` is the covered share of each pixel, from 0 to 1.
+   * Without it, all pixels are fully covered.
    */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
@@ -90,7 +90,8 @@ export type Command =
   | { type: 'Z' };
 
 /**
- * The number of line segments by which a curve of a letter is approximated. Ten look smooth at the sizes used here.
+ * Number of straight line segments that replace each curve of a letter. Ten segments look smooth at the sizes used
+ * here.
  */
 const curveSegments = 10;
 
@@ -149,8 +150,8 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
   if (box === undefined) return;
-  // `coverageChanges` stores for each pixel how the coverage differs from the pixel to its left. The running sum along a row is
-  // the coverage.
+  // `coverageChanges` stores how the coverage of each pixel differs from the pixel to its left. Adding up a row from
+  // left to right therefore gives the coverage of each pixel.
   const coverageChanges = new Float32Array(box.width * box.height);
   for (const outline of path)
     outline.forEach((point, index) => {
@@ -190,8 +191,8 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
 }
 
 /**
- * Adds an edge of a path to `coverageChanges`. Pixels to the right of a downward edge become covered, and an upward edge ends
- * the covered area.
+ * Adds an edge of a path to `coverageChanges`. Pixels to the right of a downward edge become covered, and an upward
+ * edge ends the covered area.
  */
 function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
@@ -221,7 +222,10 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
   }
 }
 
-/** Computes the area between the line at `x` and an edge that goes from `left` to `right`, within a row of height 1. */
+/**
+ * Computes an area within a row of height 1: the area between a slanted edge and the vertical line at `x`, to the right
+ * of the edge. The edge runs from `left` at one end of the row to `right` at the other end.
+ */
 function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
   return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));

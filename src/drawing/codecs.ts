@@ -9,7 +9,10 @@ export interface Raster {
   data: Uint8ClampedArray;
 }
 
-/** Files in npm packages that are read when they are first needed. The build copies them next to the bundle. */
+/**
+ * WebAssembly files in npm packages. Each file is read when it is first needed. The build copies the files next to the
+ * bundle.
+ */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -17,7 +20,10 @@ export const packagedFiles = {
   webpDecoder: '@jsquash/webp/codec/dec/webp_dec.wasm',
 } as const;
 
-/** Returns the location of a file in an npm package. Works in the sources and in the bundle. */
+/**
+ * Returns the location of a file in an npm package. When the sources run, this is the file in `node_modules`. When the
+ * bundle runs, it is the copy next to the bundle.
+ */
 export function locatePackagedFile(path: string): string | URL {
   const fromSources = import.meta.url.endsWith('.ts');
   return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
@@ -45,7 +51,7 @@ function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8A
     decoderPromise ??= loadModule();
     const decode = await decoderPromise;
     try {
-      // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `loaded` holds a function that returns a promise.
+      // biome-ignore lint/nursery/useAwaitThenable: the rule does not see that `decode` returns a promise.
       return await decode(new Uint8Array(bytes).buffer);
     } catch (cause) {
       decoderPromise = undefined;

@@ -27,8 +27,8 @@ const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/
 const getNotoPath = (name: string, subset: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
- * Lists the files that contain the most common letters of a large font. In this package, the files with the highest
- * numbers contain them.
+ * Lists the files with the most common letters of a large font, e.g. for Chinese. Each font consists of numbered files,
+ * and the files with the highest numbers contain the most common letters.
  */
 const listFontFiles = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
@@ -36,7 +36,9 @@ const listFontFiles = (name: string, first: number, last = 119) =>
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
 const japaneseFonts = listFontFiles('jp', 104);
-/** Font files in which to look for a letter, by script. */
+/**
+ * Font files in which to look for a letter, by script. The first pattern that matches the letter determines the files.
+ */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],
@@ -67,8 +69,8 @@ const readGlyph = (font: Font, letter: string) => {
 };
 
 /**
- * Caches glyphs by letter, with undefined for letters that no font contains. Needs no size limit, because the number of
- * Unicode characters is limited.
+ * Caches the glyph (the outline) of each letter, or undefined for a letter that no font contains. The cache needs no
+ * size limit, because the number of Unicode characters is limited.
  */
 const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
@@ -172,7 +174,8 @@ const bidi = createBidi();
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeftPattern.test(text)) return [...text];
   const letters = joinArabic([...text].filter((letter) => !vowelSignPattern.test(letter)));
-  // `bidi` indexes UTF-16 code units. Replace each letter of two code units with a single neutral code unit.
+  // `bidi` uses indices of UTF-16 code units. Each letter of two code units is therefore replaced by a single code unit
+  // without a direction, so that the indices also apply to `letters`.
   const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
   const levels = bidi.getEmbeddingLevels(units, 'auto');
   return bidi.getReorderedIndices(units, levels).map((index) => {
@@ -182,7 +185,10 @@ export function orderLettersForDrawing(text: string): string[] {
   });
 }
 
-/** Presentation forms of each Arabic letter, in Unicode order: isolated, final, initial, medial. */
+/**
+ * Presentation forms of each Arabic letter, i.e. its shapes at different places of a word. The Unicode order is
+ * isolated, final, initial, medial.
+ */
 const arabicForms = new Map<string, string[]>();
 for (const [first, last] of [
   [0xfb50, 0xfbb1],
