@@ -6,7 +6,7 @@ import { raceAbort, withDeadline } from '../api/abort.ts';
 
 /** Pictures that this process serves itself, e.g. in demo mode. They are read without a network request. */
 export interface ServedPictures {
-  /** The prefix by which the URLs of these pictures are recognized. */
+  /** URLs that start with this prefix belong to these pictures. */
   urlPrefix: string;
   respond(request: Request): Promise<Response>;
 }
@@ -85,7 +85,7 @@ async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: 
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
 
-/** Options of a request through the agent that connects only to allowed hosts. */
+/** Options for a request through `GuardedAgent`, which connects only to allowed hosts. */
 interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
   agent: GuardedAgent;
   headers: Record<string, string>;
@@ -124,7 +124,7 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
   let receivedBytes = 0;
   try {
     if (Number(headers['content-length']) > maxBytes) throw new PictureTooLargeError();
-    // If the loop throws, the iterator closes the connection.
+    // `for await` closes the connection if the loop throws an error, so no further cleanup is needed.
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       receivedBytes += chunk.length;
       if (receivedBytes > maxBytes) throw new PictureTooLargeError();
@@ -136,7 +136,7 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
   return Buffer.concat(chunks);
 }
 
-/** Explains in a few words why a picture could not be fetched. */
+/** Explains in a few words why a picture could not be fetched, e.g. `it is larger than 10 MB`. */
 function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {
   if (error instanceof NonPublicHostError) return 'its host does not exist, or is not public';
   if (error instanceof PictureTooLargeError) return `it is larger than ${maxBytes / 1_000_000} MB`;
@@ -178,7 +178,8 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectListed(target, callback);
-      // Node does not look up a host that already is an IP address, so the check in the lookup would be skipped.
+      // Node does not look up a host that is already an IP address, so `createPublicLookup` never sees it. Check the
+      // address here.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectPublic(target, callback);
     },
@@ -342,7 +343,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 
 const readAscii = (bytes: Buffer, offset: number) => bytes.toString('latin1', offset, offset + 4);
 
-/** Returns what a file contains if it is not a supported picture, e.g. `a GIF, which is not shown`. */
+/** Explains why a file is not a supported picture, e.g. `a GIF, which is not shown`. */
 function explainUnsupportedKind(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const firstChars = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
@@ -373,7 +374,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
-      // Skip the image data after the header of a scan. It ends at the next marker.
+      // After the header of a scan, skip the compressed image data. The data ends at the next marker.
       offset = bytes.indexOf(0xff, offset);
       if (offset < 0) return 'cut off';
       continue;

@@ -20,17 +20,23 @@ interface ThumbnailOptions {
   /** Maximum width and height of the thumbnail, in pixels. */
   maxSide: number;
   signal: AbortSignal;
-  /** Aborts no later than `signal`. A picture that has not arrived by then is missing in the result. */
+  /**
+   * Aborts no later than `signal`. If it aborts first, the call returns a reason instead of the picture. An abort of
+   * `signal` rejects the call.
+   */
   timeUpSignal?: AbortSignal;
 }
 
 /**
- * A thumbnail with its hash (see `computePerceptualHash`), or the reason why there is none. `isLate` is set if the
- * picture did not arrive in time and another request may succeed.
+ * A thumbnail with its perceptual hash, or the reason why there is no thumbnail. `isLate` is set if the picture did not
+ * arrive in time and another request may succeed.
  */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
-/** One tile of a picture sheet: the picture of an ad, or the reason why it is missing. */
+/**
+ * One tile of a picture sheet (a single image that shows the pictures of several ads). Contains the URL of an ad's
+ * picture, or the reason why the picture is missing.
+ */
 export type SheetTile = TileCaption & ({ pictureUrl: string } | { reason: string });
 
 /** The texts on a tile of a picture sheet. */
@@ -43,14 +49,17 @@ interface TileCaption {
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns the time in milliseconds that drawing may still take. This includes waiting for a worker. */
+  /** Returns how many milliseconds drawing may still take, including the time that it waits for a worker. */
   drawingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
   /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
   waitMs: number;
-  /** True if the tiles should have the same size as in `loadPreview`, so that cached previews can be reused. */
+  /**
+   * True if the tiles should have the same size as the pictures of `loadPreview`, so that cached previews can be
+   * reused.
+   */
   isOverview?: boolean;
 }
 
@@ -81,7 +90,9 @@ const defaultLimits = {
  */
 const maxWaitingPictures = 4096;
 
-/** What `openPictures` needs: the allowed hosts, the limits and the clocks. */
+/**
+ * Options of `openPictures`, such as the allowed hosts, the limits, the clock (`now`) and the random number generator.
+ */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -92,19 +103,22 @@ export interface PictureOptions {
   limits?: Partial<typeof defaultLimits>;
 }
 
-/** Creates the picture functions of each tenant, and closes the shared workers. */
+/**
+ * The result of `openPictures`. `forTenant` returns the picture functions of one tenant, and `close` closes the shared
+ * resources.
+ */
 export type OpenPictures = ReturnType<typeof openPictures>;
-/** The functions that fetch and draw pictures for one tenant. */
+/** The functions that fetch and draw pictures for one tenant (one API key). */
 export type Pictures = ReturnType<OpenPictures['forTenant']>;
 
-/** Reasons why a picture could not be decoded. */
+/** Texts that explain to a model why a picture could not be decoded. */
 const decodeProblems = {
   damaged: 'the picture is damaged',
   slow: 'decoding it takes too long',
   ended: 'decoding it failed',
 } as const;
 
-/** Reasons why a picture sheet or a chart could not be drawn. */
+/** Texts that explain to a model why a picture sheet or a chart could not be drawn. */
 const drawProblems = {
   damaged: 'drawing it failed',
   slow: 'the server is busy, and drawing it took too long; the same call may draw it later',
@@ -128,13 +142,14 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const getAgent = () => {
-    // The time limit for DNS is below `nonPublicFailureMs`, so that an unresolved host fails like a missing one.
+    // The time limit for DNS is shorter than `nonPublicFailureMs`. A host that DNS cannot resolve in time therefore
+    // fails after the same time as a missing host.
     agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, resolveMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
-  // Each tenant uses at most one worker at a time.
+  // The pool lets each tenant use at most one worker at a time, so that one tenant cannot occupy all workers.
   const workers = new WorkerPool<DrawRequest, DrawReply>({ worker, maxWorkers, idleMs, workName: 'pictures' });
-  /** Limits the number of pictures in memory. A fetch keeps its slot until its picture is decoded. */
+  /** Limits the number of pictures in memory. Each fetch occupies a slot until its picture is decoded. */
   const fetchSlots = new Semaphore({
     maxRunning,
     maxRunningPerKey,
@@ -142,12 +157,15 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
     workName: 'pictures',
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
-  /** Thumbnails that are being created, so that calls for the same thumbnail share the work. */
+  /**
+   * Thumbnails that are being created. Calls for the same thumbnail wait for the same result instead of fetching it
+   * twice.
+   */
   const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? maxDrawMs : 3 * maxDrawMs;
-    // Aborting does not stop the worker. Its slot is released when the worker has finished.
+    // An abort ends only the wait for the result. The worker continues, and its slot is released when it has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
@@ -189,7 +207,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   /**
    * Fetches and decodes a picture. Resolves to its bytes and thumbnail, or to the reason why it cannot be shown.
-   * `undecodable` is set if another attempt would also fail.
+   * `undecodable` is set if the picture was fetched but cannot be decoded, so that another attempt would also fail.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
     fetchSlots.run(tenantId, signal, async () => {
@@ -204,7 +222,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
-  /** Creates a thumbnail and caches it. A reason is cached only if another attempt would also fail. */
+  /** Creates a thumbnail and caches it. If this fails, the reason is cached only if another attempt would also fail. */
   async function loadThumbnail(
     tenantId: string,
     pictureUrl: string,
@@ -262,7 +280,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
     return {
       thumbnail: getThumbnail,
-      /** Returns the picture in the size of a tile on a full sheet. */
+      /** Returns the picture in the size that it has on a full picture sheet. */
       loadPreview: (pictureUrl: string, thumbnailOptions: Omit<ThumbnailOptions, 'maxSide'>) =>
         getThumbnail(pictureUrl, { ...thumbnailOptions, maxSide: previewSide }),
       /** Returns the original bytes of a picture, or the reason why it cannot be decoded within the limits. */
@@ -334,13 +352,16 @@ export interface Drawing {
 /** The layout of a picture sheet, in pixels. */
 export type Grid = ReturnType<typeof computeGrid>;
 
-/** The number of tiles on a full picture sheet. */
+/** The number of tiles on a full picture sheet (an image with the pictures of several ads). */
 const maxTiles = 12;
 
 /** The number of columns for 0 to 12 tiles, chosen so that the sheet is roughly square and has few empty places. */
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-/** Computes the layout of a sheet. `side` is the maximum width and height of a picture. */
+/**
+ * Computes the layout of a picture sheet. In the result, `side` is the maximum width and height of each picture, in
+ * pixels.
+ */
 export function computeGrid(tileCount: number) {
   const columns = columnCounts[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
@@ -352,8 +373,8 @@ export function computeGrid(tileCount: number) {
 const previewSide = computeGrid(maxTiles).side;
 
 /**
- * Generates a random word of six letters, which is drawn on the sheet. A model that can repeat the word has seen the
- * picture.
+ * Generates a random word of six letters, which is drawn on the picture sheet. If a model can repeat the word, it has
+ * seen the picture.
  * @param random number from 0 (inclusive) to 1 (exclusive)
  */
 function generateProofWord(random: number): string {

@@ -9,8 +9,8 @@ import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawReply, DrawRequest, FetchedTile, Grid } from './pictures.ts';
 
 /*
- * This thread decodes pictures of advertisers, which may be hostile. It has no environment, no standard output and little
- * memory. The server ends it if a request takes too long.
+ * This worker thread decodes pictures of advertisers, which may be hostile. The thread therefore has no environment, no
+ * standard output and little memory. The server ends the thread if a request takes too long.
  */
 
 const decoders: Record<PictureFormat, typeof decodeJpeg> = { jpeg: decodeJpeg, png: decodePng, webp: decodeWebp };
@@ -27,11 +27,13 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
 }
 
 /**
- * The minimum difference in brightness between two cells that counts. Smaller differences may disappear when a picture
- * is encoded again.
+ * Minimum difference in brightness between two neighboring cells, on a scale from 0 to 255. Smaller differences are
+ * ignored, because they may disappear when a picture is encoded again.
  */
 const minBrightnessStep = 3;
-/** A picture with fewer brightness differences than this counts as nearly plain. */
+/**
+ * A picture counts as nearly plain if fewer than this many of its 64 pairs of neighboring cells differ in brightness.
+ */
 const minVisibleSteps = 14;
 
 /**
@@ -116,7 +118,10 @@ async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type
   return encodeWithinLimit(canvas);
 }
 
-/** Computes the scale of a picture. Small pictures are enlarged, but at most to twice their size. */
+/**
+ * Computes the factor by which a picture is scaled to fit its tile. Small pictures are enlarged, but at most to twice
+ * their size.
+ */
 const computeScale = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
 function drawHeader(canvas: Canvas, proofWord: string, { count, grid }: { count: number; grid: Grid }): void {
@@ -217,7 +222,7 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
   ]);
 }
 
-/** Encodes a picture as JPEG, with the highest quality that keeps it within `maxBytes`. */
+/** Encodes a picture as JPEG. Uses the highest quality at which the file has at most `maxBytes` bytes. */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {
