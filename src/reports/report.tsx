@@ -39,11 +39,11 @@ export interface ReportSection {
   heading: string;
   text?: string | undefined;
   /**
-   * Time at which the text was written. Set only if the text is older than the figures. The text is then shown below
-   * the figures, with its date.
+   * Time at which the text was written, in milliseconds since the Unix epoch. Set only if the text is older than the
+   * figures. The text is then shown below the figures, with its date.
    */
   textWrittenAt?: number | undefined;
-  /** For a table with one row: its numbers in an earlier version of the report, by column name. */
+  /** For a table with one row: the numbers of that row in an earlier version of the report, by column name. */
   previousFigures?: { reportWrittenAt: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
@@ -67,7 +67,7 @@ export interface ReportMethod {
   adCount: number;
   /** Number of ads that `gather_ads` read. The others come from single searches. */
   gatheredAds: number;
-  /** The stored searches that the report lists. */
+  /** The gatherings (stored results of searches) that the report lists. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
   /** Number of earlier `gather_ads` runs that the report does not list. */
   unlistedGatherings: number;
@@ -75,7 +75,10 @@ export interface ReportMethod {
   period: ReturnType<typeof getReadingPeriod>;
   /** Cost of all `gather_ads` runs, including those that the report does not list. */
   cost: ReturnType<typeof sumGatheringCosts>;
-  /** Returns sentences about missing ads. Called after all sections are written, because it depends on their SQL. */
+  /**
+   * Returns sentences about missing ads. Called after all sections are written, because the sentences depend on the SQL
+   * statements of the sections.
+   */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
@@ -83,8 +86,8 @@ export interface ReportMethod {
 /**
  * Writes a report as a self-contained HTML page without scripts or external requests. Requests each section from
  * `sections` only after the previous one is written.
- * @param loadPictures returns the pictures of all ads in order, or the reason why one is missing; called after everything
- * else is written
+ * @param loadPictures returns the pictures of all ads in order, or the reason why one is missing; called after
+ * everything else is written
  * @returns the page, and the reason for each missing picture
  * @throws AdLibraryError if the page would be too large
  */
@@ -133,8 +136,8 @@ const maxBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that renders a page in parts of a few milliseconds. After each part it yields to the event loop, so
- * that other callers are served. It also limits the size of the page.
+ * Creates a writer that renders a page in parts of a few milliseconds. After each part, the writer yields to the event
+ * loop, so that the server can respond to other callers. The writer also limits the size of the page.
  */
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];
@@ -162,7 +165,9 @@ function createPageWriter() {
       await writeContent();
       appendHtml(html.slice(end));
     },
-    /** Replaces a part. Returns false, without replacing it, if the page would become too large. */
+    /**
+     * Replaces a part that was already written. If the page would become too large, keeps the part and returns false.
+     */
     rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
       const newSize = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[partIndex] ?? '');
@@ -175,7 +180,9 @@ function createPageWriter() {
   };
 }
 
-/** Matches the closing tags at the end of nested elements. The content is inserted before them. */
+/**
+ * Matches the closing tags at the end of nested elements, e.g. `</ul></section>`. The content is inserted before them.
+ */
 const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
@@ -204,7 +211,10 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
   );
 }
 
-/** Formats how many ads the report is based on and when they were read. */
+/**
+ * Formats how many ads the report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
+ * gatherings on 2026-06-14`.
+ */
 function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
   const [first, last] = [formatDay(period.from), formatDay(period.to)];
@@ -383,8 +393,8 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
 }
 
 /**
- * A chart as inline SVG in the colors of the page. One version is for wide screens and paper, the other for narrow
- * screens.
+ * Shows a chart as inline SVG in the colors of the page. `wide` is the version for wide screens and paper, and `narrow`
+ * is the version for narrow screens.
  */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
   const svgLabel = sanitizeLine(`Chart: ${label}`);
