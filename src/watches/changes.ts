@@ -24,7 +24,8 @@ interface NewsAd extends ReturnType<typeof buildReportCard> {
 }
 
 /**
- * The new, changed or gone ads that a check found. `ads` contains only the first of them; `totalCount` is the full count.
+ * The new, changed or gone ads that a check found. `ads` contains only the first of them; `totalCount` is the full
+ * count.
  */
 interface NewsGroup {
   title: string;
@@ -32,9 +33,11 @@ interface NewsGroup {
   totalCount: number;
 }
 
-/** The largest number of ads that are listed: of new and changed ads together, and of gone ads. */
+/** Maximum number of listed ads. The limit applies to new and changed ads together, and separately to gone ads. */
 const maxListedAds = 10;
-/** How many places in the list are reserved for changed ads. Otherwise new ads could take all of them. */
+/**
+ * Number of places in the list that are reserved for changed ads. Without this reserve, new ads could take all places.
+ */
 const minListedChangedAds = 3;
 /** The largest number of changes that are listed for one ad. */
 const maxChanges = 3;
@@ -87,8 +90,8 @@ export function collectNews(
 }
 
 /**
- * Formats the first changes of an ad since the API response with the sequence number `responseNumber`, e.g. `headline "old" →
- * "new"`.
+ * Formats the first changes of an ad, e.g. `headline "old" → "new"`. Compares the current ad with its version in the
+ * API response that has the sequence number `responseNumber`.
  */
 function formatChanges(responseNumber: number, item: StoredItem): string[] {
   const previousVersion = findVersionAt(responseNumber, item);

@@ -23,7 +23,9 @@ export interface CheckedWatch {
   stopInfo: StopInfo;
   /** True if the tool call ended before this watch could be read. */
   isSkipped: boolean;
-  /** True if the same search was already read minutes ago, so this check uses its stored ads and costs nothing. */
+  /**
+   * True if the same search was already read a few minutes ago. The check then uses the stored ads and costs nothing.
+   */
   isRecent: boolean;
   outcome?: GatherOutcome | undefined;
   check?: WatchCheck | undefined;
@@ -33,8 +35,8 @@ export interface CheckedWatch {
 export const defaultMaxAds = 1000;
 
 /**
- * Checks watches, those checked longest ago first. Watches with the same search share its ads, so that they are paid
- * for only once.
+ * Checks watches (saved searches), starting with the watch whose last check is the oldest. Watches with the same search
+ * share the ads that are read, so that the caller pays for them only once.
  * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
 export async function runChecks(
@@ -95,14 +97,14 @@ export async function runChecks(
 }
 
 /**
- * If `gather_ads` read the same search completely less than this many milliseconds ago, the check uses the stored ads
- * and costs nothing. A shorter cache lifetime (`cacheMs`) takes precedence.
+ * Maximum age of stored ads that a check can use, in milliseconds. If all ads of the same search were read more
+ * recently, the check uses them and costs nothing. A shorter cache lifetime (`cacheMs`) takes precedence.
  */
 const maxRecentAgeMs = 900_000;
 
 /**
- * Finds stored ads of the same search that are complete and only minutes old. Returns them in the same form as newly
- * read ads, or undefined if there are none.
+ * Finds stored ads of the same search that are complete and only a few minutes old. Returns them in the same form as
+ * newly read ads. Returns undefined if there are none.
  */
 export function findRecentOutcome(
   question: GatheringQuestion,
@@ -127,8 +129,8 @@ export function findRecentOutcome(
 }
 
 /**
- * Returns `stopInfo` if it ends the whole tool call, because the service would reject the next watch as well or no time is
- * left. Otherwise returns undefined.
+ * Returns `stopInfo` if it ends the whole tool call, and otherwise undefined. A call ends if the service would reject
+ * the next watch as well, or if no time is left.
  */
 function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
@@ -136,8 +138,8 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
 }
 
 /**
- * Adds the number of the watch to progress messages. Adds the ads read for earlier watches to the progress value,
- * because it must never decrease.
+ * Adds the number of the watch to each progress message. The progress value also includes the ads that were read for
+ * earlier watches, because it must never decrease.
  */
 const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
   onProgress && {
@@ -145,7 +147,7 @@ const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, ads
       onProgress({ progress: adsReadBefore + progress, message: messagePrefix + message }),
   };
 
-/** Compares the ads that were read with the last check of the watch. Returns undefined if nothing was read. */
+/** Compares the ads that were read for a watch with its last check. Returns undefined if no ads were read. */
 function createCheck(
   watch: Watch,
   { gathering, contents, readCount }: GatherOutcome,
@@ -155,7 +157,9 @@ function createCheck(
   return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, checkedAt) : undefined;
 }
 
-/** The result of checking one watch, i.e. one saved search: its stored ads, and their changes since the last complete check. */
+/**
+ * The result of checking one watch (a saved search): its stored ads, and their changes since the last complete check.
+ */
 export type WatchCheck = ReturnType<typeof compareWithLast>;
 
 /**
@@ -163,7 +167,8 @@ export type WatchCheck = ReturnType<typeof compareWithLast>;
  * @param checkedAt the time of the check, in milliseconds since the epoch
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
-  // If the result of an earlier call was lost, these ads may already be stored as the last check. Skip that check.
+  // If the caller did not receive the result of an earlier call, these ads may already be stored as the last check.
+  // Skip that check, because the ads would be compared with themselves.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =

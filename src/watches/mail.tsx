@@ -14,7 +14,7 @@ export interface Mail {
   version: string;
   watches: readonly {
     name: string;
-    /** Sentences about the ads that the check read, and about typical launches. */
+    /** Sentences about the ads that the check read, and about the number of ads that usually start in the same time. */
     sentences: readonly string[];
     groups: readonly { title: string; totalCount: number; ads: readonly MailAd[] }[];
   }[];

@@ -6,7 +6,10 @@ import { dayMs } from '../views/durations.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
-/** A check that read all ads of its watch, as it is stored with the watch. */
+/**
+ * A check of a watch (a saved search) as it is stored. Only checks that read all ads of the watch are stored in this
+ * form.
+ */
 const CompleteCheck = z.object({
   gathering: z.string(),
   /** The sequence number of the gathering (the stored ads of the search). Later gatherings have higher numbers. */
@@ -31,9 +34,9 @@ const WatchRecord = z.object({
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-/** Parses the stored watches. Skips records that do not match the schema. */
+/** Parses the stored watches (saved searches). Skips records that do not match the schema. */
 export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
-/** A stored watch with its name. */
+/** A stored watch (a search that is checked regularly) with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
 /** Returns only the fields that define which ads a watch reads. Omits absent fields. */

@@ -8,7 +8,9 @@ import type { DataOf } from '../views/fields.ts';
 import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { WatchCheck } from './check.ts';
 
-/** How many ads started since the last check, compared with earlier intervals of the same length. */
+/**
+ * Schema of the number of ads that started since the last check, compared with earlier intervals of the same length.
+ */
 export const TypicalLaunchesView = z
   .looseObject({
     started: z.number().describe('Number of new ads that started since the last check.'),
@@ -23,13 +25,16 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * How many days before the last check are compared. If eight intervals (`intervalCounts.most`) are longer than
- * `maxDays`, they are compared instead.
+ * Number of days before the last check whose launches are compared with the launches since that check. If eight
+ * intervals (`intervalCounts.most`) take longer than `maxDays`, eight intervals are compared instead.
  */
 const maxDays = 56;
 const minDays = 28;
 const intervalCounts = { most: 8, least: 4 };
-/** The minimum time between two checks. The API dates launches by day, so shorter intervals cannot be compared. */
+/**
+ * The minimum time between two checks. Shorter intervals cannot be compared, because the API dates launches only by
+ * day.
+ */
 const minElapsedMs = 20 * 3_600_000;
 
 /**
@@ -115,8 +120,8 @@ export function formatTypicalLaunches(
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /**
- * Returns true if any filter appears to select ads by running state or by date. Decides this by the filter's name and
- * its described type.
+ * Returns true if any filter appears to select ads by running state or by date. Considers the name of the filter and
+ * the type that the service describes for it.
  */
 function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, adFilters: readonly SearchFilter[]): boolean {
   const dateFilterKeys = new Set(adFilters.flatMap(({ key, type }) => (type === 'date' ? key : [])));
