@@ -7,18 +7,18 @@ import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
 
-/** Notice that the server adds to every result while it uses demo data. */
+/** Schema of the notice that the server adds to every result while it uses demo data. */
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
 
 /**
  * Fields that all schemas in this file share. In demo mode, the server sets `notice` to its own text. The schema
- * requires a string even if the service sends a different field with this name.
+ * requires a string, even if the service sends a different field with this name.
  */
 const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
 /**
- * An account as returned by `get_account`. The schemas in this file keep the API's field names and values, but omit
- * null values.
+ * Schema of an account, as returned by `get_account`. The schemas in this file keep the API's field names and values,
+ * but omit null values.
  */
 export const AccountView = z.looseObject({
   userId: z.string().optional().describe('Id of the user.'),
@@ -29,7 +29,7 @@ export const AccountView = z.looseObject({
   ...commonFields,
 });
 
-/** The user and account to which an API key belongs, as returned by `whoami`. */
+/** Schema of the user and account to which an API key belongs, as returned by `whoami`. */
 export const IdentityView = z.looseObject({
   authenticated: z.boolean().optional().describe('true if the service accepted the API key.'),
   authSource: z.string().optional().describe('How the caller is authenticated. api_key stands for an API key.'),
@@ -53,7 +53,7 @@ export const IdentityView = z.looseObject({
   ...commonFields,
 });
 
-/** The credit balance, the billing period and the usage limits, as returned by `get_credits`. */
+/** Schema of the credit balance, the billing period and the usage limits, as returned by `get_credits`. */
 export const CreditsView = z.looseObject({
   credits: z.number().optional().describe('Credits left in the billing period.'),
   creditsMax: z.number().optional().describe('Credits of the whole billing period.'),
@@ -82,10 +82,10 @@ export const CreditsView = z.looseObject({
 /** Maximum size of each result in this file, in tokens. */
 const maxViewTokens = 1500;
 
-/** Prepares an account from the API for a tool result. Fields with an unexpected type are kept separately. */
+/** Prepares an account from the API for a tool result. Moves fields with an unexpected type to `otherTypes`. */
 export const viewAccount = (account: unknown): Fields =>
   moveMismatchesToOtherTypes(buildFullView(account, maxViewTokens), AccountView);
-/** Prepares an identity from the API for a tool result. Fields with an unexpected type are kept separately. */
+/** Prepares an identity from the API for a tool result. Moves fields with an unexpected type to `otherTypes`. */
 export const viewIdentity = (identity: unknown): Fields =>
   moveMismatchesToOtherTypes(buildFullView(identity, maxViewTokens), IdentityView);
 
@@ -211,13 +211,16 @@ const collectionFields = {
 } as const satisfies Record<string, ApiField>;
 const briefFields = selectViewFields(collectionFields, 'brief');
 
-/** A collection as it appears in results. */
+/** Schema of a collection (a saved list of ads or pages) as it appears in results. */
 export const CollectionView = z
   .looseObject({ id: z.string().describe('Id of the collection.'), ...buildFieldSchemas(collectionFields) })
   .meta({ title: 'Collection', description: 'A collection of ads or pages.' });
 export type CollectionView = DataOf<typeof CollectionView>;
 
-/** Prepares a collection from the API for a tool result. */
+/**
+ * Prepares a collection from the API for a tool result. Selects the fields in `collectionFields` and shortens long
+ * texts.
+ */
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: readId(source.id) };

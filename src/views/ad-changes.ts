@@ -8,9 +8,11 @@ import { type Fields, isNumber, isObject, readNumber, readObjects } from './view
 
 /**
  * The fields that count as the content of an ad: creative, destination, call to action, format, countries and end date.
- * Each function returns a string for comparison. It ignores meaningless differences, such as the order of lists, date
- * formats, invisible characters, white space, tracking parameters, and the hosts and signatures of media URLs. Two
- * versions of an ad have the same content if all strings are equal.
+ * Two versions of an ad have the same content if all fields are equal.
+ *
+ * Each function returns a string for comparison. The string leaves out meaningless differences, such as the order of
+ * lists, date formats, invisible characters, white space, tracking parameters, and the hosts and signatures of media
+ * URLs.
  */
 const contentFields = {
   headline: (ad) => normalizeText(ad.headline),
@@ -86,8 +88,8 @@ function formatValue(value: unknown): ChangedValue {
 }
 
 /**
- * Numbers that the service counts or estimates, with the fields they are read from. They do not count as content of the
- * ad, because the service updates them all the time.
+ * Numbers that the service counts or estimates, with the API fields that contain them. They do not count as content of
+ * the ad, because the service updates them all the time.
  */
 const counterFields = {
   duplicates: ['duplicates'],
@@ -98,16 +100,20 @@ const counterFields = {
   performance: ['performancePublic'],
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
-/** Name of a counter, e.g. `reach`. */
+/** Name of a number that the service counts or estimates, e.g. `reach`. */
 export type CounterName = keyof typeof counterFields;
-/** The counters of an ad. A counter is missing if the ad has no value for it. */
+/**
+ * The counters of an ad, i.e. numbers such as reach that the service counts or estimates. A counter is missing if the
+ * ad has no value for it.
+ */
 export type CounterValues = Partial<Record<CounterName, number>>;
 
-/** Names of all counters. */
+/** Names of all counters, i.e. of the numbers that the service counts or estimates. */
 export const counterNames = Object.keys(counterFields) as CounterName[];
 
 /**
- * Reads the counters of an ad. The counter for a range is the sum of both bounds, so it rises when either bound rises.
+ * Reads the counters of an ad, e.g. `reach` and `spend`. If the service estimates a range, such as `adSpendMin` to
+ * `adSpendMax`, the counter is the sum of both bounds. It therefore rises when either bound rises.
  */
 export function readCounters(ad: object): CounterValues {
   const counts: CounterValues = {};
@@ -126,7 +132,7 @@ function normalizeText(value: unknown): string | null {
 const normalizeTexts = (values: unknown): string | null =>
   Array.isArray(values) ? joinDistinct(values.map(normalizeText)) : normalizeText(values);
 
-/** Combines texts into one string for comparison. Order and repetitions do not matter. */
+/** Combines texts into one string, so that two lists of texts can be compared. Order and repetitions do not matter. */
 function joinDistinct(texts: readonly (string | null)[]): string | null {
   const distinctTexts = new Set(texts.filter((text) => text !== null));
   return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
@@ -144,8 +150,8 @@ const normalizeLink = (link: unknown): string | null =>
   parseLanding({ offerLink: link }).landingPage ?? normalizeText(link);
 
 /**
- * Returns the website of an ad without a link, or null if the ad has a link. The website usually follows from the link,
- * so a new link would otherwise count as two changes.
+ * Returns the website of an ad that has no link. Returns null for an ad with a link, because its website usually
+ * follows from the link. Otherwise, a new link would count as two changes.
  */
 function readWebsiteWithoutLink(ad: Fields): string | null {
   const hasAnyLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(

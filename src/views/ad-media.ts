@@ -7,10 +7,11 @@ import { cleanUrl, parseExpiry, parseUrl } from './urls.ts';
 import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, readText } from './view.ts';
 
 /**
- * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. The format that the
- * service reports is not repeated. If the media do not match this format, the description mentions their kind, e.g.
- * `(media: image)` for a VIDEO. Still images of videos, the advertiser's profile picture and other sizes of the same
- * file are not counted.
+ * Describes the media of an ad, e.g. `15 s` for a VIDEO, `2 cards` or `8 cards (6 videos 14 s)`. Still images of
+ * videos, the advertiser's profile picture and other sizes of the same file are not counted.
+ *
+ * The description does not repeat the format that the service reports, such as VIDEO. If the media are of a different
+ * kind, the description names this kind, e.g. `(media: image)` for a VIDEO.
  */
 export function describeCreative(ad: Fields): string | undefined {
   const parts = describeMedia(ad).join(' + ');
@@ -33,7 +34,10 @@ function describeMedia(ad: Fields): string[] {
   return parts;
 }
 
-/** Roles of media files. The first pattern that matches the type of a file determines its role. */
+/**
+ * Roles of media files, each with a pattern for the type that the service reports, e.g. `VID`. The first pattern that
+ * matches determines the role.
+ */
 const mediaRoles = [
   ['video', /^VID/i],
   ['cardVideo', /^CARD_VID/i],
@@ -43,12 +47,15 @@ const mediaRoles = [
 ] as const;
 type MediaRole = (typeof mediaRoles)[number][0];
 
-/** The media files of an ad by role, with one file per role and position, and the number of carousel cards. */
+/**
+ * The media files of an ad by role, and the number of carousel cards. Each position of the ad has at most one file per
+ * role.
+ */
 type Assets = Record<MediaRole, Fields[]> & { cardCount: number };
 
 /**
- * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cardCount` is the higher
- * of both counts.
+ * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cardCount` is the
+ * higher of both counts.
  */
 function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cardCount: 0 };
@@ -70,9 +77,9 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
 }
 
 /**
- * Counts the cards, videos and images of an ad, and finds the length of its longest video in seconds. Still images of
- * card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds` is null if
- * no length is known.
+ * Counts the carousel cards, videos and images of an ad, and finds the length of its longest video in seconds. Still
+ * images of card videos are not counted. `videoCount` and `imageCount` are null if the ad has no media. `videoSeconds`
+ * is null if no length is known.
  */
 export function countMedia(ad: Fields) {
   const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
@@ -93,8 +100,8 @@ export function countMedia(ad: Fields) {
 }
 
 /**
- * Returns the media of the ad itself (`adMedia`) and the media of each card (`mediaByCard`). The advertiser's profile picture
- * is not included.
+ * Returns the media of the ad itself (`adMedia`) and the media of each carousel card (`mediaByCard`). The advertiser's
+ * profile picture is not included.
  */
 export function groupMedia(ad: Fields) {
   const { video, picture, cardVideo, cardPicture, cardCount } = groupAssets(ad);
@@ -107,9 +114,9 @@ export function groupMedia(ad: Fields) {
 }
 
 /**
- * Returns a function that finds the index of the card to which a media file belongs. The API document does not say
- * whether `nr` starts at 0 or 1. If the number of positions equals the number of cards, the positions are sorted and
- * numbered, so the start does not matter.
+ * Returns a function that finds the index of the carousel card to which a media file belongs. A file states its
+ * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many positions as
+ * cards, the sorted positions are matched with the cards, so the start does not matter.
  */
 function createCardIndexFinder(assets: Fields[], cardCount: number): (asset: Fields) => number {
   const positions = [...new Set(assets.map(getPosition))];
@@ -133,7 +140,7 @@ function formatLengths(videos: Fields[]): string {
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }
 
-/** The URL of an image or video, and the day on which the URL expires. */
+/** Schema of the URL of an image or video, with the day on which the URL expires. */
 export const MediaLink = z
   .looseObject({
     type: z.string().describe('Kind of media, such as VID for a video or THUMB for an image.'),
@@ -144,7 +151,7 @@ export const MediaLink = z
   .meta({ title: 'Media' });
 export type MediaLink = DataOf<typeof MediaLink>;
 
-/** A carousel card of an ad, as it appears in results. */
+/** Schema of a carousel card of an ad, as it appears in results. */
 export const CardView = z
   .looseObject({
     card: z.number().describe('Number of the card, from 1.'),
@@ -210,8 +217,8 @@ export function viewCards(ad: Fields) {
 }
 
 /**
- * Returns the media of each card. If the ad's `media` list contains nothing for a card, uses the URLs in the card
- * itself.
+ * Returns the media of each carousel card. If the ad's `media` list contains nothing for a card, uses the URLs in the
+ * card itself.
  */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
@@ -231,7 +238,7 @@ function listCardTexts(card: Fields | undefined): [CardField, string][] {
   return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** Token budget for the texts of all cards together, and the minimum for each text. */
+/** Token budget that the texts of all carousel cards share, and the minimum for each text. */
 const sharedTextTokens = 600;
 const minTextTokens = 14;
 const ctaTokens = 12;
@@ -249,7 +256,7 @@ function listMediaInCard(card: Fields | undefined): Fields[] {
   ];
 }
 
-/** Returns the title of the first card. Also returns the card's body if the ad has no text of its own. */
+/** Returns the title of the first carousel card. Also returns the card's body if the ad has no text of its own. */
 export function describeFirstCard(ad: Fields, maxTokens: number): string | undefined {
   const card = readObjects(ad.cards)[0];
   const title = dropTemplate(readCardField(card, 'title'));
@@ -257,7 +264,7 @@ export function describeFirstCard(ad: Fields, maxTokens: number): string | undef
   return readText(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), maxTokens);
 }
 
-/** Returns the link of a card, or undefined if it has none. */
+/** Returns the link of a carousel card, or undefined if the card has none. */
 export const readCardLink = (card: Fields | undefined): string | undefined => readCardField(card, 'link');
 
 /**
@@ -269,7 +276,10 @@ export const isTemplate = (text: unknown): boolean => typeof text === 'string' &
 const linkTokens = 40;
 const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
-/** Reads a field of a card under any of its possible names. Returns the first non-empty text. */
+/**
+ * Reads a field of a carousel card. Tries all names that the service may use for the field, and returns the first
+ * non-empty text.
+ */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
     const value = card?.[name];
@@ -283,7 +293,8 @@ const maxUrlChars = 2000;
 const linkLabelTokens = 24;
 
 /**
- * Creates a function that returns media links until the token budget is used up. All calls of `write` share the budget.
+ * Creates a writer of media links. Its method `write` returns links until `tokens` tokens are used up. All calls of
+ * `write` share this budget.
  */
 export function createLinkWriter(tokens: number, now: number) {
   let remainingTokens = tokens;
@@ -321,7 +332,8 @@ function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
 }
 
 /**
- * The picture that represents an ad, or the reason why there is no picture. `expiredUrl` is a URL that has expired.
+ * The picture that represents an ad, or the reason why there is no picture. If its URL has expired, `expiredUrl` is
+ * this URL.
  */
 export type AdPicture =
   | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }
@@ -330,8 +342,8 @@ export type AdPicture =
 /** Options for selecting the picture of an ad. */
 export interface PictureOptions {
   /**
-   * Number of the card to show, from 1. By default, the picture of the ad itself is used, or its first card if the ad
-   * has no picture.
+   * Number of the carousel card whose picture is selected, from 1. By default, the picture of the ad itself is
+   * selected, or the picture of its first card if the ad has none.
    */
   card?: number | undefined;
   /** Current time in milliseconds since the Unix epoch. Needed to detect expired URLs. */
@@ -339,8 +351,8 @@ export interface PictureOptions {
 }
 
 /**
- * Selects the picture that represents an ad. Tries the ad's image, the still image of its video, its first card and the
- * advertiser's profile picture, in this order.
+ * Selects the picture that represents an ad. Tries the ad's image, the still image of its video, its first carousel
+ * card and the advertiser's profile picture, in this order.
  */
 export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPicture {
   const cards = listCardMedia(ad);

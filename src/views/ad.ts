@@ -50,8 +50,8 @@ import {
 } from './view.ts';
 
 /**
- * An ad in a list. Fields of the API keep their names and values, but long texts are shortened. All other fields are
- * derived from fields of the API.
+ * Schema of an ad in a list. Fields of the API keep their names and values, but long texts are shortened. All other
+ * fields are computed from fields of the API.
  */
 export const ListedAd = z
   .looseObject({
@@ -73,7 +73,7 @@ export const ListedAd = z
   })
   .meta({ title: 'Ad' });
 
-/** An ad as it appears in results, alone or in a list. */
+/** Schema of an ad as it appears in results, alone or in a list. */
 export const AdView = ListedAd.extend({
   adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
   cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
@@ -94,7 +94,7 @@ const standardFields = selectViewFields(adFields, 'standard');
 /**
  * Prepares an ad from the API for a tool result.
  * @param options `now` is the current time in milliseconds since the Unix epoch. `budget` is the maximum size of the
- * text in tokens. With `detail: 'full'`, the data may be larger than the text.
+ * text in tokens. With `detail: 'full'`, the structured data may be larger than the text.
  */
 export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
   const { detail, now, budget = maxFullViewTokens } = options;
@@ -149,15 +149,17 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   return view;
 }
 
-/** Tokens reserved for labels, which the text contains in addition to the values. */
+/** Tokens reserved for labels, because the text of an ad contains labels in addition to the values. */
 const labelTokens = 100;
 
-/** Tokens reserved for the derived fields of an ad with full detail. */
+/**
+ * Tokens reserved for the fields that this server computes, such as `daysRunning`, if an ad is shown with full detail.
+ */
 const derivedTokens = 100;
 
 /**
- * Builds an ad with full detail: the derived fields, followed by all fields from the service. If both contain a field
- * with the same name, the service's value is used.
+ * Builds an ad with full detail: the fields that this server computes, followed by all fields from the service. If both
+ * contain a field with the same name, the service's value is used.
  */
 function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const id = readId(ad.id);
@@ -185,7 +187,8 @@ const openingChars = 24;
 
 /**
  * Adds the headline and the body. Equal bodies are cut at the same position, so that readers can recognize equal ads.
- * If the texts are missing or contain a placeholder, the text of the first card is added.
+ * If the texts are missing or contain a placeholder such as `{{product.name}}`, adds the text of the first carousel
+ * card.
  */
 function addOpeningTexts(view: AdView, ad: Fields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
@@ -199,8 +202,8 @@ function addOpeningTexts(view: AdView, ad: Fields): void {
 }
 
 /**
- * Returns true if this server truncated the text. The original is compared too, because an ad's own text may end with
- * what looks like our suffix.
+ * Returns true if this server truncated the text. Also checks the original text, because an ad's own text may already
+ * end with something like `… (+312 chars)`.
  */
 function isTruncated(shownText: string | undefined, originalText: unknown): boolean {
   const suffix = truncationSuffix.exec(shownText ?? '')?.[0];
@@ -208,8 +211,8 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
 }
 
 /**
- * Returns the minimum number of tokens for the beginning of a body. It allows a few words even in scripts where a
- * letter takes three tokens.
+ * Returns the minimum number of tokens for the beginning of a body. With this minimum, the beginning has a few words
+ * even in scripts where a letter takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
@@ -239,7 +242,9 @@ const isEmpty = (value: unknown) =>
   value === '' ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Formats a single ad as text. */
+/**
+ * Formats a single ad as text for a model. With `detail: 'full'`, the text contains all fields, within `budget` tokens.
+ */
 export function formatAd(ad: AdView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(ad, budget);
   const lines = [
@@ -393,12 +398,14 @@ export function formatAdList({
   });
 }
 
-/** The formatted parts of an ad. They do not depend on the other ads of the page. */
+/**
+ * The formatted parts of an ad in a list. They can be cached, because they do not depend on the other ads of the page.
+ */
 interface FormattedAd {
   ad: AdView;
   /**
-   * Key for grouping ads by advertiser. It includes the page name, so that an advertiser whose name changed appears
-   * under both names.
+   * Key for grouping ads by advertiser. It includes the page name. If the name of an advertiser changed, its ads
+   * therefore appear under both names.
    */
   advertiser: string;
   facts: string[];
@@ -409,7 +416,7 @@ interface NumberedAd extends FormattedAd {
   number: number;
 }
 
-/** Cache of formatted ads. See `textCache`. */
+/** Cache of formatted ads, so that each ad is formatted only once while the size of a page is determined. */
 export type AdTextCache = Map<AdView, FormattedAd>;
 
 function formatAdParts(ad: AdView, asOf: string | undefined, textCache: AdTextCache): FormattedAd {
@@ -421,10 +428,12 @@ function formatAdParts(ad: AdView, asOf: string | undefined, textCache: AdTextCa
   return formattedAd;
 }
 
-/** Consecutive ads of the same advertiser in a list. */
+/** A group of consecutive ads in a list that have the same advertiser. */
 interface AdvertiserGroup {
   rows: NumberedAd[];
-  /** The first ad of this advertiser in an earlier group. Undefined if this is the advertiser's first group. */
+  /**
+   * The first ad of this advertiser in an earlier group of the list. Undefined if this is the advertiser's first group.
+   */
   firstAd: NumberedAd | undefined;
   sharedFacts: Set<string>;
 }

@@ -73,7 +73,7 @@ function addUtcOffset(text: string): string {
   if (day !== undefined)
     return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
   // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. Reject texts without a
-  // year, because `Date.parse` would find dates in arbitrary text.
+  // year, because `Date.parse` would also find dates in arbitrary text.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }
@@ -85,7 +85,10 @@ const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
 const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
 const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Matches a UTC date whose day exists in every month. Most dates match, and they need no slower validation. */
+/**
+ * Matches a UTC date such as `2026-06-14` with a day from 01 to 28, which exists in every month. Most dates match, so
+ * they need no slower validation.
+ */
 const utcDatePattern =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const maxTimestamp = 8.64e15;

@@ -3,13 +3,17 @@ import { findSegmentStart, fitsWithin, truncate, truncationSuffix } from './toke
 
 /** Maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
-/** Maximum length of the text that is shown before the first difference, in tokens and in characters. Readers need a few words that both texts share to find the place. */
+/**
+ * Maximum length of the text that is shown before the first difference, in tokens and in characters. To find the place,
+ * readers need a few words that both texts share.
+ */
 const contextTokens = 8;
 const contextChars = 64;
 
 /**
  * Returns quoted excerpts of two texts that show the first difference between them. An excerpt starts at the beginning
- * of the text, or a few words before the difference. All scripts are supported, including scripts without spaces.
+ * of its text, or a few words before the difference. All scripts are supported, including scripts without spaces.
+ *
  * Returns undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of
  * quotation marks.
  */
@@ -36,7 +40,10 @@ function findFirstDifference(left: string, right: string): number {
   return Math.min(findCharacterStart(left, commonLength), findCharacterStart(right, commonLength));
 }
 
-/** Returns where the grapheme at an index starts, so that a visible character is never split. */
+/**
+ * Returns where the grapheme (visible character) at an index starts. An excerpt that starts there never splits a
+ * grapheme.
+ */
 const findCharacterStart = (text: string, index: number): number =>
   index < text.length ? findSegmentStart(index, text, 'grapheme') : index;
 

@@ -20,13 +20,16 @@ export interface ApiField {
    * ad (`full`).
    */
   board?: 'brief' | 'full';
-  /** The word before the number in text, e.g. `reach` for `reach 800000`. Set only if the word needs no explanation. */
+  /** The word before the number in text, e.g. `reach` in `reach 800000`. Set only if the word needs no explanation. */
   phrase?: string;
-  /** Description of the field in result schemas. Must be a noun phrase that ends with a period. */
+  /**
+   * Description of the field in result schemas. Must be a noun phrase that ends with a period, e.g. `Headline of the
+   * ad.`
+   */
   meaning: string;
 }
 
-/** All fields of an ad. */
+/** Descriptions of all fields of an ad that results, SQL tables and exports can contain. */
 export const adFields = {
   headline: { type: 'text', standard: 150, column: true, board: 'brief', meaning: 'Headline of the ad.' },
   body: { type: 'text', standard: 2000, column: true, board: 'full', meaning: 'Text of the ad.' },
@@ -86,7 +89,7 @@ export const adFields = {
     board: 'brief',
     meaning: 'Format, such as IMAGE, VIDEO or CAROUSEL.',
   },
-  /** Only imported ads have this field. */
+  /** Only imported ads have this field, because the API does not return it. */
   adLibrary: {
     type: 'text',
     brief: 8,
@@ -113,7 +116,7 @@ export const adFields = {
   // These two fields are not SQL columns, because they can have several values. SQL has separate tables for them.
   publisherPlatform: { type: 'words', brief: true, board: 'full', meaning: 'Platforms, such as FACEBOOK.' },
   countries: { type: 'words', brief: true, board: 'brief', meaning: 'ISO codes of the countries where the ad runs.' },
-  /** Only imported ads have this field. */
+  /** Only imported ads have this field, because the API document does not define it. */
   currency: { type: 'text', brief: 8, board: 'full', meaning: 'ISO code of the currency of spend, revenue and price.' },
   productCreatedAt: { type: 'date', standard: true, meaning: 'Time when the product was listed.' },
   isStorePlatformBestSeller: { type: 'flag', standard: true, meaning: 'true for a best seller of its shop platform.' },
@@ -121,7 +124,7 @@ export const adFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
-/** All fields of an advertiser page. */
+/** Descriptions of all fields of an advertiser page that results, SQL tables and exports can contain. */
 export const pageFields = {
   pageName: { type: 'text', brief: 20, standard: 100, column: true, meaning: 'Name of the advertiser.' },
   sourcePageExternalId: { type: 'id', standard: 40, column: true, meaning: 'Id of the page on the ad platform.' },
@@ -187,12 +190,14 @@ export const pageFields = {
   appUrl: { type: 'text', standard: 100, meaning: 'URL in the app of the service.' },
 } as const satisfies Record<string, ApiField>;
 
-/** The names of all fields whose description has the given property, e.g. `{ column: true }`. */
+/**
+ * The names of all fields whose description has the given property. With `{ column: true }`, these are the SQL columns.
+ */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
 }[keyof Fields];
 
-/** The TypeScript type of a field's value in results. */
+/** The TypeScript type of a field's value in results, e.g. `boolean` for a field with the type `flag`. */
 export type FieldValue<Field> = Field extends { type: 'number' }
   ? number
   : Field extends { type: 'flag' }
@@ -201,7 +206,10 @@ export type FieldValue<Field> = Field extends { type: 'number' }
       ? string[]
       : string;
 
-/** An object type with all fields whose description has the given property. Every field is optional. */
+/**
+ * An object type with all fields whose description has the given property, e.g. `{ column: true }`. Every field is
+ * optional.
+ */
 export type FieldValues<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;
 };
@@ -216,9 +224,9 @@ const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   id: z.string,
 };
 
-/** Added to the description of a field that does not appear in lists. */
+/** Sentence that is added to the description of a field that does not appear in lists. */
 export const notInLists = 'Not in lists.';
-/** Added to the description of a field that appears only with `detail: 'full'`. */
+/** Sentence that is added to the description of a field that appears only with `detail: 'full'`. */
 export const onlyInFull = 'Only with detail full.';
 
 /** Creates the Zod object shape for a set of field descriptions. All fields are optional. */
@@ -232,8 +240,8 @@ export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(field
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<FieldValue<Fields[Name]>>> };
 
 /**
- * The output type of a schema with only its declared fields. The inferred type of a loose object would also allow
- * undeclared fields.
+ * The output type of a schema, limited to its declared fields. The inferred type of a loose object would also allow
+ * undeclared fields, so a misspelled field name would not be noticed.
  */
 export type DataOf<Schema extends z.ZodObject> = keyof Schema['shape'] extends never
   ? object

@@ -11,21 +11,21 @@ import { type Fields, isNumber, isObject } from './view.ts';
 export type Detail = 'brief' | 'standard' | 'full';
 
 /**
- * Maximum number of tokens of an item with full detail. Together with the surrounding text, it stays below the default
- * limit of 8,000 tokens per result.
+ * Maximum number of tokens of an item with full detail. With this limit, an item and the text around it stay below the
+ * default limit of 8,000 tokens per result.
  */
 export const maxFullViewTokens = 7500;
 
 /**
- * The data of a result may have this many times as many tokens as the text. It needs more, because it repeats the field
- * names for every item.
+ * Maximum size of the structured data of a result, as a multiple of the maximum size of its text in tokens. The data
+ * need more tokens, because they repeat the field names for every item.
  */
 export const dataTokensPerTextToken = 2;
 
 /**
  * Returns a copy of an object from the service with all of its fields, so that it is safe to show. Names and texts are
- * sanitized; null values and infinite numbers are omitted. If the object exceeds the token budget, its largest lists
- * and fields are cut. A note in each place then says what is missing.
+ * sanitized, and null values and infinite numbers are omitted. If the object exceeds the token budget, its largest
+ * lists and fields are cut. A note in each place then says what is missing.
  * @param fullDataHint sentence that tells the reader how to get the missing data; it is added once
  */
 export function buildFullView(apiObject: unknown, tokens: number, fullDataHint?: string): Fields {
@@ -33,13 +33,16 @@ export function buildFullView(apiObject: unknown, tokens: number, fullDataHint?:
   return isObject(view) ? cutView(view, tokens, fullDataHint) : {};
 }
 
-/** Prepares an item with full detail for the data of a result, whose token budget is larger than that of the text. */
+/**
+ * Prepares an item with full detail for the structured data of a result. The data have a larger token budget than the
+ * text.
+ */
 export const buildFullItem = (apiObject: unknown, tokens: number): Fields =>
   buildFullView(apiObject, dataTokensPerTextToken * tokens, raiseLimitHint);
 
 /**
- * Schema of `otherTypes`, which contains the fields whose type differs from the API document. If they were not moved
- * there, a client that validates results would reject a whole paid result because of one field.
+ * Schema of `otherTypes`. This object contains all fields whose type differs from the API document. Without it, a
+ * client that validates results would reject a whole paid result because of one field.
  */
 export const otherTypesSchema = z
   .looseObject({})
@@ -81,8 +84,8 @@ function cutView(view: Fields, tokens: number, fullDataHint: string | undefined)
 }
 
 /**
- * Formats an item with full detail, one field per line. Values are formatted as JSON, so a text can neither close its
- * quotes nor start a new line. A field name that looks like a name in the API needs no quotes, because no other line of
+ * Formats an item with full detail, one field per line. Values are formatted as JSON, so that a text can neither close
+ * its quotes nor start a new line. Field names that look like names in the API need no quotes, because no other line of
  * the server starts with such a name.
  */
 export const formatFullView = (view: object, tokens: number): string =>
@@ -118,8 +121,8 @@ function cleanValue(value: unknown, depth: number): unknown {
 }
 
 /**
- * Sanitizes a field name. A name that equals `omissionFieldName` is quoted, so that it cannot be mistaken for the note about
- * missing fields.
+ * Sanitizes a field name. A name that equals `omissionFieldName` is quoted, because it could otherwise be mistaken for
+ * the note about missing fields.
  */
 function cleanName(name: string): string {
   if (plainNamePattern.test(name)) return name;
@@ -129,7 +132,7 @@ function cleanName(name: string): string {
 
 const plainNamePattern = /^[a-z][A-Za-z\d]*$/;
 
-/** Name of the field that says which data is missing. */
+/** Name of the field that says which data is missing, e.g. `…: (+3 more fields)`. */
 const omissionFieldName = '…';
 
 const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;

@@ -4,8 +4,8 @@ import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
  * Returns the domain that an ad leads to, without `www.`. If the link goes through a known redirect, returns the domain
- * of its target. If the link has no target, uses the website that the service reports. The displayed URL is used only
- * if the ad has neither a link nor a website, because advertisers can display any URL.
+ * of the redirect's target. If there is no such target, returns the domain of the website that the service reports. The
+ * displayed URL is used only if the ad has neither a link nor a website, because advertisers can display any URL.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const link = [offerLink, readCardLink(readObjects(cards)[0])].find(isVisible);
@@ -23,9 +23,9 @@ function findLinkedDomain(link: unknown): string | undefined {
 }
 
 /**
- * Returns the URL of the ad's landing page in a canonical form, so that ads with the same page can be grouped. Tracking
- * parameters are removed, the remaining parameters are sorted, and percent-encoded letters are decoded. `campaignParameters` contains
- * the campaign parameters. No request is sent.
+ * Returns the URL of the ad's landing page in a canonical form, so that ads with the same page can be grouped. Removes
+ * tracking parameters, sorts the remaining parameters and decodes percent-encoded letters. `campaignParameters`
+ * contains the campaign parameters of the link, such as `utm_source`. No request is sent.
  */
 export function parseLanding({ offerLink, cards }: Fields) {
   const url = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
@@ -62,7 +62,10 @@ function readUtm({ searchParams }: URL): Record<string, string> | null {
   return campaignParameters.size > 0 ? Object.fromEntries(campaignParameters) : null;
 }
 
-/** Maximum number of nested redirects to resolve, because a crafted link could contain very many. */
+/**
+ * Maximum number of nested redirects to resolve. Without this limit, a crafted link with very many redirects would take
+ * a long time.
+ */
 const maxRedirects = 5;
 
 /** Resolves all known redirects in a link and returns the URL of the target. */
@@ -93,8 +96,8 @@ const redirectOnlyHostNames =
 const redirectOnlyHosts = new Set(redirectOnlyHostNames.split(' '));
 
 /**
- * Hosts that redirect visitors, and the query parameters that contain the target URL. These are link redirects of
- * social networks, click counters of ad platforms, and affiliate networks. Direct subdomains are included.
+ * Hosts that redirect visitors, each with the query parameters that contain the target URL. The hosts belong to social
+ * networks, click counters of ad platforms, and affiliate networks. Direct subdomains of these hosts are included.
  */
 const redirectParameters = new Map(
   (
@@ -137,8 +140,8 @@ function getRedirectParameters(host: string): readonly string[] | undefined {
 const googleHostPattern = /^google\.(?:com?\.)?[a-z]{2}$/;
 
 /**
- * Decodes percent-encoded characters unless decoding would change the meaning of the URL. The remaining codes are
- * converted to upper case, so that equal URLs have equal texts.
+ * Decodes percent-encoded characters, except where decoding would change the meaning of the URL. The remaining codes
+ * are converted to upper case, so that equal URLs have equal texts.
  */
 const decodePercentCodes = (text: string): string =>
   text.replace(/(?:%[\da-f]{2})+/gi, (codes) => {

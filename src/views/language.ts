@@ -47,7 +47,7 @@ function removeNonWords(text: string): string {
 
 /**
  * Returns true if most of the text is in a dense script (Chinese, Japanese or Korean). Latin words in such a text are
- * usually brand names and are ignored.
+ * usually brand names, so they are ignored.
  */
 function isMostlyDense(words: string): boolean {
   if (!fourDenseCharactersPattern.test(words)) return false;

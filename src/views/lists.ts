@@ -11,13 +11,19 @@ export interface ListFrame {
   asOf?: string | undefined;
   /** Number of items on the service's page. Set only if the list shows fewer items than that. */
   sentCount?: number | undefined;
-  /** Number of the first item in the list. Defaults to 1. */
+  /**
+   * Number of the first item in the list. It is greater than 1 if the list continues a page of which earlier items were
+   * already shown. Defaults to 1.
+   */
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
   /** Price of the next page as text, e.g. `free` or `10 credits`. Undefined if the price is unknown. */
   price?: string | undefined;
   hasMore?: boolean | undefined;
-  /** Pattern of the URLs at which the service's web app shows the items, e.g. `https://app.example/ads/<id>`. */
+  /**
+   * Pattern of the URLs at which the service's web app shows the items. `<id>` stands for the id of an item, e.g.
+   * `https://app.example/ads/<id>`.
+   */
   appUrlPattern?: string | undefined;
 }
 
@@ -67,7 +73,7 @@ function formatPosition({
     : `${from} to ${from + shownCount - 1} of ${totalCount} ${noun}s shown`;
 }
 
-/** Matches a country code such as `DE`. Used with `quoteUnlessCodes`. */
+/** Matches a country code such as `DE`. `quoteUnlessCodes` shows a list of such codes without quotes. */
 export const countryPattern = /^[A-Z]{2}$/;
 
 /** Formats a number of duplicates, e.g. `3 copies`. */
@@ -103,7 +109,8 @@ const maxNotes = 5;
 const noteTokens = 120;
 
 /**
- * Reads the notes that the local library adds to a list. They are untrusted text, so they are sanitized and shortened.
+ * Reads the notes that a local library (which serves imported ads) adds to a list. The notes are untrusted text, so
+ * they are sanitized and shortened.
  */
 export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
   const { notes } = apiResponse as { notes?: unknown };
@@ -116,7 +123,7 @@ export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
   return cleanNotes.length > 0 ? { notes: cleanNotes } : {};
 }
 
-/** Formats notes as lines that appear above the list, because they explain its numbers. */
+/** Formats the notes of the service as lines that appear above the list, because they explain its numbers. */
 export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
 

@@ -8,7 +8,7 @@ const networkAbbreviations: ReadonlyMap<string, string> = new Map([
   ['WHATSAPP', 'WA'],
 ]);
 
-/** Matches the abbreviation of an ad network. */
+/** Matches the abbreviation of an ad network, e.g. `FB`. `quoteUnlessCodes` shows such codes without quotes. */
 export const networkPattern = new RegExp(`^(?:${[...networkAbbreviations.values()].join('|')})$`);
 
 /** Returns the abbreviation of an ad network, or the name of the network if it has none. */

@@ -15,7 +15,7 @@ import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
 
-/** An advertiser page as it appears in results. */
+/** Schema of an advertiser page as it appears in results. */
 export const PageView = z
   .looseObject({
     pageId: z.string().describe('Id of the page.'),
@@ -31,8 +31,8 @@ const standardFields = selectViewFields(pageFields, 'standard');
 
 /**
  * Prepares an advertiser page from the API for a tool result.
- * @param options `budget` is the maximum size of the text in tokens if `detail` is `full`. The data may be larger than
- * the text.
+ * @param options `budget` is the maximum size of the text in tokens if `detail` is `full`. The structured data may be
+ * larger than the text.
  */
 export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
   const { detail, budget = maxFullViewTokens } = options;
@@ -79,7 +79,10 @@ export const formatPageList = ({ items, detail = 'brief', budget = maxFullViewTo
 const formatPageLine = (page: PageView, number: number) =>
   `${number}. ${formatPageHead(page)} ${formatPageFacts(page)}`.trimEnd();
 
-/** Formats a single advertiser page as text. */
+/**
+ * Formats a single advertiser page as text. With `detail: 'full'`, the text contains all fields, within `budget`
+ * tokens.
+ */
 export function formatPage(page: PageView, detail: Detail = 'standard', budget = maxFullViewTokens): string {
   if (detail === 'full') return formatFullView(page, budget);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;

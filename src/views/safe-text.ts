@@ -29,7 +29,8 @@ export const quoteUnlessConstant = (text: string): string =>
   constantPattern.test(text) && isWord(text) ? text : quote(text);
 
 /**
- * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `codePattern`. Otherwise quotes the whole list.
+ * Returns a list of codes, e.g. `DE FR`, without quotes if every code matches `codePattern`. Otherwise quotes the whole
+ * list.
  */
 export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp): string => {
   const joinedCodes = codes.join(' ');
@@ -42,8 +43,8 @@ export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp):
  */
 const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /**
- * Matches a sentence disguised as one word, e.g. `ignore_all_previous_instructions`. The lookbehind prevents quadratic
- * run time, because a match can start only at the beginning of a word.
+ * Matches a sentence disguised as one word, e.g. `ignore_all_previous_instructions`. The lookbehind allows a match to
+ * start only at the beginning of a word. Without it, the run time would be quadratic.
  */
 const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
@@ -62,7 +63,7 @@ export const isWord = (text: string): boolean =>
 /** Matches characters that have a special meaning in Markdown or HTML. */
 const markupPattern = /[[<`\]!]/;
 
-/** Changes Markdown and HTML so that a host displays it as plain text. */
+/** Changes Markdown and HTML with spaces or look-alike characters, so that a host displays it as plain text. */
 export function disableMarkup(text: string): string {
   if (!markupPattern.test(text)) return text;
   return text
@@ -73,15 +74,19 @@ export function disableMarkup(text: string): string {
 }
 
 /**
- * Makes third-party text safe to show. Visible characters are kept, and invisible characters are removed.
+ * Makes third-party text safe to show. Keeps visible characters and removes invisible characters.
  *
- * Removed: control characters except newline and tab, text direction marks, zero-width and other default-ignorable
- * characters (soft hyphens, Hangul fillers, the tag block, variation selectors …), and non-characters. A lone surrogate
- * becomes U+FFFD.
+ * Removes control characters except newline and tab, text direction marks, zero-width and other default-ignorable
+ * characters, and non-characters. Default-ignorable characters are, for example, soft hyphens, Hangul fillers,
+ * variation selectors and tag characters (U+E0000 to U+E007F). A lone surrogate becomes U+FFFD.
  *
- * Kept where they have a meaning: joiners and variation selectors inside an emoji, the three flags written with tag
- * characters, and ZWJ and ZWNJ between letters of scripts that use them (Persian, Indic …). At most eight combining
- * marks in a row are kept.
+ * Keeps three kinds of invisible characters where they have a meaning:
+ *
+ * - joiners and variation selectors inside an emoji
+ * - tag characters in the flags of England, Scotland and Wales
+ * - ZWJ and ZWNJ between letters of scripts that use them (Persian, Indic …)
+ *
+ * Keeps at most eight combining marks in a row.
  */
 export function sanitize(text: string): string {
   if (
@@ -99,7 +104,7 @@ export function sanitize(text: string): string {
     .replace(joinerPattern, '');
 }
 
-/** Makes third-party text safe to show and puts it on a single line. */
+/** Makes third-party text safe to show: removes invisible characters and puts the text on a single line. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const maxCombiningMarks = 8;
@@ -109,25 +114,25 @@ const maxCombiningMarks = 8;
  * further checks.
  */
 const commonCharacters = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/** Matches a character that is neither in these ranges nor part of an emoji (U+1F000 to U+1FBFF). */
+/** Matches a character that is neither in `commonCharacters` nor part of an emoji (U+1F000 to U+1FBFF). */
 const rareCharacterClass = String.raw`[^${commonCharacters}\ud83c-\ud83e\udc00-\udfff]`;
-/** First check in `sanitize`. Most ad texts contain no rare character and need no further check. */
+/** First check in `sanitize`: matches a rare character. Most ad texts have no match, so they need no further check. */
 const rareCharacterPattern = new RegExp(rareCharacterClass);
 /**
- * Second check in `sanitize`. Unlike `rareCharacterPattern`, it accepts emoji with a variation selector. Only few texts need a
- * further check after this one.
+ * Second check in `sanitize`. Unlike `rareCharacterPattern`, it does not match an emoji with a variation selector, such
+ * as U+2764 U+FE0F (a red heart). Only a few texts match and need a further check.
  */
 const unusualCharacterPattern = new RegExp(
   String.raw`[^${commonCharacters}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
   'u',
 );
 
-// Matches default-ignorable code points, control characters, annotation characters and non-characters. Joiners and
-// emoji variation selectors are checked separately, because they are allowed between certain characters.
+// Matches default-ignorable (invisible) code points, control characters, annotation characters and non-characters.
+// Joiners and emoji variation selectors are checked separately, because they are allowed between certain characters.
 const hiddenCharacters = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
 const flagSequence = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
-// Letters and marks of scripts that use ZWNJ or ZWJ between letters.
+// Letters and marks of scripts that use ZWNJ (zero-width non-joiner) or ZWJ (zero-width joiner) between letters.
 const joiningLetters = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
 const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
 const joinersInEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
@@ -145,8 +150,8 @@ const suspectCharacterPattern = new RegExp(
 );
 
 /**
- * Returns true if a match of `hiddenPattern` is a flag written with tag characters. All other matches are at most two
- * code units long.
+ * Returns true if a match of `hiddenPattern` is a flag, such as the flag of Scotland, which is written with invisible
+ * tag characters. All other matches are at most two code units long.
  */
 const isFlag = (match: string) => match.length > 2;
 
@@ -159,8 +164,8 @@ function findEndOfMarks(marks: string): number {
 }
 
 /**
- * Hashes a text to six digits with FNV-1a, so that readers can recognize equal texts across results. Six digits take
- * only two tokens. For a very long text, only its beginning and its length are hashed.
+ * Computes a hash with six digits (FNV-1a), so that readers can recognize equal texts across results. Six digits take
+ * only two tokens. If a text is very long, only its beginning and its length are hashed.
  */
 export const hashText = (text: string): number =>
   minHash + (fnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));

@@ -13,8 +13,8 @@ export const fitsWithin = (text: string, tokens: number): boolean =>
   isWithinByteCount(text, tokens) || measureFittingPrefix(text, tokens) === text.length;
 
 /**
- * Returns true if the byte length of a text already proves that it fits. A byte of well-formed text never costs more
- * than one token.
+ * Returns true if the byte length of a text already proves that the text fits. This is possible because a byte of
+ * well-formed text never costs more than one token.
  */
 const isWithinByteCount = (text: string, tokens: number): boolean =>
   text.length <= tokens && Buffer.byteLength(text) <= tokens;
@@ -23,8 +23,8 @@ const isWithinByteCount = (text: string, tokens: number): boolean =>
 const measureFittingPrefix = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
 
 /**
- * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts` contains
- * the lower cost of a code unit after a specific other one, or 0 if the pair is not frequent.
+ * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts`
+ * contains the lower cost of a code unit that follows a specific other one, or 0 if the pair is not frequent.
  */
 type Costs = { charCosts: Uint16Array; pairCosts: Uint8Array };
 
@@ -38,10 +38,14 @@ let costs: Costs | undefined;
 const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
 
 /**
- * Computes the costs from `token-tables.json`. Each entry of the table `alone` contains the end of a block of code
- * units and the cost of these code units. `bench/token-tables.ts` generates the other tables. `pairs` lists each letter
- * with the letters that often follow it. `han` and `hangul` list the characters that are a single token, encoded as
- * distances: `(` is 1, and `~` adds 86 to the next distance.
+ * Computes the costs of code units from `token-tables.json`, which contains four tables:
+ *
+ * - `alone`: each entry is the end of a block of code units and the cost of each code unit in the block.
+ * - `pairs`: each entry is a letter with the letters that often follow it.
+ * - `han` and `hangul`: the characters that are a single token, encoded as distances. `(` is 1, and `~` adds 86 to the
+ *   next distance.
+ *
+ * `bench/token-tables.ts` generates `pairs`, `han` and `hangul`.
  */
 function computeCosts(): Costs {
   const charCosts = new Uint16Array(0x10000);
@@ -61,7 +65,8 @@ function computeCosts(): Costs {
       if (gap !== '~') charCosts[code] = singleTokenCost;
     }
   }
-  // The loops use code units, because joining the letters of each pair as text would take ten times as long.
+  // These loops compare code units as numbers, because joining the letters of each pair as text would take ten times as
+  // long.
   const addPairs = (first: string, seconds: string) => {
     const firstCode = first.charCodeAt(0);
     for (let index = 0; index < seconds.length; index++)
@@ -71,7 +76,7 @@ function computeCosts(): Costs {
     const [first, seconds] = [entry.charAt(0), entry.slice(1)];
     const [upperFirst, upperSeconds] = [first.toUpperCase(), seconds.toUpperCase()];
     addPairs(first, seconds);
-    // The letter "ß" has no single capital letter.
+    // Skip a capital form of two letters, such as "SS" for "ß", because pairs consist of single letters.
     if (upperFirst.length === 1) addPairs(upperFirst, seconds + upperSeconds);
   }
   for (let digit = 0x30; digit <= 0x39; digit++) {
@@ -106,7 +111,8 @@ function sumCosts(text: string, maxCost: number): { cost: number; end: number } 
 
 /**
  * Truncates a text to a token budget and appends how many characters are missing, e.g. `… (+312 chars)`. Cuts between
- * words, which are found by spaces or, in scripts without spaces, with a dictionary. Never splits a visible character.
+ * words and never splits a visible character. Words are found by spaces or, in scripts without spaces, with a
+ * dictionary.
  * @param removedChars number of characters that were already removed before the call
  */
 export function truncate(text: string, tokens: number, removedChars = 0): string {
@@ -117,7 +123,10 @@ export function truncate(text: string, tokens: number, removedChars = 0): string
   return `${start}… (+${text.length - start.length + removedChars} chars)`;
 }
 
-/** Matches the suffix that `truncate` appends. */
+/**
+ * Matches the suffix that `truncate` appends, e.g. `… (+312 chars)`. The group contains the number of missing
+ * characters.
+ */
 export const truncationSuffix = /… \(\+(\d+) chars\)$/;
 
 /** Maximum number of tokens of the suffix, e.g. `… (+1234567 chars)`. */
@@ -162,7 +171,8 @@ interface FitOptions<Item> {
 
 /**
  * Returns how many of the first items fit within both limits. Returns at least 1 if there are items, because the text
- * of a single item has its own limit. If all items fit, the list is rendered only once, otherwise about three times.
+ * of a single item has its own limit. If all items fit, the list is rendered only once. Otherwise it is rendered about
+ * three times.
  */
 export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
@@ -191,7 +201,7 @@ export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: 
 const maxGuesses = 4;
 
 /**
- * Cuts a text at a line break and appends how many characters are missing. This is the last resort if the budget is
+ * Cuts a text at a line break and appends how many characters are missing. This is a last resort if the token budget is
  * smaller than a single item.
  */
 export function clampLines(text: string, budget: number): string {
@@ -206,7 +216,8 @@ const formatCutNote = (missingChars: number) => `(cut to fit: ${missingChars} mo
 
 /**
  * Shortens a text to a number of UTF-8 bytes and states how many characters are missing. Keeps the last paragraph,
- * because a list ends with its cursor. This is a last resort for a single item in a script with many bytes per token.
+ * because a list ends with the cursor of its next page. Used only if a single item is too large, in a script with many
+ * bytes per token.
  */
 export function clampBytes(text: string, maxBytes: number): string {
   if (measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
@@ -214,7 +225,8 @@ export function clampBytes(text: string, maxBytes: number): string {
   const footer = Buffer.byteLength(lastParagraph) <= maxBytes / 4 ? lastParagraph : '';
   const end = measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes);
   const lineEnd = text.lastIndexOf('\n', end);
-  // Most lines are short. If a single long line takes up the space, keep the beginning of that line.
+  // Cut at a line break, because most lines are short. If a single long line takes up the space, keep the beginning of
+  // that line.
   const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
   const missingChars = text.length - footer.length - startText.length;
   return `${startText}${closeQuote(startText)}\n${formatCutNote(missingChars)}${footer}`;
@@ -222,7 +234,9 @@ export function clampBytes(text: string, maxBytes: number): string {
 
 const noteBytes = 80;
 
-/** Returns the end of a quoted text if a cut removed it. A quoted text never contains a quotation mark or a line feed. */
+/**
+ * Returns the end of a quoted text if a cut removed it. A quoted text never contains a quotation mark or a line feed.
+ */
 function closeQuote(text: string): string {
   const lastLine = text.slice(text.lastIndexOf('\n') + 1);
   return lastLine.split('"').length % 2 === 0 ? '…"' : '';
@@ -235,7 +249,10 @@ function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFIN
   return new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, maxBytes))).read;
 }
 
-/** Maximum number of characters to read per token. The text after that is dropped before the slower sanitizing. */
+/**
+ * Maximum number of characters to read for each token of the budget. The text after them is dropped before the slower
+ * sanitizing.
+ */
 export const charsPerToken = 8;
 
 /** Sanitizes a third-party text, puts it on one line and truncates it to a token budget. */

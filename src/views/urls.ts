@@ -19,8 +19,8 @@ export function parseUrl(text: unknown): URL | undefined {
   } catch {
     return;
   }
-  // The URL parser converts backslashes to slashes. A secret in the text, such as the caller's API key, could then no
-  // longer be recognized and masked, so drop everything after the host.
+  // The URL parser converts backslashes to slashes. If the text contains a secret, such as the caller's API key, the
+  // secret could then no longer be recognized and masked. Therefore drop everything after the host.
   if (urlText.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
@@ -62,8 +62,8 @@ export function cleanUrl(urlText: unknown, tokens: number): string | undefined {
 }
 
 /**
- * Returns the expiry time of a signed URL in milliseconds since the Unix epoch. Returns undefined if the URL contains
- * no expiry time.
+ * Reads the expiry time of a signed URL, e.g. from the parameter `expires`. Returns milliseconds since the Unix epoch,
+ * or undefined if the URL contains no expiry time.
  */
 export function parseExpiry(urlText: string): number | undefined {
   const unixTimeMatch = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(urlText);
@@ -91,9 +91,10 @@ const maxHostChars = 253;
 const maxUrlChars = 4000;
 
 /**
- * Matches query parameters that only tell where a visitor comes from and do not affect which page opens. Sources: the
- * documentation of Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver, Yandex,
- * AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
+ * Matches query parameters that tell where a visitor comes from but do not affect which page opens, e.g. `utm_source`.
+ *
+ * Sources: the documentation of Google (campaign URLs, click ids), Meta (URL parameters), TikTok, Microsoft, Naver,
+ * Yandex, AppsFlyer, Airbridge, Adjust, Matomo and HubSpot, and the list in the Brave browser (brave-core,
  * `components/query_filter/utils.cc`).
  */
 const trackingParameterPattern = new RegExp(

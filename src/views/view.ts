@@ -2,7 +2,7 @@ import type { ApiField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { charsPerToken, fitsWithin, truncate } from './tokens.ts';
 
-/** Maximum number of tokens of an id, twice the size of a UUID. */
+/** Maximum number of tokens of an id. A UUID needs half as many. */
 export const maxIdTokens = 48;
 
 /** An object from the service. Its fields can have any type, so check them before use. */
@@ -50,7 +50,7 @@ export const readId = (value: unknown): string => readText(isNumber(value) ? Str
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** How `copyFields` copies a field. For a text, the value is its maximum length in tokens. */
+/** How `copyFields` copies a field. For a text field, this is the maximum length of the text in tokens. */
 type FieldType = number | 'number' | 'flag' | 'words';
 
 /**
@@ -86,8 +86,8 @@ export function createFactLister(fields: Record<string, ApiField>): (view: objec
 }
 
 /**
- * Copies fields from an object of the service to a result. Fields that are missing, null, empty or of an unexpected
- * type are omitted. Texts and lists are truncated.
+ * Copies fields from an object of the service to a result. Omits fields that are missing, null, empty or of an
+ * unexpected type. Truncates long texts and lists.
  */
 export function copyFields(view: object, source: Fields, fieldTypes: Readonly<Record<string, FieldType>>): void {
   for (const name in fieldTypes) {
