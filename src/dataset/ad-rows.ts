@@ -39,8 +39,8 @@ import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
 
 /**
- * Facts about an ad that are computed once per dataset version. Summaries, launch counts and coverage notes use them,
- * because building the ad's complete table row would be slower.
+ * Facts about an ad that are computed once for each version of the dataset. Summaries, launch counts and coverage notes
+ * (which say what data is missing) use these facts, because building the ad's complete table row would be slower.
  */
 export interface KnownAdFacts {
   pageId: string | null;
@@ -55,7 +55,7 @@ export interface KnownAdFacts {
   lastSeenAt: number | null;
   /** Time of the latest API response that contained the ad, in milliseconds since the Unix epoch. */
   readAt: number;
-  /** The fields among `chartedFields` for which the ad has a value. */
+  /** The fields in `chartedFields` for which the ad has a value, e.g. `startedAt`. */
   chartedFields: readonly ChartedField[];
 }
 
@@ -65,8 +65,8 @@ type ChartedField = (typeof chartedFields)[number];
 
 /**
  * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null if this time is
- * more than a day (for time zones) after the ad was read. Such a date is wrong, and as the last day of its search it
- * would make all other ads look ended.
+ * more than a day after the ad was read, because such a date must be wrong. One day is tolerated because of time zones.
+ * If the wrong date counted as the last day of its search, all other ads would look ended.
  */
 function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
   const time = parseTime(lastSeenAt);
@@ -91,7 +91,7 @@ interface PageVariants {
   variantIndex: VariantIndex;
 }
 
-/** Facts about all ads in one version of a dataset. */
+/** Facts about all ads in one version of a dataset (the stored ads of one tenant). */
 interface KnownFacts {
   version: string;
   factsById: ReadonlyMap<string, KnownAdFacts>;
@@ -100,11 +100,17 @@ interface KnownFacts {
 
 /** Facts about all gatherings of a dataset. A gathering is the stored ads of one search. */
 interface GatheringFacts {
-  /** In which order the service listed the ads of each incomplete gathering, by gathering id. */
+  /**
+   * The order in which the service listed the ads of each incomplete gathering (the stored ads of one search), by
+   * gathering id.
+   */
   listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
-  /** The first and the last date on which any ad of a gathering was seen running, by gathering id. */
+  /**
+   * The first and the last date on which any ad of a gathering (the stored ads of one search) was seen running, by
+   * gathering id.
+   */
   lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
-  /** The gathering that read each ad last, by normalized ad id. */
+  /** The gathering (the stored ads of one search) that read each ad last, by normalized ad id. */
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
@@ -154,8 +160,8 @@ export function createAdRowReaders(now: () => number) {
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads one user's ads as table rows. Groups of nearly equal texts depend only on the stored ads and their order of
- * arrival, so every process computes the same groups.
+ * Reads one user's ads as table rows. Each row states the variant of its ad, i.e. its group of nearly equal texts. The
+ * groups depend only on the stored ads and their order of arrival, so every process computes the same groups.
  */
 export class AdRowReader {
   readonly #sharedCaches: SharedCaches;
@@ -177,8 +183,8 @@ export class AdRowReader {
 
   /**
    * Yields the table rows of ads in batches.
-   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to read;
-   * all ads by default.
+   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to
+   * read; all ads by default.
    */
   async *readRows(contents: AdContents, { includeJson, ids }: { includeJson: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
@@ -214,15 +220,16 @@ export class AdRowReader {
 
   /**
    * Returns the perceptual hashes of ad pictures by normalized ad id. A hash is known if this server has fetched the
-   * picture or if a local library stores the hash. If a picture could not be fetched, the value is `failedPicture`.
+   * picture, or if a local library (which serves imported ads) stores the hash. If a picture could not be fetched, the
+   * value is `failedPicture`.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
       const { perceptualHash } = this.#parseAd(item);
       return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
     });
-    // Hashes from a local library replace `failedPicture`, because the library may have stored the picture in the
-    // meantime.
+    // If a local library stores a picture, use its hash instead of `failedPicture`. The library may have stored the
+    // picture after the attempt to fetch it failed.
     return new Map<string, unknown>([...pictures, ...storedHashes]);
   }
 
@@ -272,7 +279,7 @@ export class AdRowReader {
 
   /**
    * Returns the facts about each ad by normalized ad id. Calls run one after another, because each call extends the
-   * groups of equal texts that the previous call found.
+   * groups of nearly equal texts that the previous call computed.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const nextFacts = this.#knownFacts.then((previousFacts) =>
@@ -377,7 +384,7 @@ function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt
   return buildAdRows(JSON.parse(adJson), { ...facts, gatheredAt, firstGatheredAt, json: includeJson ? adJson : '' });
 }
 
-/** Values in the row of an ad that do not come from the ad itself. */
+/** Values in the row of an ad that do not come from the JSON of the ad, such as the time at which it arrived. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
    * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active` are
@@ -390,13 +397,15 @@ interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'
   firstGatheredAt?: number;
   /** The latest date on which any ad of the same search was seen running, as ISO text. */
   lastSeenTo?: string | null | undefined;
-  /** The result of the last attempt to fetch the ad's picture. If undefined, the column `pictureState` is null. */
+  /**
+   * The result of the last attempt to fetch the ad's picture. If it is undefined, the column `pictureState` is null.
+   */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
   /** The JSON of the ad as the service sent it. Defaults to serializing the object. */
   json?: string;
 }
 
-/** The rows of one ad in all tables that contain ads. */
+/** The rows of one ad in all tables that contain ads, e.g. one row in `ads` and several in `ad_countries`. */
 export interface AdRows {
   ad: AdRow;
   /** The ad as the service sent it, with all of its fields. */
@@ -467,7 +476,10 @@ function readPageName(ad: Fields): string | null {
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-/** Builds the columns of the table `ads` that are computed instead of copied from API fields. */
+/**
+ * Builds the columns of the table `ads` that are not copied from API fields but computed by this server, e.g.
+ * `daysRunning`.
+ */
 function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
@@ -544,7 +556,7 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 
 /**
  * Returns the text by which similar ads are grouped: headline and body, or the card texts if both are missing. Texts
- * with placeholders are omitted, because ads for different products share them.
+ * with placeholders such as `{{product.name}}` are omitted, because ads for different products share them.
  */
 export function selectVariantText(texts: AdTexts): string | null {
   const { headline, body, cards } = dropTemplates(texts);

@@ -18,9 +18,15 @@ export interface IncompleteGathering {
   /** Number of ads that were read, and number of ads that match the search. `matchingCount` is null if unknown. */
   readCount: number;
   matchingCount: number | null;
-  /** Number of matching ads as a phrase. Set if the service reports a total only for some parts of the search. */
+  /**
+   * Number of matching ads as a phrase, e.g. `90 found in 2 of 3 parts`. Set for a search that is split into smaller
+   * searches (parts), if the service reports a total for only some of them.
+   */
   matchingCountText?: string | undefined;
-  /** How many ads `matchingCount` counts more than once, because the parts of the search overlap. */
+  /**
+   * How many ads `matchingCount` counts more than once. This happens if a search is split into smaller searches (parts)
+   * that overlap.
+   */
   repeatedCount: number;
   /** Number of ads that were read and later evicted to free space. */
   evictedCount: number;
@@ -29,9 +35,12 @@ export interface IncompleteGathering {
   /** True if the service returns the same pages again, so that the remaining ads cannot be read. */
   isRepeatingPages: boolean;
   listingOrder: ListingOrder | undefined;
-  /** Descriptions of the parts of the search that are incomplete. */
+  /** Descriptions of the parts of a split search that are incomplete. A part is one of the smaller searches. */
   incompletePartTexts: readonly string[];
-  /** True if no ads of some part were read. The order of the listed ads then says nothing about the missing ads. */
+  /**
+   * True if no ads of some part of a split search were read. The order of the listed ads then says nothing about the
+   * missing ads.
+   */
   hasUnreadPart: boolean;
   /** Day on which the same search was last read completely. Undefined if that never happened. */
   earlierCompleteDay: string | undefined;
@@ -39,7 +48,7 @@ export interface IncompleteGathering {
   remainingPrice: RemainingPrice | undefined;
 }
 
-/** Lowest and highest price in credits. If `atMost` is undefined, the price is unknown. */
+/** Lowest and highest price in credits. The price is unknown if `atMost` is undefined. */
 export interface RemainingPrice {
   atLeast: number;
   atMost?: number | undefined;
@@ -88,7 +97,10 @@ function formatReadCount({ readCount, matchingCount, matchingCountText, repeated
 
 const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
 
-/** For each order by date: its name in descending and in ascending order, and how results describe a date. */
+/**
+ * Texts for each date by which a service may sort ads. `names` describes the descending and the ascending order. `verb`
+ * precedes a date, as in `The missing ads are from 2026-05-11`.
+ */
 const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
   startedAt: { names: ['newest first', 'oldest first'], verb: 'are from' },
   lastSeenAt: { names: ['the most recently seen first', 'the longest unseen first'], verb: 'were last seen on' },
@@ -96,8 +108,9 @@ const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [s
 };
 
 /**
- * Describes the order in which the service listed the ads, and which ads are therefore missing. The value of the last
- * listed ad is included, because the missing ads may have the same value. Services list ads without a value last.
+ * Describes the order in which the service listed the ads, and which ads are therefore missing. The missing ads may
+ * have the same value as the last listed ad, so the description includes this value. Services list ads without a value
+ * last.
  */
 function describeListingOrder(listingOrder: ListingOrder | undefined) {
   if (listingOrder === undefined)
@@ -123,7 +136,7 @@ function describeListingOrder(listingOrder: ListingOrder | undefined) {
 
 const formatOrderValue = (value: string | number): string => (typeof value === 'number' ? formatNumber(value) : value);
 
-/** Formats what it costs to read the remaining ads, as a sentence. */
+/** Formats what it costs to read the remaining ads, e.g. `Reading the rest costs 144 credits.` */
 function formatRemainingPrice({
   isRepeatingPages,
   remainingPrice,
@@ -179,8 +192,8 @@ export function formatOneDayAdvertisers(
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
 /**
- * An advertiser is mentioned for an incomplete field if it has at least this many ads and its share of ads with the
- * field is at most this fraction of the overall share.
+ * Two conditions for mentioning an advertiser in a note about an incomplete field. The advertiser has at least this
+ * many ads, and its share of ads with the field is at most this fraction of the overall share.
  */
 const minAdsOfWorstAdvertiser = 10;
 const maxRelativeShareOfWorstAdvertiser = 0.5;
@@ -250,7 +263,9 @@ export function formatFieldGaps(
 const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string>): number =>
   [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
 
-/** Returns the advertisers whose ads lack a field most often, starting with the most incomplete one. */
+/**
+ * Returns the advertisers whose ads lack a field most often. The advertiser with the most incomplete data comes first.
+ */
 function findWorstAdvertisers(
   candidates: readonly string[],
   knownShare: number,
@@ -287,9 +302,9 @@ export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
   fields.some(({ name }) => runningTimeColumns.has(name));
 
 /**
- * Merges the fields that several SQL statements read, so that each field is listed once. Statements that read only
- * `current_ads` count fewer ads than others, so they are merged separately. A field that both kinds of statements read
- * is listed with the larger number of ads.
+ * Merges the fields that several SQL statements read, so that each field is listed once. Statements that read only the
+ * view `current_ads` count fewer ads than others, so they are merged separately. If both kinds of statements read a
+ * field, it is listed with the larger number of ads.
  */
 export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
   const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);

@@ -35,8 +35,8 @@ import { findOneDayAdvertisers } from './one-day.ts';
 import { cleanCell, type ReadFields } from './sql/statement.ts';
 
 /**
- * Schema of the text for a search that is split into parts, if only some parts have a known total. See
- * `formatFoundInParts`.
+ * Schema of a text about a search that is split into smaller searches (parts). It is set if the total number of ads is
+ * known for only some parts. See `formatFoundInParts`.
  */
 export const FoundInPartsView = z
   .string()
@@ -60,7 +60,7 @@ const PartialView = z
   .meta({ title: 'Partial' });
 type PartialView = DataOf<typeof PartialView>;
 
-/** Schema of an advertiser with ads that belong to no completely read search. */
+/** Schema of an advertiser that has ads outside of all completely read searches. */
 const UncoveredView = z
   .looseObject({
     pageId: z.string().optional().describe('Id of the advertiser page.'),
@@ -116,7 +116,7 @@ export interface CoverageInput {
   rows?: readonly (readonly unknown[])[];
   /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
-  /** The ad fields that the SQL statement reads. */
+  /** The ad fields that each SQL statement reads. Fields that many ads lack are mentioned in the coverage. */
   readFieldsByStatement?: readonly ReadFields[];
   /**
    * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
@@ -134,7 +134,8 @@ const maxQuestionTokens = 40;
 
 /**
  * Computes which ads a query result is based on and which are missing. If a search was read several times, only its
- * newest gathering (stored result) counts. The parts of a split search are not listed separately.
+ * newest gathering (stored result) counts. If a search is split into smaller searches (parts), the parts are not listed
+ * separately.
  */
 export function viewCoverage(input: CoverageInput): CoverageView {
   const { contents } = input;
@@ -182,8 +183,8 @@ export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView =
 });
 
 /**
- * Returns the newest gathering of each search, i.e. its most recently stored result. The parts of a split search are
- * omitted.
+ * Returns the newest gathering of each search, i.e. its most recently stored result. Omits the parts (smaller searches)
+ * of a split search.
  */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -198,8 +199,8 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 
 /**
- * Returns the advertisers whose ads were nearly all last seen on the same day, if the SQL statement reads how long ads
- * ran. If the statement or its rows mention advertisers, only these are returned.
+ * Returns the advertisers whose ads were nearly all last seen on the same day. Returns none unless the SQL statement
+ * reads how long ads ran. If the statement or its rows mention advertisers, only these advertisers are returned.
  */
 function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
   const readFields = readFieldsByStatement.find(hasRunningTimeColumn);
@@ -213,8 +214,8 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
 
 /**
  * Selects the advertisers whose missing fields are reported. If the SQL statement limits its rows to certain
- * advertisers, these count even if they are not in the rows. A join or a condition may have removed exactly the ads
- * that lack a field.
+ * advertisers, these advertisers are included even if they are not in the rows. The reason is that a join or a
+ * condition may have removed exactly the ads that lack a field.
  */
 const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope =>
   namedAdvertisers.size === 0
@@ -304,7 +305,10 @@ function describeIncompleteGathering(
   };
 }
 
-/** Combines the sort orders of all parts of a search. Returns undefined unless all parts have the same order. */
+/**
+ * Combines the listing orders of all parts (smaller searches) of a split search. Returns undefined unless all parts
+ * have the same order.
+ */
 function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [first, ...otherListingOrders] = listingOrders;
   if (first === undefined) return undefined;
@@ -320,7 +324,7 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
 
 const maxMissingParts = 3;
 
-/** Describes the parts of a split search that are incomplete, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
+/** Describes the incomplete parts (smaller searches) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
 function describeMissingParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
@@ -375,7 +379,8 @@ interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
 interface Advertisers {
   advertisersByKey: ReadonlyMap<string, Advertiser>;
   /**
-   * Keys of the advertisers that occur in the rows. Undefined if the rows contain neither ad ids nor known advertisers.
+   * Keys of the advertisers that occur in the rows of the result. Undefined if the rows contain neither ad ids nor
+   * known advertisers.
    */
   keysInRows: ReadonlySet<string> | undefined;
   getAdvertiserName(key: string): string;
@@ -394,7 +399,7 @@ function collectAdvertisers({
   );
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, index) => (names.includes(column) ? rows.map((row) => row[index]) : []));
-  // A statement may change the case of names. Advertisers are always compared without regard to case.
+  // Advertisers are always compared without regard to case, because an SQL statement may change the case of names.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
   const findAdvertiserKey = createAdvertiserKeyFinder(adFacts.values());
@@ -406,7 +411,8 @@ function collectAdvertisers({
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
     const advertiser = advertisersByKey.get(advertiserKey) ?? { pageId, pageName, adCount: 0, uncoveredCount: 0 };
-    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
+    // Later ads overwrite the name. Ads are sorted by the time of their newest version, so a renamed page keeps its
+    // newest name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
     advertiser.adCount++;
@@ -422,9 +428,8 @@ function collectAdvertisers({
 }
 
 /**
- * Finds advertisers with ads that belong to no completely read search. If the rows mention ads or advertisers, only
- * these advertisers are considered, and they are named. Otherwise all advertisers of the dataset are counted without
- * being named.
+ * Finds advertisers with ads outside of all completely read searches. If the rows mention ads or advertisers, considers
+ * only these advertisers and names them. Otherwise counts such advertisers in the whole dataset without naming them.
  */
 function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisersByKey, keysInRows }: Advertisers) {
   const uncovered = [...advertisersByKey].filter(([, { uncoveredCount }]) => uncoveredCount > 0);
@@ -450,7 +455,7 @@ const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser
 });
 
 /**
- * Formats the coverage (which data is missing) for the text of a result.
+ * Formats the coverage (which data a result is based on, and which is missing) for the text of the result.
  * @param statedNotes sentences on incomplete searches with which the result already begins; they are not repeated
  */
 export const formatCoverage = (coverage: CoverageView, statedNotes: readonly string[] = []): string =>
@@ -468,7 +473,7 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
 }
 
 /**
- * Lists the advertisers with ads that belong to no completely read search. Returns an empty string if there are none.
+ * Lists the advertisers with ads outside of all completely read searches. Returns an empty string if there are none.
  */
 export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
@@ -506,8 +511,8 @@ const formatPartialGathering = (
   `${gathering} ${quote(about)}, ${gatheredAt}${statedNotes.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**
- * Returns the notes with which an empty result begins, because the expected rows may be among the missing ads. Searches
- * that were read completely before are skipped.
+ * Returns the notes with which an empty result begins. They describe incomplete searches, because the expected rows may
+ * be among the missing ads. Searches that were read completely at an earlier time are skipped.
  */
 export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
   partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

@@ -15,7 +15,7 @@ export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
  */
 export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
-/** One SQL statement of an export. `name` is the name of its sheet in a workbook. */
+/** One SQL statement of an export. In a workbook, its rows form a sheet with the name `name`. */
 export interface Statement {
   name: string;
   sql: string;
@@ -30,9 +30,9 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   firstRows: Cell[][];
   /** Number of cells that were cut to the maximum length of a cell in Excel. */
   truncatedCells: number;
-  /** The ad fields that the SQL statement reads. */
+  /** The ad fields that the SQL statement reads, and how many ads have a value for each of them. */
   readFields: SqlExport['readFields'];
-  /** False if the SQL statement reads no ads, but only the tables of stored searches or months. */
+  /** False if the SQL statement reads no ads, but only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
   /**
    * The distinct values of the column `id` or `adId`. They may also be ids of other things than ads. Undefined if there
@@ -107,7 +107,7 @@ export async function writeExport(
 
 const maxFirstRows = 3;
 
-/** Counts rows while passing them on. A statement may run twice, so the counts are reset before the first row. */
+/** Counts rows while passing them on. An SQL statement may run twice, so the counts are reset before the first row. */
 async function* countRows(
   { columns, rows, readFields, isAboutAds }: SqlExport,
   counts: ExportCounts,
@@ -150,7 +150,7 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
   }
 }
 
-/** The byte order mark, with which spreadsheet applications recognize the file as UTF-8. */
+/** The byte order mark. It tells spreadsheet applications that the file is in UTF-8. */
 const byteOrderMark = '\ufeff';
 
 /**
@@ -198,8 +198,8 @@ const charsPerPiece = 32_768;
 const maxShortTextChars = 1000;
 
 /**
- * Splits a long text before list separators. The `formulaPattern` never matches across two pieces, because a match
- * starts with a list separator and contains no other one.
+ * Splits a long text before list separators such as `;`. The `formulaPattern` never matches across two pieces, because
+ * a match starts with a list separator and contains no other one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;
@@ -216,15 +216,23 @@ function* splitAtSeparators(text: string): Generator<string> {
 /** Formats a date in UTC so that people and spreadsheet applications can read it, e.g. `2026-06-14 12:30:05`. */
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
-/** Matches texts that must be quoted in CSV. */
+/**
+ * Matches texts that must be quoted in CSV. They contain a quotation mark, a line break, or a list separator of any
+ * spreadsheet application.
+ */
 const quotedTextPattern = /[",;|\t\r\n]/;
-/** Matches texts that could call a function or start another program (DDE). */
+/** Matches texts that could call a function with `(`, or start another program with `|` (DDE). */
 const functionCallPattern = /[|(]/;
-/** Matches the start of a text that a spreadsheet application would run as a formula. Includes full-width signs. */
+/**
+ * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=`. Includes full-width
+ * signs such as `＝`.
+ */
 const formulaStartPattern = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-/** Matches a list separator that is followed by a sign which starts a formula. */
+/** Matches a list separator before a sign that starts a formula, e.g. `;=`. */
 const embeddedFormulaPattern = /[;|\t\r\n]"*(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Like `embeddedFormulaPattern`, but ignores `+` and `-` before a space, because they usually mark list items. */
+/**
+ * Like `embeddedFormulaPattern`, but does not match `+` and `-` before a space, because they usually mark list items.
+ */
 const embeddedFormulaExceptListPattern = /[;|\t\r\n]"*(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))/g;
 
 const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly Cell[]) =>

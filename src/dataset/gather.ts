@@ -27,7 +27,7 @@ import {
 import { determineMaxPageSize, smallerPageSizes } from './page-size.ts';
 import { classifyFailure, isCallAbandoned, type StopInfo, type StopSignals } from './stops.ts';
 
-/** A request to read all ads of a question (a search or a collection), with the limits of the call. */
+/** A request to read all ads of a question (a search or a collection of ads), with the limits of the call. */
 export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
@@ -36,26 +36,32 @@ export interface GatherRequest {
    * service charges.
    */
   maxCredits: number | undefined;
-  /** True to read all pages again instead of continuing where an earlier call stopped. */
+  /**
+   * True to read all pages again instead of continuing where an earlier call stopped. Pages that were already read are
+   * charged again.
+   */
   fresh: boolean;
 }
 
-/** The part of a tool call's context that is needed to read and store ads. */
+/** The properties of a tool call's context that are needed to read and store ads. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
-  /** Opens the caller's dataset. It includes ads that other processes have added. */
+  /** Opens the caller's dataset (all stored ads). It includes ads that other processes have added. */
   openDataset(): Promise<Dataset>;
   /** Returns true if the response to a request is cached, so that the request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
   /** Returns how many ads match a search, if a cached response contains that number. */
   findCachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
-   * Creates a credit limit for the API calls of this tool call. Without `maxCredits`, the limit is 0, so that the call
-   * stops at the first charge.
+   * Creates the credit limit of this tool call. All API calls of the tool call share it. Without `maxCredits`, the
+   * limit is 0, so that the tool call stops at the first charge.
    */
   createCallBudget(maxCredits?: number): Promise<CallBudget>;
-  /** Waits for a named lock of the caller. Resolves to a function that releases the lock. */
+  /**
+   * Waits for a lock with the given name, which only calls of the same caller use. Resolves to a function that releases
+   * the lock.
+   */
   acquireLock(name: string): Promise<() => void>;
   /** Time at which the call started, in milliseconds since the Unix epoch. */
   now: number;
@@ -63,7 +69,10 @@ export interface GatherContext extends StopSignals {
   clock(): number;
   /** Time by which the call must end, as a value of `clock()`. */
   deadline: number;
-  /** True if the user chose "first page only" in the confirmation form. The call then requests only one page. */
+  /**
+   * True if the user chose "first page only" in the form that asks to confirm the cost. The call then requests only one
+   * page.
+   */
   isFirstPageOnly: boolean;
   onProgress?: ReportProgress;
 }
@@ -89,13 +98,15 @@ export interface GatherOutcome {
   readCount: number;
   /** Normalized ids of the ads that this call has read. */
   idsReadByCall: ReadonlySet<string>;
-  /** Credits that this call has spent. If a charge is unknown, its highest possible value is counted. */
+  /**
+   * Credits that this call has spent. If the service did not report a charge, its highest possible value is counted.
+   */
   spentCredits: number;
   /** True if the call had to start again, because an earlier call with `fresh` stopped too long ago to be continued. */
   hasStartedOver: boolean;
   /**
-   * Records that the caller has received the result. After that, a call with `fresh` starts again instead of
-   * continuing.
+   * Records that the caller has received the result. After that, a call with `fresh` starts a new gathering instead of
+   * continuing this one.
    */
   markResultReturned(): Promise<void>;
 }
@@ -104,8 +115,8 @@ export interface GatherOutcome {
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
- * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages. If
- * a caller sends several calls for the same search, they run one at a time.
+ * Opens the gathering (the stored ads) of a search and passes it to `useGathering`, which may read the missing pages.
+ * If a caller sends several calls for the same search, they run one at a time.
  * @param contentsBefore snapshot of the dataset from the beginning of the call
  * @param useGathering receives the gathering, and a function that reads the missing pages
  */
@@ -128,7 +139,10 @@ export async function withOpenedGathering<Result>(
   }
 }
 
-/** How long after its start a call with `fresh` can be continued by another call with `fresh`, in milliseconds. */
+/**
+ * A call with `fresh` reads all pages again. If it stops early, another call with `fresh` can continue it until this
+ * many milliseconds after its start.
+ */
 const maxFreshAgeMs = dayMs;
 
 async function openCurrentGathering(
@@ -141,7 +155,7 @@ async function openCurrentGathering(
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
   const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
-  /** True if an earlier call with `fresh` stopped too long ago to be continued. */
+  /** True if an earlier call with `fresh` stopped early and started too long ago (`maxFreshAgeMs`) to be continued. */
   const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
   return { ...openedGathering, contents, isTooOldToContinue };
 }
@@ -151,7 +165,8 @@ async function openCurrentGathering(
  * This is the case in two situations:
  *
  * - The gathering started after the call arrived.
- * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its end yet.
+ * - Another call with `fresh` started the gathering less than a day ago, and no caller has received its final result
+ *   yet.
  */
 function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: DatasetContents, now: number): boolean {
   const gatheringsById = new Map(contentsBefore.gatherings.map((gathering) => [gathering.id, gathering]));
@@ -166,13 +181,18 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
  */
 const maxCachedAds = 1000;
 /**
- * Maximum number of ad ids stored for one search, counted separately for each of its parts. Within this limit, the
- * dataset evicts no ids of a search that is being read.
+ * Maximum number of ad ids stored for one search. If a search is split into smaller searches (parts), an ad counts once
+ * for each part that lists it. Within this limit, the dataset evicts no ids of a search that is being read.
  */
 const maxAdsInParts = 100_000;
-/** If this many consecutive pages contain no new ad, the service is considered to repeat its pages. */
+/**
+ * If this many consecutive pages contain no new ad, the service is considered to repeat its pages, and reading stops.
+ */
 const maxIdlePages = 3;
-/** A page is requested only if the remaining time is at least this multiple of the slowest page's duration. */
+/**
+ * The next page is requested only if the remaining time is at least the duration of the slowest page multiplied by this
+ * factor.
+ */
 const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
 const summaryTimeMs = { fixed: 300, perAd: 0.6 };
@@ -183,15 +203,21 @@ interface PagePosition {
   cursor: string | null;
 }
 
-/** The state of one part of a search while this call reads it. */
+/**
+ * The state of one part (smaller search) of a split search while this call reads it. A search without `split` has one
+ * part.
+ */
 interface PartProgress extends GatheringPart {
-  /** True to request pages even if their responses are cached. */
+  /** True to request pages from the service even if their responses are cached. */
   fresh: boolean;
-  /** Normalized ids of all ads that were read for this part. */
+  /** Normalized ids of all ads that this call or earlier calls have read for this part of the search. */
   readAdIds: Set<string>;
-  /** Ids on the pages that this call has read. An ad counts as new even if an earlier call has read it. */
+  /**
+   * Ids on the pages that this call has read. They show whether a page contains a new ad. An ad counts as new even if
+   * an earlier call has read it.
+   */
   adIdsListedByCall: Set<string>;
-  /** Number of consecutive pages without a new ad. */
+  /** Number of consecutive pages on which the service listed no ad that is new to this call. */
   idlePages: number;
   /**
    * All requests that may be charged. Each promise settles when its request has finished, even if the call was
@@ -202,20 +228,26 @@ interface PartProgress extends GatheringPart {
 
 type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
 
-/** Reads the missing pages of a search, one part at a time, within the limits of one call. */
+/**
+ * Reads the missing pages of a search within the limits of one call. If the search is split into smaller searches
+ * (parts), reads one part at a time.
+ */
 class GatheringReader {
   readonly #request: GatherRequest;
   readonly #context: GatherContext;
   readonly #reopenGathering: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
-  /** The stored ads of the search and of each part, with the latest known progress. */
+  /** The stored ads of the search and of each of its parts (smaller searches), with the latest known progress. */
   #openedGathering: OpenedGathering;
-  /** Normalized ids of all ads that this or an earlier call has read, in all parts. */
+  /** Normalized ids of all ads that this or an earlier call has read, in all parts of the search. */
   readonly #adIds = new Set<string>();
   /** Normalized ids of the ads that this call has read. */
   readonly #idsReadByCall = new Set<string>();
-  /** Number of ads listed in all parts. An ad that belongs to two parts is counted twice. */
+  /**
+   * Number of ads that the service has listed in all parts of the search. An ad that belongs to two parts is counted
+   * twice.
+   */
   #listedCount = 0;
   /**
    * Maximum number of ads to read for this search: the limit of the request, or the number of ads that fit in the
@@ -243,7 +275,7 @@ class GatheringReader {
     this.#pageSizes = { maxToTry: determineMaxPageSize(request.question, context.adFilters), maxAccepted: 0 };
   }
 
-  /** Reads the missing pages and returns what was read and why reading stopped. */
+  /** Reads the missing pages. Returns which ads were read and why reading stopped. */
   static async readMissingPages(
     request: GatherRequest,
     openedGathering: OpenedGathering,
@@ -285,7 +317,8 @@ class GatheringReader {
     for (const { state } of this.#openedGathering.parts) {
       if (this.#findPart(state.question)?.state.ended !== false) continue;
       const stopInfo = this.#findReachedLimit() ?? (await this.#readPartWithLock(state.question));
-      // If the service repeats the pages of one part, continue with the other parts.
+      // If the service repeats the pages of one part (smaller search), continue with the other parts of the split
+      // search.
       if (stopInfo.deadEndReason === 'repeats') repeatedPagesStop ??= stopInfo;
       else if (stopInfo.reason !== 'end') return stopInfo;
     }
@@ -296,8 +329,8 @@ class GatheringReader {
   }
 
   /**
-   * Reads a part of the search while holding its lock, so that no other call reads the same part at the same time. The
-   * lock is released after the last request has finished.
+   * Reads one part (smaller search) of a split search while holding its lock, so that no other call reads the same part
+   * at the same time. The lock is released after the last request has finished.
    */
   async #readPartWithLock(question: string): Promise<StopInfo> {
     const releaseLock = await this.#context
@@ -306,7 +339,7 @@ class GatheringReader {
     if (typeof releaseLock !== 'function') return releaseLock;
     const chargeableRequests: Promise<unknown>[] = [];
     try {
-      // Other calls may have read pages of this part while this call was waiting for the lock.
+      // Other calls may have read pages of this part of the search while this call was waiting for the lock.
       this.#continueFromGathering(await this.#reopenGathering());
       const part = this.#findPart(question);
       if (part === undefined || part.state.ended) return { reason: 'end' };
@@ -323,13 +356,13 @@ class GatheringReader {
       if (stopInfo.deadEndReason) await this.#saveSplitGathering({ fresh: false });
       return stopInfo;
     } finally {
-      // Requests continue even if their caller disconnects. Hold the lock until they finish, so that the next call
-      // continues after their pages.
+      // Requests continue even if their caller disconnects. Hold the lock until all requests have finished, so that the
+      // next call continues after their pages.
       void Promise.all(chargeableRequests).then(releaseLock);
     }
   }
 
-  /** Reads pages of a part until there are no more pages or a limit is reached. */
+  /** Reads pages of one part (smaller search) until there are no more pages or a limit is reached. */
   async #readPart(part: PartProgress): Promise<StopInfo> {
     if (part.state.stuck) return { reason: 'error', error: createRepeatedPagesError(), deadEndReason: 'repeats' };
     const knownTotal = part.state.found === null ? await this.#findTotal(part) : undefined;
@@ -339,8 +372,8 @@ class GatheringReader {
       const limitStop = this.#findReachedLimit();
       if (limitStop) return limitStop;
       const totalAds = part.state.found ?? knownTotal?.totalAds;
-      // Some services charge for the requested number of ads rather than the returned number. Request only as many ads
-      // as remain on the last page.
+      // Some services charge for the requested number of ads, not for the returned number. Therefore request no more
+      // ads than remain, which matters on the last page.
       const remainingAds =
         isTotalPlausible && totalAds !== undefined ? Math.max(1, totalAds - part.state.listed) : Infinity;
       try {
@@ -353,8 +386,8 @@ class GatheringReader {
       }
       await this.#updateMaxAds();
       this.#reportProgress(part.state.found);
-      // A local library in this process responds without any I/O. Yield to the event loop between two pages, so that
-      // other work can run.
+      // A local library in this process responds without any I/O, so reading its pages would block the event loop.
+      // Yield to the event loop between two pages.
       await nextTurn();
       const { state } = part;
       if (state.ended) return { reason: 'end' };
@@ -369,7 +402,9 @@ class GatheringReader {
     return findKnownTotal(question, this.#openedGathering.contents, this.#context);
   }
 
-  /** Marks a part as impossible to continue, so that a later call with `fresh` starts the part again. */
+  /**
+   * Records that a part (smaller search) cannot be continued, so that a later call with `fresh` starts the part again.
+   */
   async #endPart({ state }: PartProgress, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<StopInfo> {
     const stuck = deadEnd === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
@@ -377,7 +412,7 @@ class GatheringReader {
     return { reason: 'error', error, deadEndReason: deadEnd };
   }
 
-  /** Reads the next page of a part. If the service refuses the page size, tries smaller sizes. */
+  /** Reads the next page of a part (smaller search). If the service refuses the page size, tries smaller sizes. */
   async #readPage(part: PartProgress, remainingAds: number): Promise<void> {
     const { cursor } = part.state;
     const operation = getListOperation(part.question);
@@ -403,7 +438,7 @@ class GatheringReader {
       } catch (error) {
         if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') throw error;
         const smallerSize = smallerPageSizes.find((size) => size < limit);
-        // The service may have refused the page because it was too small, so try the largest size once.
+        // The service may have refused the page because its size was too small. Therefore try the largest size once.
         if (limit === maxPageSize && limit < pageSizes.maxToTry) maxPageSize = Infinity;
         else if (smallerSize === undefined || limit <= pageSizes.maxAccepted) throw error;
         else pageSizes.maxToTry = smallerSize;
@@ -420,7 +455,8 @@ class GatheringReader {
       storingPage ??= this.#storePage(part, response);
       return storingPage;
     };
-    // The service charges for every page it has sent. Store the page even if the caller has disconnected.
+    // The service charges for every page that it has sent. Therefore store the page even if the caller has
+    // disconnected.
     const onSending = (sending: Promise<ServiceResponse>) => {
       // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
       const request = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
@@ -434,7 +470,7 @@ class GatheringReader {
       ...buildPageRequest(part.question, position),
       ...callOptions,
     });
-    // A response without a sequence number counts as older than all responses with one.
+    // A response without a sequence number counts as older than all responses that have a sequence number.
     const { order = 0, receipt, raw } = response;
     // Add the ads of a cached response again, because the dataset may have evicted them.
     if (receipt.age !== undefined) {
@@ -453,7 +489,7 @@ class GatheringReader {
     await storePageOnce(response);
   }
 
-  /** Stores the progress of a part after a page was read, including the ad ids on that page. */
+  /** Stores the progress of a part (smaller search) after a page was read, including the ad ids on that page. */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
     const { ids, totalAds } = await readListedAds(part.question, response);
@@ -468,8 +504,8 @@ class GatheringReader {
     const nextState = {
       ...state,
       found: totalAds ?? state.found,
-      // `listed` can be higher than the number of stored ids, because the dataset may have evicted ids of earlier
-      // pages.
+      // The dataset may have evicted ids of earlier pages. Therefore `listed` can be higher than the number of stored
+      // ids.
       listed: Math.max(state.listed, readCountBefore) + newIdCount,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
@@ -485,8 +521,8 @@ class GatheringReader {
 
   /**
    * Stores the state of a split search as a whole. A search without `split` has only one part, whose state is already
-   * stored. The state is first stored after the first page, because a search without pages must not replace an earlier
-   * result.
+   * stored. The state of the whole search is first stored after the first page, because a search without pages must not
+   * replace an earlier result.
    */
   async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
@@ -531,7 +567,10 @@ class GatheringReader {
   }
 }
 
-/** Returns how many ads match a search, from its stored result or from a cached response, whichever is newer. */
+/**
+ * Returns how many ads match a search. The number comes from the stored result of the search or from a cached response,
+ * whichever is newer.
+ */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =
     question.collectionId === undefined ? await context.findCachedTotal(question.filters ?? {}) : undefined;

@@ -18,7 +18,10 @@ import {
 import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** Schema for changes of the service's counters, e.g. `{ duplicates: { rose: 6, fell: 1 } }`. */
+/**
+ * Schema for changes of the service's counters, i.e. of numbers that the service counts or estimates. For example, `{
+ * duplicates: { rose: 6, fell: 1 } }` means that the number of duplicates rose for 6 ads and fell for 1.
+ */
 export const CounterChangesView = z
   .looseObject({})
   .optional()
@@ -35,7 +38,7 @@ const SinceLastView = z
   })
   .meta({ title: 'SinceLast' });
 
-/** Descriptions of the credit fields. All estimates share them. */
+/** Descriptions of the credit fields in result schemas. The schemas of all price estimates share these descriptions. */
 export const creditDescriptions = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
@@ -69,7 +72,7 @@ export function buildCreditRange(lowestPrice: number, highestPrice: number | und
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
-/** Result fields that are set if an error ended the call early. */
+/** Schemas of the result fields that explain an error. They are set if an error ended the call early. */
 export const StopView = {
   error: z.string().optional().describe('Kind of the error that ended the call.'),
   problem: z.string().optional().describe('Text of the error.'),
@@ -109,7 +112,7 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** Maximum number of ids in `gone`. */
+/** Maximum number of ids in `gone`, the list of ads that the search no longer returns. */
 const maxListedGoneIds = 40;
 
 /**

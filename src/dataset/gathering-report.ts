@@ -61,7 +61,7 @@ const formatUnlistedAds = (ads: number) =>
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
-/** Note for calls that had to start again instead of continuing an older call. */
+/** Note for a call that had to start again, because the earlier call with `fresh` was too old to be continued. */
 export const startedOverNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
@@ -69,8 +69,8 @@ export const startedOverNote =
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats a note that the dataset has no space for more ads of this search. Returns undefined if the call stopped for
- * another reason.
+ * Formats a note that the dataset has no space for more ads of this search. Returns undefined if the call did not stop
+ * because of this limit.
  */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxAdsInParts }: StopInfo,
@@ -99,7 +99,7 @@ export interface ErrorContext {
   explainError(thrown: unknown): { kind: ErrorKind; text: string };
 }
 
-/** How the caller can continue, for each reason to stop. */
+/** Instructions for the caller on how to continue, for each reason why a call stopped. */
 const nextSteps: Record<StopInfo['reason'], string | undefined> = {
   end: undefined,
   estimate: undefined,

@@ -9,7 +9,7 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** Gives access to the object that reads ads as table rows. */
+/** The property of a tool call's context that is needed to read ads as table rows. */
 export interface RowContext {
   getAdRowReader(): AdRowReader;
 }
@@ -62,8 +62,9 @@ export function formatDifferences(
 }
 
 /**
- * Returns the title of ads that a search no longer lists. With most filters, these ads may still be running. They have
- * ended if the search finds only running ads, or the ads of a question, from which a complete import removes gone ads.
+ * Returns the title for ads that a search no longer lists. With most filters, these ads may still be running. They have
+ * ended in two cases. If the search finds only running ads (`active`), ads that ended are no longer listed. If the
+ * search finds the ads of a `question`, a complete import has removed the ads that are gone.
  */
 export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
   filters?.question === undefined && filters?.active !== true
@@ -94,7 +95,10 @@ export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   }
 }
 
-/** A line of the summary, or a function that formats the line with only a share of its values (0 to 1). */
+/**
+ * A line of the summary, or a function that formats the line with a share of its values. The share (0 to 1) is reduced
+ * until the summary fits its token budget.
+ */
 type SummaryLine = string | ((share: number) => string);
 
 function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
@@ -115,7 +119,8 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // If the state of every ad is known, `running` already contains this number.
+  // Add this number only if the state of some ads is unknown. Otherwise the number of running ads already says the
+  // same.
   const runningText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
@@ -179,15 +184,16 @@ function formatPictureStates(ads: GatheredRows['ads']): string[] {
 }
 
 /**
- * A value of an ad's field. Values with the same `key` are counted together and shown in their most frequent spelling.
+ * A value of an ad's field, such as a format. Values with the same `key` are counted together and shown in their most
+ * frequent spelling.
  */
 type CountedValue = { key: string; spelling: string } | null;
 
 const toCountedValue = (cell: Cell): CountedValue => (cell === null ? null : { key: `${cell}`, spelling: `${cell}` });
 
 /**
- * Creates a value from a code such as `VIDEO` or `DE`, ignoring case. SQL and the filters of a local library ignore the
- * case of such codes too.
+ * Creates a value from a code such as `VIDEO` or `DE`. Codes that differ only in case are counted together, just as in
+ * SQL and in the filters of a local library.
  */
 const toCountedCode = (cell: Cell): CountedValue =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
@@ -199,7 +205,8 @@ function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
   return ads.map((ad) => {
     const key = findAdvertiserKey(ad);
     if (key === null) return null;
-    // An empty spelling is never shown, so the page id appears only if no ad of the page has a name.
+    // `formatValueCounts` never shows an empty spelling. The page id therefore appears only if no ad of the page has a
+    // name.
     return { key, spelling: ad.pageName ?? (namedKeys.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
@@ -242,7 +249,7 @@ function formatValueCounts(
     );
     const otherValues = valueCounts.filter((value) => !shownValues.includes(value));
     const parts = [
-      // Shorten values only after counting, because two values may have the same beginning.
+      // Shorten the values only after counting, because different values may have the same beginning.
       ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
         ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
@@ -274,7 +281,7 @@ function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]):
   return spelling;
 }
 
-/** Maximum length of a value in tokens. */
+/** Maximum length of a value in the summary, such as the name of an advertiser, in tokens. */
 const maxValueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */

@@ -9,8 +9,8 @@ import { formatCount, formatNumber } from '../views/numbers.ts';
 type Filters = Readonly<Record<string, unknown>>;
 
 /**
- * A question, i.e. which ads to read: the ads that match filters, or the ads of a collection. `split` divides a search
- * into parts, each with additional filters.
+ * A question defines which ads to read: the ads that match filters, or the ads of a collection. `split` divides a
+ * search into smaller searches (parts), each with additional filters.
  */
 export interface GatheringQuestion {
   filters?: Filters | undefined;
@@ -25,7 +25,7 @@ export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQ
 const listPartQuestions = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** Removes duplicate parts from the `split` of a search. */
+/** Removes each part (smaller search) of a split search that has the same filters as an earlier part. */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
   const partKeys = listPartQuestions(question).map(getQuestionKey);
   const split = question.split?.filter((_, index) => partKeys.indexOf(partKeys[index] ?? '') === index);
@@ -76,13 +76,14 @@ export interface GatheringPart {
 }
 
 /**
- * Opens the newest gathering (the stored ads) of a search, or creates one. Also returns the progress of each part. A
- * search without `split` has a single part.
+ * Opens the newest gathering (the stored ads) of a search, or creates one. Also returns the progress of each part
+ * (smaller search). A search without `split` has a single part.
  * @param fresh true to create a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
-  // The new gathering must sort after all others, even if the clocks of other processes are ahead.
+  // The new gathering must sort after all others. Its number is therefore higher than all existing ones, even if the
+  // clocks of other processes are ahead.
   const sequenceNumber = contents.gatherings.reduce(
     (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.order + 1),
     now,
@@ -105,9 +106,14 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
 }
 
 /**
- * Determines where to continue reading a part of a search. Prefers a complete gathering of the part regardless of its
- * age, then the gathering that the whole search started for the part, then the newest one. With `fresh`, gatherings
- * older than the whole search are ignored.
+ * Determines from which gathering (stored ads) to continue reading one part (smaller search) of a split search. Uses
+ * the first that exists:
+ *
+ * - a complete gathering of the part, regardless of its age
+ * - the gathering that the whole search started for the part
+ * - the newest gathering of the part
+ *
+ * With `fresh`, gatherings older than the whole search are ignored. If none exists, starts a new gathering.
  */
 function findPartState(
   question: GatheringQuestion,
@@ -125,7 +131,7 @@ function findPartState(
   };
 }
 
-/** Returns the search (or collection) whose ads a gathering contains. */
+/** Returns the question of a gathering, i.e. the search or collection whose ads it contains. */
 export function getQuestion({ filters, collectionId, parts }: Gathering): GatheringQuestion {
   if (collectionId !== null) return { collectionId };
   if (parts.length === 0) return { filters: filters ?? {} };
@@ -159,8 +165,8 @@ export function findBroaderGathering(
 const sortFilters = new Set(['sort', 'order']);
 
 /**
- * Returns true if a complete gathering contains all ads that match the filters, because its own filters occur among
- * them with the same values. A split search contains only the ads of its parts.
+ * Returns true if a complete gathering contains all ads that match `filters`. This is the case if `filters` include all
+ * filters of the gathering, with the same values. A split search contains only the ads of its parts (smaller searches).
  */
 function includesAllMatches(
   { complete, filters: ownFilters, parts }: Gathering,
@@ -180,10 +186,10 @@ export const selectNewestGatherings = ({ gatherings }: Pick<DatasetContents, 'ga
 ];
 
 /**
- * Returns the newest complete gathering (stored result) of each search. They contain the ads that the service listed
- * most recently. Two kinds of gatherings are omitted:
+ * Returns the newest complete gathering (stored result) of each search. These gatherings contain the ads that the
+ * service listed most recently. Two kinds of gatherings are omitted:
  *
- * - gatherings of a split search, once one of its parts was read again
+ * - gatherings of a split search, after one of its parts (smaller searches) was read again
  * - gatherings that are older than a complete gathering of a broader search, or of the same search in another order.
  *   Otherwise, ads that the service no longer lists would count as current.
  */
@@ -199,8 +205,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 }
 
 /**
- * Returns how many ads come only from single searches or from replaced gatherings. Returns 0 if the dataset has no
- * gatherings.
+ * Returns how many ads belong to no gathering that is the newest of its search. They come only from single searches or
+ * from replaced gatherings. Returns 0 if the dataset has no gatherings.
  */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
@@ -225,14 +231,15 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
 }
 
 /**
- * Returns the gatherings that store the ad ids: one for each part of a split search, otherwise the gathering itself.
+ * Returns the gatherings that store the ad ids. For a split search, these are the gatherings of its parts (smaller
+ * searches). For any other search, this is the gathering itself.
  */
 const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Formats the number of matching ads if only some parts of a split search have a known total, e.g. `90 found in 2 of 3
- * parts`. Returns undefined in all other cases.
+ * Formats the number of matching ads if the total is known for only some parts (smaller searches) of a split search,
+ * e.g. `90 found in 2 of 3 parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const partTotals = storedParts.flatMap((part) => part.found ?? []);
@@ -240,7 +247,10 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
   return `${formatNumber(sumOf(partTotals))} found in ${partTotals.length} of ${parts.length} parts`;
 }
 
-/** Returns how many ads `found` counts more than once, because they belong to several parts. */
+/**
+ * Returns how many ads `found` counts more than once, because they belong to several parts (smaller searches) of a
+ * split search.
+ */
 export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
@@ -260,8 +270,8 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
   listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Maps each normalized ad id of a stored search to the sequence number of the last API response that may have contained
- * the ad.
+ * Returns for each ad id of a gathering (stored result) the sequence number of the latest API response that may have
+ * contained the ad. The ids are normalized.
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();
@@ -280,7 +290,8 @@ interface Period {
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // For a split search, `gatheredAt` is the time of its oldest part. The newest time is in `state`.
+  // `state` contains the newest time. For a split search, `gatheredAt` of the gathering is the time of its oldest part
+  // (smaller search).
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -289,12 +300,12 @@ export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherin
 }
 
 /**
- * Returns up to which times the launches of ads are known, in milliseconds since the Unix epoch.
+ * Returns up to which times the launches of ads are known, in milliseconds since the Unix epoch:
  *
- * - `completeUntil`: for each search, take the time at which it was last read. This is the earliest of these times. Launches
- *   before it are known for all searches.
- * - `partialUntil`: the time of the latest API response. Between the two times, launches are known only for searches that
- *   were read again.
+ * - `completeUntil`: launches before this time are known for all searches. It is the earliest of the times at which
+ *   each search was last read.
+ * - `partialUntil`: the time of the latest API response. Between the two times, launches are known only for searches
+ *   that were read again.
  *
  * Without any stored search, both are the time of the latest API response. Returns undefined for an empty dataset.
  */
@@ -313,8 +324,8 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
 }
 
 /**
- * Returns the newest gathering (stored result) of each search, newest first. A part of a split search is included only
- * if it was also paid for separately.
+ * Returns the newest gathering (stored result) of each search, newest first. A part (smaller search) of a split search
+ * is included only if it was also paid for separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -350,11 +361,17 @@ export interface GatheringDifferences {
    */
   updatedIds: string[];
   goneIds: string[];
-  /** Changes of the service's counters for ads that are in both results. */
+  /**
+   * Changes of the numbers that the service counts or estimates, such as reach. Only ads that are in both results are
+   * compared.
+   */
   counters: CounterChanges;
 }
 
-/** For each counter of the service, the number of ads for which it rose and fell. */
+/**
+ * For each number that the service counts or estimates, such as reach: how many ads it rose for and how many it fell
+ * for.
+ */
 export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 
 /** Returns the previous gathering (stored result) of the same search that was complete. */
@@ -366,7 +383,10 @@ export function findPreviousComplete(gathering: Gathering, contents: DatasetCont
   return earlierGatherings.findLast(({ complete }) => complete);
 }
 
-/** Compares the stored ads of a search with an earlier result of the same search. */
+/**
+ * Compares the stored ads of a search with an earlier result of the same search: new, changed and gone ads, and counter
+ * changes.
+ */
 export function compareGatherings(
   earlierGathering: Gathering,
   gathering: Gathering,
@@ -379,7 +399,7 @@ export function compareGatherings(
   const counters: CounterChanges = {};
   for (const item of gatheredItems) {
     const responseNumber = responseNumbers.get(normalizeAdId(item.id));
-    // If an ad was evicted and read again, its earlier versions are lost and changes cannot be detected.
+    // If an ad was evicted and read again, its earlier versions are lost. Changes of such an ad cannot be detected.
     if (responseNumber === undefined || item.firstOrder > responseNumber) continue;
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);

@@ -29,8 +29,8 @@ export const maxLabelValueChars = 200;
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /**
- * Returns the record id of a label. An ad can have only one label with the same name. The id is unambiguous, because
- * names contain no line breaks.
+ * Returns the record id of a label, which consists of the ad id, a line break and the name. An ad can therefore have
+ * only one label with the same name. The id is unambiguous, because names contain no line breaks.
  */
 export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
 /** A label as it is stored. `at` is in milliseconds since the Unix epoch. */

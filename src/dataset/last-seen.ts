@@ -12,9 +12,9 @@ export interface LastSeenRange {
 }
 
 /**
- * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. If a
- * date is later than the gathering, the time of the gathering is used, because another call must have read the ad
- * again.
+ * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. If the
+ * date of an ad is later than the gathering, another call must have read the ad again. The time of the gathering is
+ * used in this case.
  * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
  */
 export async function findLastSeenRanges(
@@ -43,9 +43,9 @@ export async function findLastSeenRanges(
 }
 
 /**
- * Returns for each normalized ad id the gathering (the stored ads of one search) that read the ad last. For a search
- * with `split`, this is the gathering of the whole search, because only the whole search shows until when the service
- * saw ads.
+ * Returns for each normalized ad id the gathering (the stored ads of one search) that read the ad last. If a search is
+ * split into smaller searches, this is the gathering of the whole search. Only the whole search shows until when the
+ * service saw ads.
  */
 export async function findLastGatherings({
   gatherings,
@@ -64,11 +64,11 @@ export async function findLastGatherings({
 }
 
 /**
- * Computes whether an ad was running when its search was read: 1, 0, or null if unknown. For this, the ad's dates are
- * compared with `lastSeenTo`, the last day on which any ad of the search was seen.
+ * Computes whether an ad was running when its search was read: 1, 0, or null if unknown. Compares the ad's dates with
+ * `lastSeenTo`, the last day on which any ad of the search was seen.
  *
- * A service with archived ads may have stopped observing them months before they were read. `active` is then unknown
- * for most ads, but this value is known.
+ * A service with archived ads may have stopped observing them months before they were read. For most of these ads,
+ * `active` is unknown, but this value is known.
  */
 export function computeActiveWhenLastRead(
   { lastSeenAt, endDate }: { lastSeenAt: string | null; endDate: string | null },

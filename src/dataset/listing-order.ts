@@ -18,8 +18,8 @@ export interface ListingOrder {
 }
 
 /**
- * The sort order that a search requests, with the filter keys of a local library. Other services may ignore or reject
- * these keys.
+ * The sort order that a search requests with the filters `sort` and `order`. A local library (which serves imported
+ * ads) has these filters. Other services may ignore or reject them.
  */
 interface RequestedOrder {
   sort?: unknown;
@@ -62,12 +62,15 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 
-/** Minimum share of ads that must have a value, and maximum share of neighboring ads that may be out of order. */
+/**
+ * Limits for a list that counts as sorted by a field: the minimum share of ads that must have a value, and the maximum
+ * share of neighboring ads that may be out of order.
+ */
 const minKnownShare = 0.8;
 const maxInversionShare = 0.01;
 /**
- * An order is reported only if randomly ordered ads would show it with a probability of at most 1 in 1,000. Short
- * lists, and lists with mostly equal values, are often sorted by chance.
+ * Minimum result of `measureOrderEvidence` for a list that counts as sorted. Randomly ordered ads would reach it with a
+ * probability of at most 1 in 1,000. Short lists, and lists with mostly equal values, are often sorted by chance.
  */
 const minOrderEvidence = Math.log(1000);
 
@@ -85,7 +88,8 @@ export function findListingOrder(
   const requestedOrder = requestedField && describeListing(valuesOfListedAds, requestedField);
   if (requestedOrder && hasRequestedDirection(requestedOrder, order))
     return buildListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
-  // If no order was requested, it is unknown where the service lists ads without a value.
+  // The search requests no known order, so it is unknown where the service lists ads without a value.
+  // `hasListedAllValues` is therefore false.
   for (const field of orderFields) {
     const describedListing = describeListing(valuesOfListedAds, field);
     if (!describedListing || describedListing.values.length < minKnownShare * valuesOfListedAds.length) continue;
@@ -96,9 +100,12 @@ export function findListingOrder(
 
 interface DescribedListing {
   field: OrderField;
-  /** The values of the ads that have one. There is at least one. */
+  /** The values of all ads that have a value. The list contains at least one value. */
   values: readonly number[];
-  /** Undefined if all values are equal, because the direction is then unknown. */
+  /**
+   * True if the values fall from the first to the last ad. Undefined if all values are equal, because the direction is
+   * unknown.
+   */
   isDescending: boolean | undefined;
   hasListedAllValues: boolean;
 }
@@ -120,7 +127,10 @@ function describeListing(valuesOfListedAds: readonly OrderValues[], field: Order
   return { field, values, isDescending, hasListedAllValues };
 }
 
-/** Returns true if a list has the requested direction. A local library sorts in descending order by default. */
+/**
+ * Returns true if a list has the requested direction. Without a requested direction, every list matches. A local
+ * library sorts in descending order by default.
+ */
 const hasRequestedDirection = ({ isDescending }: DescribedListing, requestedDirection: unknown): boolean =>
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');
 

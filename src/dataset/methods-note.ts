@@ -17,7 +17,10 @@ interface MethodNoteInput {
   version: string;
 }
 
-/** A section of an export's method note. All fields except the heading are optional. */
+/**
+ * A section of an export's method note, which explains how the exported ads were collected. All fields except the
+ * heading are optional.
+ */
 interface NoteSection {
   heading: string;
   paragraphs?: string[];

@@ -48,7 +48,8 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
     if (key === null) continue;
     const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, adCount: 0, adCountsByDay: new Map() };
     advertiser.pageId ??= ad.pageId;
-    // Ads are sorted by the time of their newest version, so a renamed page ends up with its newest name.
+    // Later ads overwrite the name. Ads are sorted by the time of their newest version, so a renamed page keeps its
+    // newest name.
     advertiser.pageName = ad.pageName ?? advertiser.pageName;
     advertiser.adCount++;
     const day = findLastSeenDay(ad);

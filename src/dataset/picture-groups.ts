@@ -20,7 +20,10 @@ export interface GroupedPicture {
  * Matches the result of `computePerceptualHash`: two halves, followed by `-` if the picture is nearly a single color.
  */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
-/** Maximum number of bits in which a picture's hash may differ from the first picture of its group. */
+/**
+ * A picture joins a group only if its hash differs in at most this many bits from the hash of the group's first
+ * picture.
+ */
 const maxDifferingBits = 8;
 
 /** Compares two ads by the order in which they first arrived. */
@@ -63,8 +66,8 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
 }
 
 /**
- * Returns the id of the most similar group within `maxDifferingBits`. Each hash is stored as two 32-bit numbers in a single
- * array, because thousands of pictures are compared with thousands of groups.
+ * Returns the id of the most similar group within `maxDifferingBits`. Thousands of pictures are compared with thousands
+ * of groups. To be fast, each hash is stored as two 32-bit numbers in a single array.
  */
 function findNearestGroup(
   { ids: groupIds, halves }: { ids: string[]; halves: Int32Array },
@@ -95,7 +98,8 @@ export interface FetchedPicture {
 }
 
 /**
- * Returns true if a picture represents its ad. Advertisers' profile pictures and the pictures of later cards do not.
+ * Returns true if a picture represents its ad. The advertiser's profile picture and the pictures of later carousel
+ * cards do not represent the ad.
  */
 function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
   if ('reason' in picture || picture.origin === 'portrait') return false;
@@ -125,8 +129,8 @@ export function findPictureState(
 }
 
 /**
- * Returns the perceptual hash of an ad's picture if a local library stores the picture, because the picture's URL then
- * contains the hash.
+ * Returns the perceptual hash of an ad's picture if a local library (which serves imported ads) stores the picture. The
+ * URL of a stored picture contains its hash.
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });

@@ -38,7 +38,7 @@ type StoredRun = z.infer<typeof StoredRun>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(StoredSection),
-  /** The last run, followed by the last run of an earlier day. */
+  /** The results of the last run of the report, followed by the results of the last run on an earlier day. */
   runs: z.array(StoredRun),
 });
 
@@ -101,8 +101,8 @@ export async function checkReportFits(userRecords: UserRecords, { name, title, s
 }
 
 /**
- * Stores a report together with its latest run. If `isRewrite` is true but the report has been removed meanwhile, nothing
- * is stored.
+ * Stores a report together with its latest run. Stores nothing if `isRewrite` is true but the report has been removed
+ * meanwhile.
  */
 export function saveReport(userRecords: UserRecords, { name, ...report }: SavedReport, isRewrite: boolean) {
   return userRecords.update('report', (records) => ({

@@ -38,7 +38,8 @@ export function openDatasetSql(adRows: AdRowReaders) {
         query: async (contents: DatasetContents, query: SqlQuery) =>
           (await openPool()).query(createTenantSnapshot(contents), query),
         /**
-         * Passes all rows of an SQL statement to `readRows`. The rows arrive in batches, and their cells are not shortened.
+         * Passes all rows of an SQL statement to `readRows`. The rows arrive in batches, and their cells are not
+         * shortened.
          */
         export: async <Result>(
           contents: DatasetContents,

@@ -14,21 +14,21 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Explains why a tool call stopped reading ads: the reason, with the error or the limit that caused it. */
+/** Explains why a tool call stopped reading ads. Contains the reason, and the error or the limit that caused it. */
 export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
   /** Set if it is useless to continue, because the service repeats its pages or rejects the request. */
   deadEndReason?: 'repeats' | 'rejected';
   /**
-   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search; `maxAdsInParts`
-   * limits the sum over its parts.
+   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search.
+   * `maxAdsInParts` limits the sum over its parts (smaller searches).
    */
   maxAds?: number;
   maxAdsInParts?: number;
 }
 
-/** Signals that can end a tool call early. */
+/** Signals that can end a tool call early. `isDraining` returns true while the server shuts down. */
 export interface StopSignals {
   signal: AbortSignal;
   isDraining(): boolean;
@@ -43,7 +43,7 @@ const isPastDeadline = ({ reason }: AbortSignal): boolean =>
 export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
 /**
- * Converts the error of a failed API call to a reason to stop.
+ * Converts the error of a failed API call to the reason why the tool call stops.
  * @throws the error itself if the tool call cannot return a result, because the caller has disconnected or the service
  * rejected the API key
  */

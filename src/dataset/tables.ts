@@ -2,12 +2,14 @@ import { parseTime } from '../views/dates.ts';
 import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
-/** Column types for the API fields that are table columns. */
+/**
+ * Column types of all API fields that are table columns: `numeric` for numbers and flags, `text` for all other fields.
+ */
 type ApiColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
-/** Returns the column type of each API field that is a table column. */
+/** Returns the column type of each API field that is a table column, e.g. `numeric` for a number. */
 const selectApiColumns = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
@@ -82,17 +84,17 @@ export const tables = {
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /**
- * SQL views over the table `ads`, defined by conditions. `current_ads` contains the ads that each search returned when
- * it was last read completely. The table `ads` also contains ads that are no longer listed, with their last known
- * values.
+ * SQL views of the table `ads`, each with the condition that selects its rows. `current_ads` contains the ads that each
+ * search returned when it was last read completely. The table `ads` also contains ads that are no longer listed, with
+ * their last known values.
  */
 export const views = {
   current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
 /**
- * Explanations of columns that are not API fields. They are shown in the description of `query_ads` and in the method
- * note of exports.
+ * Explanations of columns that are not API fields. The description of `query_ads` and the method note of exports show
+ * them.
  */
 const columnMeanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
@@ -149,8 +151,8 @@ export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /**
- * Maximum length of a text cell, in characters. Texts of real ads are shorter. The limit is necessary, because every
- * statement that reads a row beyond SQLite's limits would fail.
+ * Maximum length of a text cell, in characters. Texts of real ads are shorter. The limit is necessary, because a
+ * statement fails if it reads a row that exceeds SQLite's limits.
  */
 const maxTextChars = 50_000;
 
@@ -201,10 +203,11 @@ export const formatIsoTime = (time: number): string => new Date(time).toISOStrin
 const maxMonthRows = 240;
 
 /**
- * Builds the rows of the table `months`: one row per UTC month from `firstDate` to the latest API response, but at most the
- * last 240. Each row contains the first and the last millisecond of its month. Later months have no row, because it is
- * unknown which ads launched in them. A month is marked as unfinished if it had not ended when all stored searches were
- * read.
+ * Builds the rows of the table `months`. There is one row per UTC month from `firstDate` to the latest API response,
+ * but at most the last 240 months. Later months have no row, because it is unknown which ads launched in them.
+ *
+ * Each row contains the first and the last millisecond of its month. A month is marked as unfinished if it had not
+ * ended when all stored searches were read.
  */
 export function buildMonthRows(
   firstDate: string,

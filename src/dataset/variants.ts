@@ -12,11 +12,15 @@ import { fnv1a, sanitize } from '../views/safe-text.ts';
  * the time per ad does not grow with the number of ads.
  */
 export class VariantIndex {
-  /** The shingles of the earliest ad in each variant. */
+  /**
+   * The shingles (sequences of three characters) of the earliest ad in each variant. New ads are compared with them.
+   */
   readonly #earliestShingles = new Map<string, Uint32Array>();
-  /** The ids of variants, by the hash of each of their MinHash bands. */
+  /** The ids of variants by the hash of each of their MinHash bands. Similar texts probably have a band in common. */
   readonly #idsByBand = new Map<number, string[]>();
-  /** Variants by the hash of the whole text. Many ads have identical texts, for which this lookup is sufficient. */
+  /**
+   * Ids of variants by the hash of the whole text. Many ads have identical texts, for which this lookup is sufficient.
+   */
   readonly #variantsByText = new Map<string, string>();
 
   /** Adds an ad and returns the id of its variant. Returns null if the text has no visible character. */
@@ -64,7 +68,8 @@ const minSimilarity = 0.6;
 const bandCount = 16;
 const rowsPerBand = 3;
 /**
- * Maximum number of ids to store per band. If more ads share a band, it comes from a common phrase and does not help.
+ * Maximum number of ids to store per band. If more ads share a band, it comes from a common phrase and does not help to
+ * find similar texts.
  */
 const maxIdsPerBand = 50;
 const maxComparedChars = 2000;

@@ -8,7 +8,7 @@ export interface Sheet {
   name: string;
   columns: readonly SheetColumn[];
   rows: AsyncIterable<readonly (readonly SheetCell[])[]> | Iterable<readonly (readonly SheetCell[])[]>;
-  /** True to freeze the header row and add a filter to each column. */
+  /** True to freeze the header row and to add a filter to each column. */
   isTable: boolean;
 }
 
@@ -19,7 +19,10 @@ interface SheetColumn {
   style: keyof typeof styles;
 }
 
-/** A cell of a sheet. A date is a number of days, as Excel counts them. An object is a bold text. */
+/**
+ * A cell of a sheet. A date is a number of days since the beginning of 1900, as Excel counts them. An object is a bold
+ * text.
+ */
 export type SheetCell = string | number | null | { bold: string };
 
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
@@ -154,7 +157,7 @@ const formatColumnLetters = (index: number): string =>
 
 /**
  * Escapes a text for XML and removes characters that XML does not allow. Texts such as `_x0041_` are escaped too,
- * because Excel would interpret this one as the letter A.
+ * because Excel would interpret this text as the letter A.
  */
 const escapeXml = (text: string): string =>
   text
@@ -184,7 +187,8 @@ function createZipWriter(writeBytes: WriteBytes) {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const entryStart = offset;
       const name = Buffer.from(path);
-      // Write checksum and sizes after the content of an entry (flag bit 3). Names are UTF-8 (flag bit 11).
+      // Write the checksum and the sizes after the content of an entry (flag bit 3). File names are in UTF-8 (flag bit
+      // 11).
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await write(
         buildRecord(

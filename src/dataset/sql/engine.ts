@@ -32,10 +32,7 @@ import {
  */
 type FindInterruption = () => 'slow' | 'stopped' | undefined;
 
-/**
- * The SQLite module. Includes functions that are missing in the package's types, because they are not intended for
- * browsers.
- */
+/** The SQLite module. Adds functions that the package's types omit, because they are not intended for browsers. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
@@ -57,7 +54,10 @@ export class SqlEngine {
   /** The columns that the last prepared SQL statement reads. */
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
-  /** The tables, by the numbers of the database pages at which their rows and indexes start. */
+  /**
+   * The tables by root page. The root page is the number of the database page at which the rows of a table or an index
+   * start.
+   */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
   /** The ids in the view `current_ads`. Read on first use. */
   #currentIds: ReadonlySet<string> | undefined;
@@ -113,7 +113,7 @@ export class SqlEngine {
   }
 
   /**
-   * Ends loading. After that, SQL statements can only read, and only within limits.
+   * Ends the loading of tables. After that, SQL statements can only read, and only within limits.
    * @param findInterruption decides when a statement must stop
    * @param hasJson true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
    */
@@ -237,8 +237,8 @@ export class SqlEngine {
   }
 
   /**
-   * Returns the tables that an SQL statement opens. SQLite does not report the columns in `USING` as read, so tables
-   * that are only joined must be found in the compiled program.
+   * Returns the tables that an SQL statement opens. SQLite does not report the columns in `USING` as read. Tables that
+   * are only joined must therefore be found in the compiled program, which `EXPLAIN` lists.
    */
   #listOpenedTables(sql: string): string[] {
     const createFailure = () => this.#createFailure();
@@ -254,7 +254,8 @@ export class SqlEngine {
         if (table !== undefined) tableNames.add(table);
       }
     } catch (error) {
-      // A statement after a semicolon cannot be explained. Its joined tables remain unknown.
+      // `EXPLAIN` fails for a statement that begins with a semicolon. The tables that such a statement joins remain
+      // unknown.
       if (!(error instanceof SqlFailure)) throw error;
     } finally {
       reader?.close();
@@ -352,7 +353,9 @@ const lockDownSettings = [
 
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/** Columns that are compared case-insensitively, just as in summaries and in the filters of a local library. */
+/**
+ * Columns whose texts are compared without regard to case, just as in summaries and in the filters of a local library.
+ */
 const caseInsensitiveColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
@@ -369,9 +372,9 @@ function buildTableSql(name: TableName): string {
 }
 
 /**
- * Returns the SQL that defines a view. If `json` was not loaded, the view must not read that column. SQLite reports
- * reads of a view and of a common table expression with the same name in the same way. A read of `json` can then come
- * only from the statement itself.
+ * Returns the SQL that defines a view. If the column `json` was not loaded, the view contains NULL instead and never
+ * reads `json`. SQLite reports reads by a view in the same way as reads by a common table expression with the same
+ * name. With this definition, a read of `json` can come only from the statement itself.
  */
 function buildViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
@@ -415,14 +418,15 @@ const refusedFunctionPattern =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
- * Returns true if an SQL statement may perform an action, which is the case only for reading. The check applies to the
- * actions that SQLite is about to perform, so it does not depend on the text of the statement.
+ * Returns true if an SQL statement may perform an action. Only actions that read are allowed. SQLite reports each
+ * action before it performs the action, so the check does not depend on the text of the statement.
  */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // If the column is empty, only rows are counted, and the name may belong to a common table expression.
+  // An empty column name means that the statement only counts rows. The table name may then belong to a common table
+  // expression, so only internal tables are rejected.
   return second === '' ? !internalTablePattern.test(first) : readableTables.has(first.toLowerCase());
 }
 
@@ -431,7 +435,7 @@ type WasmExports = Record<
   (...values: number[]) => number
 >;
 
-/** Tells SQLite that it does not need to copy a bound text (`SQLITE_STATIC`). */
+/** Value of `SQLITE_STATIC`. It tells SQLite that it does not need to copy a bound text. */
 const sqliteStatic = 0;
 /** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerChar = 3;
@@ -502,7 +506,7 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.readColumnNames(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled SQL statement, and what is needed to read its rows. */
+/** A compiled SQL statement, together with the objects and functions that are needed to read its rows. */
 interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   createFailure(): SqlFailure;
@@ -544,7 +548,8 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
     },
     readRow: (formatText: (text: string) => string): Cell[] =>
       Array.from({ length: columnCount }, (_, index) => {
-        // SQLite's step counter does not include the time for reading long cells, so check here too whether to stop.
+        // SQLite's step counter does not include the time for reading long cells. Check here too whether the statement
+        // must stop.
         const reason = findInterruption();
         if (reason) throw new SqlFailure({ reason });
         return readCell(index, formatText);

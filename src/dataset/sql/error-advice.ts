@@ -45,7 +45,7 @@ const maxQuotedChars = 60;
 
 function explainDoubleQuotedText(text: string): string {
   const nearestName = findNearestColumn(text);
-  // Longer texts, and texts that would need escapes in the explanation, are not repeated.
+  // Do not repeat a long text, or a text that would need escapes in the explanation.
   const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
   const literal = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const column = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;

@@ -6,8 +6,8 @@ import { includesAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
- * The tables that contain ad fields. If a statement only counts the rows of a table, the table's value is the column
- * that counts as read.
+ * The tables that contain ad fields. If a statement only counts the rows of a table, the column in this map counts as
+ * read. For example, a statement that counts the rows of `ad_countries` reads `country`.
  */
 const mainColumnByTable = {
   ads: undefined,
@@ -26,7 +26,9 @@ const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'js
 /** Tables without ads. Missing ads do not affect statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/** API fields that are columns of other tables, or that have a different name in the table `ads`. */
+/**
+ * API fields that the table `ads` does not contain under the same name, with the table and column that contain them.
+ */
 const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -34,9 +36,15 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
   page: ['ads', 'pageName'],
 };
 
-/** If a statement reads ads only through this view, field counts cover only the ads of the view. */
+/**
+ * Name of the view that contains the current ads. If a statement reads ads only through this view, only the ads of the
+ * view are counted.
+ */
 const viewName = 'current_ads';
-/** A column that only the definition of the view reads. It shows that a statement uses the view. */
+/**
+ * Only the definition of the view `current_ads` is expected to read this column. If SQLite reports such a read, the
+ * statement uses the view.
+ */
 const columnReadOnlyByView = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while compiling the statement. */
@@ -48,13 +56,16 @@ export class ReadColumns {
   /** Columns that are read by the view `current_ads`, or by a common table expression with the same name. */
   readonly #columnsOfView = new Set<string>();
 
-  /** Adds a column. `reader` is the name of the view or common table expression that reads it. */
+  /**
+   * Adds a column that the statement reads. `reader` is the name of the view or common table expression through which
+   * it is read.
+   */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
     (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
-  /** Adds a table that the statement joins. `ads` is ignored, because the view opens it too. */
+  /** Adds a table that the statement joins. The table `ads` is ignored, because the view `current_ads` opens it too. */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
   }
@@ -65,8 +76,8 @@ export class ReadColumns {
   }
 
   /**
-   * Groups the columns by table or view. Columns that the view itself reads are ignored, because it reads all columns
-   * of `ads` even if the statement needs only a few.
+   * Groups the columns by table or view. Columns that the view itself reads are ignored, because the view reads all
+   * columns of `ads` even if the statement needs only a few.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const usesView = this.#columnsOfView.has(columnReadOnlyByView);
@@ -82,7 +93,7 @@ export class ReadColumns {
   }
 }
 
-/** A bit for each column of `ads`. The columns with a value can then be stored in one number per ad. */
+/** A bit for each column of `ads`. For each ad, a single number can then store which columns have a value. */
 const bitsByColumn = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
 /** A field of ads: its name in results, and the table and column that contain it. */
@@ -145,7 +156,7 @@ interface AdvertiserNames {
   pageName: string | null;
 }
 
-/** The ads over which fields are counted, with the counts that were needed so far. */
+/** A set of ads whose fields are counted, with the counts that were computed so far. */
 interface CountingScope {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
@@ -161,14 +172,15 @@ export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserNames>();
   /**
-   * The field counts for all ads and for `current_ads`. Later statements use them again, because the tables do not
-   * change after loading.
+   * The field counts for all ads, and for the ads in the view `current_ads`. Later statements use the counts again,
+   * because the tables do not change after loading.
    */
   readonly #scopes: { all?: CountingScope; current?: CountingScope } = {};
   /** The key of each advertiser, computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
-   * For columns of other tables than `ads`: the ids of the ads that have a value. The keys consist of table and column.
+   * The ids of the ads that have a value, for each column of other tables than `ads`. A key consists of table and
+   * column, e.g. `ad_countries.country`.
    */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
@@ -221,8 +233,8 @@ export class FieldCounts {
   }
 
   /**
-   * Counts the ads that have a value, for each field that an SQL statement reads. Returns undefined if the statement reads
-   * no table with ads.
+   * Counts how many ads have a value for each field that an SQL statement reads. Returns undefined if the statement
+   * reads no table with ads.
    * @param readCurrentIds returns the ids in `current_ads`
    */
   countFields(

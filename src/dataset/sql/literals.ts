@@ -4,7 +4,7 @@
  * SQLite reports that. The text only says which advertisers and which JSON paths the statement names.
  */
 
-/** The text of a `LIKE` pattern, without the `%` at its start and end. Case is ignored. */
+/** The text of a `LIKE` pattern without the `%` at its start and end, e.g. `acme` for `%acme%`. Case is ignored. */
 interface NamePattern {
   searchText: string;
   hasLeadingWildcard: boolean;
@@ -18,7 +18,7 @@ interface AdvertiserCondition {
   patterns: readonly NamePattern[];
 }
 
-/** The literals of an SQL statement that show which advertisers and fields it is about. */
+/** The literals of an SQL statement. They show which advertisers and fields the statement is about. */
 export interface StatementLiterals {
   /** The condition on advertisers that every row meets. Undefined if the statement may read ads of any advertiser. */
   advertisers: AdvertiserCondition | undefined;
@@ -32,7 +32,10 @@ interface Token {
   value: string;
 }
 
-/** Maximum number of tokens in a `WHERE` clause. A longer clause is not analyzed, as if it mentioned no advertiser. */
+/**
+ * Maximum number of tokens in a `WHERE` clause. A longer clause is not analyzed, so it counts as a clause that mentions
+ * no advertiser.
+ */
 const maxConditionTokens = 1000;
 
 /** Reads from an SQL statement which advertisers and JSON fields it is about. */
@@ -57,7 +60,8 @@ export function readLiterals(sql: string): StatementLiterals {
     else if (depth === 0 && isKeyword(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
     else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
   }
-  // If there are several SELECTs, the condition of one of them does not limit the rows of the others.
+  // If the statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
+  // Therefore no condition is read.
   const isReadable = selectCount === 1 && condition.length <= maxConditionTokens;
   return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
 }
@@ -116,7 +120,10 @@ function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefin
   return undefined;
 }
 
-/** Functions that may be applied to a name in a comparison. Also contains `IN`, because it looks like a function. */
+/**
+ * Functions that a comparison may apply to a name. Also contains `IN`, because it looks like a function before a
+ * parenthesis.
+ */
 const ignorableFunctions = ['lower', 'upper', 'trim', 'in'];
 const comparisonOperators = ['=', '==', 'in', 'like', 'is'];
 const digitsPattern = /^\d+$/;

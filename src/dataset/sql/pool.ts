@@ -42,9 +42,9 @@ export interface SqlQuery {
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
-  /** The ad fields that the statement reads. */
+  /** The ad fields that the statement reads, and how many ads have a value for each of them. */
   readFields?: ExportBatch['readFields'];
-  /** False if the statement reads no ads, but only the tables of stored searches or months. */
+  /** False if the statement reads no ads, but only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
 }
 
@@ -65,7 +65,10 @@ export interface SqlPoolOptions {
   idleMs?: number;
 }
 
-/** Identifies the tables that a worker has loaded. */
+/**
+ * Identifies the tables that a worker has loaded: the tenant, the version of the dataset, and whether the column `json`
+ * is included.
+ */
 type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: boolean };
 
 type DatabaseWorker = PooledWorker<SqlCall, Reply, LoadedTables>;
@@ -113,8 +116,8 @@ export class SqlPool {
   }
 
   /**
-   * Passes all rows of an SQL statement to `readRows` in batches. Each batch waits for a slot of its own, so that
-   * statements of other tenants can run in between. The worker is reserved until the export ends.
+   * Passes all rows of an SQL statement to `readRows` in batches. Each batch waits for its own slot, so that statements
+   * of other tenants can run in between. The worker is reserved until the export ends.
    */
   async export<Result>(
     snapshot: DatasetSnapshot,
@@ -211,7 +214,8 @@ export class SqlPool {
     try {
       const startLoadingCall = (call: CallOf<'empty' | 'load'>) => {
         const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
-        // Prevent an unhandled rejection. The next `await` throws the error.
+        // Attach an empty handler, because a rejection before the next `await` would count as unhandled. The `await`
+        // throws the error.
         loadingCall.catch(() => {});
         return loadingCall;
       };

@@ -99,7 +99,10 @@ export interface SqlResult {
   /** Total number of rows. null if unknown or above 100,000. */
   rowCount: number | null;
   truncated: boolean;
-  /** The ad fields that the statement reads. Undefined if it reads no table with ads. */
+  /**
+   * The ad fields that the statement reads, and how many ads have a value for each. Undefined if it reads no table with
+   * ads.
+   */
   readFields: ReadFields | undefined;
   /**
    * False if the statement reads no ads, but only the tables of gatherings or months. Missing ads do not affect such a
@@ -131,15 +134,18 @@ export class SqlFailure extends Error {
   }
 }
 
-/** A batch of an export. `isLast` is true for the last batch. Only the first batch has `readFields` and `isAboutAds`. */
+/**
+ * A batch of an export. `isLast` is true for the last batch. Only the first batch has `readFields` and `isAboutAds`.
+ */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
   Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLast: boolean };
 
 /**
- * Removes invisible characters from a text and cuts it to `maxChars` characters. Appends how many characters are missing.
+ * Removes invisible characters from a text and cuts it to `maxChars` characters. Appends how many characters are
+ * missing.
  */
 export function cleanCell(text: string, maxChars: number): string {
-  // Read more than `maxChars` characters, because invisible ones among them will be removed.
+  // Read more than `maxChars` characters, because `sanitize` removes invisible characters among them.
   const readableText = text.slice(0, 2 * maxChars + 200);
   return clipToLength(sanitize(readableText), maxChars, text.length - readableText.length);
 }
@@ -189,7 +195,10 @@ const problemTexts = {
   ],
 };
 
-/** Maximum number of characters to read from an SQLite message, and to show if there is no better explanation. */
+/**
+ * Maximum number of characters to read from an SQLite message. The second limit applies to a message that is shown
+ * because there is no better explanation.
+ */
 const maxReadDetailChars = 1000;
 const maxShownDetailChars = 300;
 /**

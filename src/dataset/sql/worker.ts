@@ -61,7 +61,7 @@ const methods = {
   close: closeExport,
 };
 
-/** Rows to load, grouped by table. */
+/** Table rows that the pool sends to a worker, grouped by table. */
 export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
