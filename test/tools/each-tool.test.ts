@@ -20,6 +20,14 @@ test('search_ads returns the most important facts about each ad', async ({ call 
       expect(ad).toHaveProperty(field);
 });
 
+test('search_ads states the day of the result in its text and its data', async ({ call }) => {
+  for (const detail of ['brief', 'full']) {
+    const { text, data } = await call('search_ads', { detail, limit: 3 });
+    expect(data.asOf).toMatch(/^\d{4}-\d\d-\d\d$/);
+    if (detail === 'brief') expect(text).toContain(`As of ${data.asOf}.`);
+  }
+});
+
 test('get_ad returns the cards and pictures of a carousel ad', async ({ call }) => {
   const { items } = await call('search_ads', { filters: { displayFormat: ['CAROUSEL'] }, limit: 50 });
   const { text } = await call('get_ad', { adId: items.find(({ creative }) => creative === '5 cards')?.id });
