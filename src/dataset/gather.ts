@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServiceRequest, ServiceResponse } from '../api/call.ts';
-import type { Api, ApiResponse } from '../api/client.ts';
-import { type CachedTotal, parseCount, readTotalHits } from '../api/counts.ts';
+import type { Api } from '../api/client.ts';
+import type { CachedTotal } from '../api/counts.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { maxIdLength } from '../api/url.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import {
   type Dataset,
@@ -17,6 +16,14 @@ import {
 import { dayMs } from '../views/durations.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import {
+  type AdListResponse,
+  buildPageRequest,
+  getListOperation,
+  getResponseTime,
+  type PagePosition,
+  readListedAds,
+} from './ad-list-page.ts';
+import {
   findGatherings,
   type GatheringPart,
   type GatheringQuestion,
@@ -25,7 +32,14 @@ import {
   removeDuplicateParts,
 } from './gatherings.ts';
 import { determineMaxPageSize, smallerPageSizes } from './page-size.ts';
-import { classifyFailure, isCallAbandoned, type StopInfo, type StopSignals } from './stops.ts';
+import {
+  classifyFailure,
+  createRepeatedPagesError,
+  isCallAbandoned,
+  isRejectedRequest,
+  type StopInfo,
+  type StopSignals,
+} from './stops.ts';
 
 /** A request to read all ads of a question (a search or a collection of ads), with the limits of the call. */
 export interface GatherRequest {
@@ -197,12 +211,6 @@ const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
 const summaryTimeMs = { fixed: 300, perAd: 0.6 };
 
-/** Where a page of results starts (`cursor`), and the maximum number of ads on it (`limit`). */
-interface PagePosition {
-  limit: number;
-  cursor: string | null;
-}
-
 /**
  * The state of one part (smaller search) of a split search while this call reads it. A search without `split` has one
  * part.
@@ -225,8 +233,6 @@ interface PartProgress extends GatheringPart {
    */
   chargeableRequests: Promise<unknown>[];
 }
-
-type AdListResponse = ApiResponse<'searchAds'> | ApiResponse<'listCollectionItems'>;
 
 /**
  * Reads the missing pages of a search within the limits of one call. If the search is split into smaller searches
@@ -582,49 +588,5 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
   return gathering && gathering.answerOrder > (cachedTotal?.sequenceNumber ?? 0) ? gatheredTotal : cachedTotal;
 }
 
-/** Returns the API operation that lists the ads: `searchAds`, or `listCollectionItems` for a collection. */
-export const getListOperation = ({ collectionId }: GatheringQuestion) =>
-  collectionId === undefined ? 'searchAds' : 'listCollectionItems';
-
-/** Builds the API request for one page of a search or collection. */
-function buildPageRequest({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
-  const position = { limit, ...(cursor !== null && { cursor }) };
-  if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
-  return { path: { collectionId }, query: { itemType: 'ads', ...position } };
-}
-
-async function readListedAds({ collectionId }: GatheringQuestion, response: AdListResponse) {
-  // Import the API client on first use instead of at startup, so that the process starts faster.
-  const { parseAds } = await import('../api/client.ts');
-  const collectionResponse = response as ApiResponse<'listCollectionItems'>;
-  const ids = parseAds(collectionResponse).map(({ id }) => id);
-  return {
-    ids: ids.filter(({ length }) => length <= maxIdLength),
-    totalAds:
-      collectionId === undefined
-        ? readTotalHits(response as ApiResponse<'searchAds'>)
-        : parseCount(collectionResponse.value.collection?.adCount),
-  };
-}
-
-/**
- * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. For a cached response,
- * its age is subtracted.
- */
-export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
-  now - (receipt.age ?? 0);
-
-const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
-  kind === 'invalid_request' || kind === 'not_found';
-
 const addCharge = (sum: number | null, charged: number | null): number | null =>
   sum === null || charged === null ? null : sum + charged;
-
-const createRepeatedPagesError = () =>
-  new AdLibraryError({
-    kind: 'unexpected_response',
-    problem: 'The service announces more pages, but they repeat ads of this gathering.',
-    status: 200,
-    wasSent: true,
-    charged: 0,
-  });

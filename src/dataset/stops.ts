@@ -61,3 +61,17 @@ export function classifyFailure(error: unknown, { signal, isDraining }: StopSign
     return { reason: failure.limit === 'tool call' ? 'maxCredits' : 'budget', error };
   return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error };
 }
+
+/** Returns true if the service refused a request because of its arguments, e.g. because the page size is too large. */
+export const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
+  kind === 'invalid_request' || kind === 'not_found';
+
+/** Creates the error for a list that announces more pages but repeats ads that are already known. */
+export const createRepeatedPagesError = () =>
+  new AdLibraryError({
+    kind: 'unexpected_response',
+    problem: 'The service announces more pages, but they repeat ads of this gathering.',
+    status: 200,
+    wasSent: true,
+    charged: 0,
+  });

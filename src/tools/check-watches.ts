@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { getListOperation } from '../dataset/gather.ts';
+import { getListOperation } from '../dataset/ad-list-page.ts';
 import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, startedOverNote } from '../dataset/gathering-report.ts';
 import {

@@ -6,7 +6,7 @@ import { operations } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { formatPrice } from '../credits/credit-text.ts';
-import { getResponseTime } from '../dataset/gather.ts';
+import { getResponseTime } from '../dataset/ad-list-page.ts';
 import { buildCreditRange, creditDescriptions, StopView } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';

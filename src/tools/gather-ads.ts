@@ -3,15 +3,10 @@ import { parseCount, readTotalHits } from '../api/counts.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { freePrice } from '../credits/prices.ts';
+import { getListOperation } from '../dataset/ad-list-page.ts';
 import { describeGathering } from '../dataset/coverage.ts';
 import type { RemainingPrice } from '../dataset/coverage-notes.ts';
-import {
-  findKnownTotal,
-  type GatherRequest,
-  getListOperation,
-  type OpenedGathering,
-  withOpenedGathering,
-} from '../dataset/gather.ts';
+import { findKnownTotal, type GatherRequest, type OpenedGathering, withOpenedGathering } from '../dataset/gather.ts';
 import { buildCreditRange, buildGatherOutput, GatherOutput } from '../dataset/gathering-output.ts';
 import {
   buildStopFields,
