@@ -55,7 +55,7 @@ async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?:
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
   const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
-  // Kill the replica when this process exits, so that it also stops if the benchmark fails.
+  // Kill the started server when this process exits, so that the server also stops if the benchmark fails.
   process.once('exit', () => served.process.child.kill());
   return served;
 }

@@ -1,8 +1,8 @@
 /**
- * Searches for a schedule that violates a guarantee of the server, using property-based testing. A schedule is a random
- * sequence of events. Budget schedules consist of calls, prices and faults. Account schedules consist of replicas,
- * their requests, faults and crashes. Gathering schedules consist of `gather_ads` calls, other calls, changed ads,
- * clock changes and lost processes.
+ * Tests the server with random sequences of events, called schedules (property-based testing). The program searches for
+ * a schedule that violates a guarantee of the server. Budget schedules consist of calls, prices and faults. Account
+ * schedules consist of replicas (server processes), their requests, faults and crashes. Gathering schedules consist of
+ * `gather_ads` calls, other calls, changed ads, clock changes and lost processes.
  *
  * The schedules are distributed over all processors: `npm run schedules -- 20000`. Account schedules run separately in
  * each installed store: `npm run schedules:stores -- 20000`.

@@ -18,8 +18,8 @@ export interface ServedDemo {
 }
 
 /**
- * Serves the demo library. It runs in a separate process, so that its memory is measured separately. Run it with `node
- * served-demo.ts <callers>`.
+ * Serves the demo library (generated ads) over HTTP. It runs in a separate process, so that its memory is measured
+ * separately. Run it with `node served-demo.ts <callers>`.
  */
 const { library } = await openDemoLibrary({ now: Date.now });
 const listener = await listen((request) => library.fetch(request), { host: '127.0.0.1', port: 0 });

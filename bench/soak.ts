@@ -1,8 +1,8 @@
 /**
- * Checks whether the memory of the server stays stable under long mixed traffic. Sends requests over HTTP, with the
- * local library as the service. Run it with `npm run soak -- --seconds 600`. With several replicas, the calls are
- * distributed over the replicas, and the size of their shared store must stay stable, too: `npm run soak -- --replicas
- * 3 --store PostgreSQL`.
+ * Checks whether the memory use of the server stays stable during a long run with different kinds of requests. Sends
+ * requests over HTTP, with the local library as the service. Run it with `npm run soak -- --seconds 600`. With several
+ * replicas (server processes), the calls are distributed over them, and the size of their shared store must stay
+ * stable, too: `npm run soak -- --replicas 3 --store PostgreSQL`.
  */
 import { parseArgs } from 'node:util';
 import { Client, WebSocket } from 'undici';
@@ -152,8 +152,8 @@ async function watch(pid: number | undefined, address = ''): Promise<Watched> {
 }
 
 /**
- * Returns a function that sends one request to the next replica. Most requests are valid tool calls, but some misuse
- * the server, e.g. with an unknown API key or an aborted request.
+ * Returns a function that sends each request to the next server process in turn. Most requests are valid tool calls,
+ * but some misuse the server, e.g. with an unknown API key or an aborted request.
  */
 function httpCaller({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));

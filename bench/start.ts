@@ -1,8 +1,8 @@
 /**
- * Measures how long the built command takes to start and respond to `tools/list` over stdio, as a host starts it. For
- * comparison, measures a minimal server with the same tool list that uses the official SDK of the same protocol
- * revision. Both alternate, so that they are measured under the same load. Also measures the processor time of the
- * first call of a demo. Prints medians. Run it with `npm run bench:start [-- ROUNDS]`.
+ * Measures how long the built server takes to start and respond to `tools/list` over stdio, as a host starts it. For
+ * comparison, measures a minimal server with the same tool list that uses the official SDK for the same protocol
+ * revision. The two servers alternate, so that both are measured under the same load. Also measures the processor time
+ * of the first tool call with demo data. Prints medians. Run it with `npm run bench:start [-- ROUNDS]`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
