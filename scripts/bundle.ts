@@ -94,13 +94,16 @@ export function listLatestBuild(): string[] {
 }
 
 /**
- * Matches the names of chunks that a desktop host does not need, e.g. `serve-1a2b3c4d.js`. It only starts the server
- * over stdio, and never runs other commands or replicas.
+ * Matches the names of code files (chunks) that a desktop host does not need, e.g. `serve-1a2b3c4d.js`. Such a host
+ * only starts the server over stdio, and never runs other commands or replicas.
  */
 const otherCommandsChunk =
   /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
-/** Returns the chunks that `main.js` can load when the server runs over stdio, and all files that are not code. */
+/**
+ * Returns the code files (chunks) that `main.js` can load when the server runs over stdio, and all files that are not
+ * code.
+ */
 function listNeededFiles(): string[] {
   const files = new Map(listLatestBuild().map((file) => [basename(file), file]));
   const loadedFiles = new Set<string>();
