@@ -151,8 +151,8 @@ interface RunningCall {
 }
 
 /**
- * Runs `work` and aborts it at the deadline of the tool call. Time spent waiting for a free slot counts against the
- * deadline.
+ * Runs `work` and aborts it at the deadline of the tool call. The time for which the call has waited until fewer calls
+ * were running counts against the deadline.
  */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,

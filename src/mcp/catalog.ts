@@ -134,7 +134,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       if (matchingSkill) return { skill: matchingSkill };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
-    /** Time limit of a call in milliseconds. Includes the time the call waits for a slot. */
+    /**
+     * Time limit of a tool call in milliseconds. The limit includes the time for which the call waits until fewer calls
+     * are running.
+     */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
