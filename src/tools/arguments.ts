@@ -42,8 +42,8 @@ export const fresh = z.boolean().optional().describe('true ignores the cached an
 
 const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
- * Accepts a UUID and converts it to lower case, so that both spellings of an id share one cache entry. `z.uuid()` would
- * add a long pattern to the tool list and reject ids that do not follow RFC 9562.
+ * Accepts a UUID and converts it to lower case, so that an id in upper case finds the same cached response. `z.uuid()`
+ * would add a long pattern to the tool list and reject ids that do not follow RFC 9562.
  */
 const createUuidSchema = (source: string) => z.string().refine(isUuid, formatUuidRule(source)).toLowerCase();
 

@@ -170,9 +170,9 @@ export const exportAds = defineTool({
 const firstRowsTokens = 600;
 
 /**
- * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if the rows of a statement
- * cannot be traced to ads. A column named `id` can also contain other ids, such as ids of watches, so ids that belong
- * to no ad in the dataset are ignored.
+ * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if the rows of an SQL
+ * statement cannot be traced to ads. A column named `id` can also contain other ids, such as ids of watches. Ids that
+ * belong to no ad in the dataset are therefore ignored.
  */
 function collectAdIds(
   exportedSheets: readonly ExportCounts[],

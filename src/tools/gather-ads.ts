@@ -242,8 +242,8 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { createCall
 }
 
 /**
- * Returns a note if these ads are already in the dataset, because a complete gathering of a broader search includes
- * them.
+ * Returns a note if the dataset already contains these ads, because all ads of a broader search were read and stored
+ * earlier.
  */
 function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents): string | undefined {
   const broaderGathering = findBroaderGathering(contents, question);
@@ -317,8 +317,8 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
           ? await findKnownTotal(question, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /**
-       * Number of ads that the service has listed for this part so far. Includes ads that were later evicted from the
-       * dataset to free space.
+       * Number of ads that the service has listed for this part of the search so far. Includes ads that were later
+       * removed from the dataset to free space.
        */
       const listedCount = Math.max(readCount, state.listed);
       /** True if the total is known before the first page is read, which makes the estimate more exact. */

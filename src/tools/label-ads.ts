@@ -96,8 +96,8 @@ export const labelAds = defineTool({
         },
       };
     });
-    // An ad can be evicted from the dataset while its labels remain. Such labels can still be removed. Therefore, an id
-    // whose label changed is not reported as unknown.
+    // An ad can be removed from the dataset to free space, while its labels remain. Such labels can still be removed.
+    // Therefore, an id whose label changed is not reported as unknown.
     const unknownIds = [...idsByKey].flatMap(([key, id]) =>
       adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
     );

@@ -4,8 +4,8 @@ import type { AdPicture } from '../views/ad-media.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * Loads the pictures of ads as data URLs. If a picture cannot be loaded, its entry contains the reason instead. Loading
- * stops after half of the remaining time, so that one slow picture does not use up the time of the call.
+ * Loads the pictures of ads as data URLs. If a picture cannot be loaded, the result contains the reason in its place.
+ * Loading stops after half of the remaining time, so that one slow picture does not use up the time of the call.
  */
 export async function loadThumbnails(ads: readonly { adId: string; picture: AdPicture }[], context: ToolContext) {
   const missingPictures = ads.flatMap(({ picture }) => ('reason' in picture ? picture : []));

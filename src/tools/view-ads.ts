@@ -306,7 +306,8 @@ function describePictureSource(origin: Extract<AdPicture, { url: string }>['orig
 }
 
 /**
- * Formats a tile as one line, e.g. `3. 6a1f… "Acme", VIDEO 15 s, 2026-07-01–2026-08-02: "Headline" (still of a video)`.
+ * Formats one tile of the picture sheet as a line of text, e.g. `3. 6a1f… "Acme", VIDEO 15 s, 2026-07-01–2026-08-02:
+ * "Headline" (still of a video)`.
  */
 function formatTile({ number, id, pageName, headline, firstCard, picture, reason, ads, ...facts }: AdTile): string {
   const partTexts = [
