@@ -77,7 +77,7 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
   ads: Ad[];
   /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
   left: string[];
-  /** Ids of requested ads that the server does not store, e.g. because they were evicted. */
+  /** Ids of requested ads that the server does not store, e.g. because it removed them to free space. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
