@@ -43,7 +43,7 @@ export function buildPageStyles(styles: string): string {
   return allStyles;
 }
 
-/** The notice at the top of every page that shows demo data. */
+/** A notice that all ads are fictional. It appears at the top of every page that shows demo data. */
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
 /** Fonts, colors and spacing for all pages. Pages are readable on screens that are at least 360 pixels wide. */
