@@ -60,7 +60,7 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
   };
 }
 
-/** Returns the number of months from the year 0 to the given time. */
+/** Returns the number of months from the year 0 to the given time, so that dates in different years can be compared. */
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
 /**

@@ -123,7 +123,10 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
       title: (pivotedRows ? sanitizeLine : splitColumnName)(columns[column] ?? ''),
       /** Unit of the column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
-      /** Index of the series, which determines its color. */
+      /**
+       * Index of the series. It determines the color of the series, which stays the same if the series are divided into
+       * panels.
+       */
       number: seriesIndex,
       values: filledPoints.map((point) => point.values[seriesIndex] ?? null),
     })),

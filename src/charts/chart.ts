@@ -23,7 +23,7 @@ export type Shape =
       /** Text to draw if the font has none of the letters of `text`, e.g. `row 3`. */
       fallbackText?: string;
       x: number;
-      /** y coordinate of the baseline. */
+      /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
       y: number;
       size: number;
       anchor: 'start' | 'middle' | 'end';
@@ -36,7 +36,7 @@ export type Point = readonly [x: number, y: number];
 /** Color of a shape: the purpose of the color, such as `ink` for text, or the index of the series. */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
-/** Options for drawing a chart. */
+/** Options for drawing a chart, e.g. for the width of the screen. */
 export interface ChartOptions {
   /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
