@@ -28,7 +28,7 @@ export interface IncompleteGathering {
    * that overlap.
    */
   repeatedCount: number;
-  /** Number of ads that were read and later evicted to free space. */
+  /** Number of ads that were read and later evicted (removed from the dataset) to free space. */
   evictedCount: number;
   /** True if the last page of results was read. */
   hasReadLastPage: boolean;
@@ -44,7 +44,7 @@ export interface IncompleteGathering {
   hasUnreadPart: boolean;
   /** Day on which the same search was last read completely. Undefined if that never happened. */
   earlierCompleteDay: string | undefined;
-  /** Price of reading the remaining ads. Undefined if unknown. */
+  /** Price of reading the remaining ads of the search, in credits. Undefined if the price is unknown. */
   remainingPrice: RemainingPrice | undefined;
 }
 

@@ -258,7 +258,7 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
   };
 }
 
-/** Counts how many ads have a value for each field by which the board filters. */
+/** Counts how many ads have a value for each field by which the board (a view in MCP hosts) filters ads. */
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
@@ -444,7 +444,7 @@ function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisers
   };
 }
 
-/** Columns that identify the ads or the advertisers of the rows. */
+/** Columns that identify the ads or the advertisers in the rows of a query result. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
 const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({

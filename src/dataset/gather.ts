@@ -98,12 +98,12 @@ export interface Progress {
   message: string;
 }
 
-/** Sends a progress notification to the caller. */
+/** Sends a progress notification to the caller, e.g. with the message `120 ads read`. */
 export type ReportProgress = (progress: Progress) => void;
 
-/** The result of a call that reads and stores ads. */
+/** The result of a call that reads ads from the service and stores them in the dataset. */
 export interface GatherOutcome {
-  /** The reason why the call stopped reading. */
+  /** The reason why the call stopped reading, e.g. that the last page was read or that a limit was reached. */
   stopInfo: StopInfo;
   /** The gathering, i.e. the stored ads of this search. Undefined if nothing is stored. */
   gathering: Gathering | undefined;
@@ -263,7 +263,7 @@ class GatheringReader {
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { maxToTry: number; maxAccepted: number };
   #slowestPageMs = 0;
-  /** Number of pages that this call has read. */
+  /** Number of pages that this call has read. If the user allowed only the first page, the call stops after it. */
   #pagesRead = 0;
 
   private constructor(

@@ -15,7 +15,10 @@ export function formatEstimate({ ads, pages, credits, atLeast, atMost }: Estimat
   return `${countText} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
 
-/** Formats the result of `gather_ads` as text for a model. */
+/**
+ * Formats the result of `gather_ads` as text for a model: how many ads were read, a summary of them, and how to
+ * continue.
+ */
 export function formatGathering(output: GatherOutput): string {
   const { estimate, summary, gathering, added, updated, problem, next, note, read, complete } = output;
   if (gathering === null) return joinLines([summary, next]);

@@ -67,7 +67,7 @@ export function createGathering(
   };
 }
 
-/** A part of a split search, with its filters and its progress. */
+/** A part of a split search, i.e. one of the smaller searches, with its filters and its progress. */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
@@ -161,7 +161,10 @@ export function findBroaderGathering(
   );
 }
 
-/** Filters that change the order of the ads, but not which ads match. */
+/**
+ * Filters that change the order of the ads, but not which ads match. Two searches that differ only in these filters
+ * find the same ads.
+ */
 const sortFilters = new Set(['sort', 'order']);
 
 /**

@@ -159,7 +159,10 @@ function buildGatheringRow(
   };
 }
 
-/** Builds the table row of an advertiser page. */
+/**
+ * Builds the table row of an advertiser page. The row contains the API fields, the times at which the page was read,
+ * and its JSON.
+ */
 export function buildPageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
   return Object.assign({ pageId: toIdCell((page as Fields).pageId) ?? '' }, readApiPageCells(page), {
     firstGatheredAt: formatIsoTime(firstAt),

@@ -59,7 +59,9 @@ export class SqlEngine {
    * start.
    */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
-  /** The ids in the view `current_ads`. Read on first use. */
+  /**
+   * The ids of the ads in the view `current_ads`. They are read on first use, because only some statements need them.
+   */
   #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -98,7 +100,7 @@ export class SqlEngine {
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
-  /** Inserts rows into a table. Only possible before `lockDown`. */
+  /** Inserts rows into a table. This is possible only before `lockDown`, which makes the database read-only. */
   insertRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
@@ -437,7 +439,7 @@ type WasmExports = Record<
 
 /** Value of `SQLITE_STATIC`. It tells SQLite that it does not need to copy a bound text. */
 const sqliteStatic = 0;
-/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. The buffer for a text is allocated for this maximum. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
@@ -513,7 +515,7 @@ interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   findInterruption: FindInterruption;
 }
 
-/** Reads the rows of a compiled SQL statement. */
+/** Reads the rows of a compiled SQL statement one by one. */
 export type RowReader = ReturnType<typeof createRowReader>;
 
 function createRowReader({ capi, wasm, statement, createFailure, findInterruption }: CompiledStatement) {

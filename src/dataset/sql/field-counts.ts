@@ -141,7 +141,7 @@ const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
-/** The values of one ad that are needed for counting. */
+/** The values of one ad that are needed to count fields: which columns have a value, and the advertiser. */
 interface CountedAd {
   /** The columns of `ads` that have a value, with one bit for each. */
   columnBits: bigint;
@@ -176,7 +176,7 @@ export class FieldCounts {
    * because the tables do not change after loading.
    */
   readonly #scopes: { all?: CountingScope; current?: CountingScope } = {};
-  /** The key of each advertiser, computed on first use. */
+  /** The key of each advertiser, computed on first use. Ads with the same key belong to the same advertiser. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
    * The ids of the ads that have a value, for each column of other tables than `ads`. A key consists of table and
