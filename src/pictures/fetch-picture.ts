@@ -146,7 +146,7 @@ function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): 
   return 'its host could not be reached, or broke off';
 }
 
-/** An HTTP agent that connects only to allowed hosts. */
+/** An HTTP agent that connects only to allowed hosts. See `openGuardedAgent`. */
 export type GuardedAgent = Agent;
 
 /**
@@ -243,7 +243,7 @@ function explainForbiddenUrl(url: URL, hosts: MediaHosts): string | undefined {
 const getPort = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number =>
   Number(port || (protocol === 'https:' ? 443 : 80));
 
-/** Removes the brackets around an IPv6 address. */
+/** Removes the brackets around an IPv6 address. URLs contain these brackets, but `isIP` does not accept them. */
 const removeBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
 
 /** IPv4 networks without public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */

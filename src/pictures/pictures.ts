@@ -39,7 +39,7 @@ type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string
  */
 export type SheetTile = TileCaption & ({ pictureUrl: string } | { reason: string });
 
-/** The texts on a tile of a picture sheet. */
+/** The texts on a tile of a picture sheet: the number of the ad, a label and the headline. */
 interface TileCaption {
   number: number;
   label?: string | undefined;
@@ -78,7 +78,7 @@ const defaultLimits = {
    * decoded.
    */
   maxFetches: 24,
-  /** Maximum number of pictures in memory at once, for each tenant. */
+  /** Maximum number of pictures in memory at once, for each tenant (API key). */
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
@@ -341,7 +341,7 @@ export type DrawReply = Drawing | undefined;
 /** A picture that the worker thread has drawn or shrunk. */
 export interface Drawing {
   jpeg: Uint8Array;
-  /** Set for a thumbnail. See `computePerceptualHash`. */
+  /** The perceptual hash of the picture, by which similar pictures are found. Set for a thumbnail. */
   perceptualHash?: string;
   /**
    * Set for a chart. True if the font lacks letters of some names, so that row or column numbers replace these names.
