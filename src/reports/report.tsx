@@ -52,7 +52,7 @@ export interface ReportSection {
   problem?: string | undefined;
 }
 
-/** The table of a section. */
+/** The table of a section, i.e. the result of the section's SQL statement. */
 export interface ReportTable {
   columns: readonly string[];
   /** The rows to show, which may be only the first of the result. */
@@ -63,7 +63,7 @@ export interface ReportTable {
 
 /** How the ads of a report were read. A gathering is the stored list of all ads that match a search. */
 export interface ReportMethod {
-  /** Number of ads in the dataset. */
+  /** Number of ads in the dataset (all ads that the server has stored for the caller). */
   adCount: number;
   /** Number of ads that `gather_ads` read. The others come from single searches. */
   gatheredAds: number;
