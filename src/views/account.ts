@@ -199,7 +199,7 @@ function formatValue(value: unknown): string {
   return typeof value === 'string' ? quoteUnlessWord(value) : quote(JSON.stringify(value) ?? '');
 }
 
-/** The fields of a collection that appear in results, in this order. */
+/** The fields of a collection (a saved list of ads or pages) that appear in results, in this order. */
 const collectionFields = {
   name: { type: 'text', brief: 40, meaning: 'Name of the collection.' },
   type: { type: 'text', brief: 12, meaning: 'Type of the collection, as the service names it.' },

@@ -50,7 +50,7 @@ export function extractContent(ad: object): AdContent {
 
 const contentNames = Object.keys(contentFields) as ContentField[];
 
-/** A field whose value differs between two versions of an ad. */
+/** A field whose value differs between two versions of an ad, with both values. */
 export interface FieldChange {
   field: string;
   oldValue: ChangedValue;

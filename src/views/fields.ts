@@ -214,7 +214,7 @@ export type FieldValues<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;
 };
 
-/** Functions that create the Zod schema for each type of field. */
+/** Functions that create the Zod schema of a field, for each type of field. */
 const schemaBuilders: Record<ApiField['type'], () => z.ZodType> = {
   text: z.string,
   date: z.string,

@@ -49,7 +49,7 @@ export const otherTypesSchema = z
   .optional()
   .describe('Fields whose values have another type than this schema states.');
 
-/** Moves all fields that do not match the schema to `otherTypes`. */
+/** Moves all fields that do not match the schema to `otherTypes`, so that the result stays valid. */
 export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
   view: Fields,
   { shape }: Schema,

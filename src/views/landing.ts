@@ -47,7 +47,10 @@ export function parseLanding({ offerLink, cards }: Fields) {
   return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtm(url) };
 }
 
-/** Maximum number of campaign parameters (`utm_…`) to read from a link. */
+/**
+ * Maximum number of campaign parameters (such as `utm_source`) to read from a link. A crafted link could contain very
+ * many.
+ */
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
 

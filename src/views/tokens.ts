@@ -139,7 +139,9 @@ const maxSpaceDistance = 16;
 /** Segmenters by granularity. They are created on first use, because loading their rules would slow down the start. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
 
-/** Returns where the word or visible character at an index starts. */
+/**
+ * Returns where the word or visible character (grapheme) at an index starts, so that a text is not cut inside of it.
+ */
 export function findSegmentStart(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
   return segmenters[granularity].segment(text).containing(index)?.index ?? 0;

@@ -76,7 +76,9 @@ export function parseExpiry(urlText: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(lifetimeMatch[1]);
 }
 
-/** Matches the characters that browsers remove from a URL. */
+/**
+ * Matches the characters that browsers remove from a URL: leading spaces and control characters, tabs and line breaks.
+ */
 const ignoredCharactersPattern = /^[\p{Cc} ]+|[\t\n\r]/gu;
 const schemePattern = /^[a-z][a-z\d+.-]*:/i;
 const hostAndPortPattern = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
