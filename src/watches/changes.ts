@@ -39,7 +39,7 @@ const maxListedAds = 10;
  * Number of places in the list that are reserved for changed ads. Without this reserve, new ads could take all places.
  */
 const minListedChangedAds = 3;
-/** The largest number of changes that are listed for one ad. */
+/** Maximum number of changes that are listed for one ad. Further changes are only counted. */
 const maxChanges = 3;
 
 /**
