@@ -208,8 +208,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
-      // Calls with the rejected key may still be in progress only if the service has accepted the key recently, because
-      // every call checks this first.
+      // Calls with the rejected key can be in progress only if the service has accepted the key recently, because every
+      // call checks this first.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
       await state.exports.links?.end(tenantId, wasAccepted);

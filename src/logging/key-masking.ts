@@ -59,8 +59,8 @@ function listEncodedForms(key: string): string[] {
     key.replace(/[&<>"']/g, (character) => htmlReferences[character] ?? character),
     ...withHexDigits.flatMap((form) => [form, changeDigitCase(form, 'lower'), changeDigitCase(form, 'upper')]),
   ];
-  // Also search each form with doubled backslashes. In JSON text, the backslashes of a form inside a string are
-  // escaped.
+  // Also search each form with doubled backslashes, because JSON doubles the backslashes of a form that is part of a
+  // string.
   return [...new Set(forms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
 }
 
