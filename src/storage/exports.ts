@@ -28,7 +28,7 @@ export interface ExportedFile {
   ttlMs: number;
   /** The path of the download link, to which the caller adds the origin of the server. */
   linkPath?: string;
-  /** An error message that says why the file is stored in memory: no folder accepted it. */
+  /** The reason why no folder accepted the file. Only set if the file is therefore stored in memory. */
   problem?: string | undefined;
   /**
    * Reads the file.

@@ -86,8 +86,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // Every call is a write, except the removal of a document that is expected not to exist. That removal changes
-    // nothing.
+    // This call is a write, unless it removes a document that is expected not to exist. Such a removal changes nothing.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );

@@ -41,8 +41,8 @@ export class StoreDatasets implements Datasets {
   readonly #copies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
   /**
-   * True if this replica has logged that responses were lost, and no write has succeeded since then. It logs the
-   * warning only once until then.
+   * True if this replica has warned that responses were lost, and no write has succeeded since then. Until a write
+   * succeeds, it does not repeat the warning.
    */
   #hasWarnedOfLoss = false;
 

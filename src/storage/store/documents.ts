@@ -171,7 +171,7 @@ export class Documents {
   }
 
   /**
-   * Stores a document that the store has returned in the cache of this process.
+   * Puts a document from a reply of the store into the cache of this process.
    * @param previousEntry the cached document at the time of the request; used if the reply omits the body
    */
   #cacheReply<Doc>(
