@@ -17,7 +17,10 @@ export interface CreditAccount {
   readonly paidInFlight: number;
   /** The credit balance that the service reported in its latest response. */
   readonly remaining: number | undefined;
-  /** The prices that were charged to the API key. Always empty in accounts of connections and tool calls. */
+  /**
+   * The prices that the service has charged to the API key. Empty if the account belongs to a connection or to a single
+   * tool call, because prices are recorded for each API key only.
+   */
   readonly prices: Prices;
   /** The UTC day of the spending, e.g. `2026-11-22`. Set only if the budget applies per day. */
   readonly day?: string;

@@ -69,8 +69,8 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters under the cursor, because the caller may omit the filters from the next call. If the service
- * cursor is too long to embed, stores it too.
+ * Stores the filters of a search, so that a later call can find them by the cursor. The caller may then omit the
+ * filters. If the service's own cursor is too long to be part of our cursor, this function stores it as well.
  */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
   if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });

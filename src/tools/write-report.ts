@@ -282,8 +282,8 @@ interface SectionResult {
   /** Fields of ads that the section's SQL statement reads. Needed to find out which fields are incomplete. */
   readFields?: ReadFields | undefined;
   /**
-   * Sentences about incomplete searches that `problem` already contains, so that the report does not repeat them. Set
-   * only if the section has no rows.
+   * Sentences about incomplete searches. A section without rows shows them as its `problem`, so the report does not
+   * show them a second time among its notes. Not set for a section with rows.
    */
   statedNotes?: readonly string[];
   /**

@@ -179,7 +179,10 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     gathering,
     changes,
     previousCheck: changes && lastCheck,
-    /** The last complete check, if no comparison is possible because too many of its ads were evicted. */
+    /**
+     * The last complete check of the watch, if this check cannot be compared with it because the dataset has dropped too
+     * many of its ads to make room for newer ones.
+     */
     incomparableCheck: changes ? undefined : lastCheck,
   };
 }

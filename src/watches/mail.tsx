@@ -14,7 +14,7 @@ export interface Mail {
   version: string;
   watches: readonly {
     name: string;
-    /** Sentences about the ads that the check read, and about the number of ads that usually start in the same time. */
+    /** Sentences that say how many ads the check read, and how many new ads usually start in a period of this length. */
     sentences: readonly string[];
     groups: readonly { title: string; totalCount: number; ads: readonly MailAd[] }[];
   }[];

@@ -64,7 +64,7 @@ export class Semaphore {
     return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
   }
 
-  /** The number of calls that wait for a slot, of all keys together. */
+  /** The total number of calls that wait for a slot, counting the calls of all keys. */
   get waitingCount(): number {
     return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }

@@ -81,7 +81,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
     expect(service.requests.length + service.pictures.length).toBe(before);
   });
 
-  test('board data of other tools contains no text written by advertisers', async () => {
+  test('the data that other tools send to the board contains no text written by advertisers', async () => {
     const server = servers[output];
     const { ids = [] } = meta<BoardContext>(await server.call('search_ads', { limit: 30, detail: 'full' }));
     const collectionId = meta<BoardContext>(await server.call('list_collections')).collections?.[0]?.id;

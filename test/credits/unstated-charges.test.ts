@@ -60,7 +60,7 @@ test.for<[string, Case]>([
     ],
   ),
   [
-    'a call without a readable charge counts at the highest known price',
+    'a call whose charge cannot be read is booked at the highest known price',
     {
       creditBudget: 20,
       behaviours: [createAnswer(4), createAnswer(6), createAnswer(), createAnswer('gratis')],
@@ -69,7 +69,7 @@ test.for<[string, Case]>([
     },
   ],
   [
-    'a call whose response is lost counts at the highest known price',
+    'a call whose response is lost is booked at the highest known price',
     {
       creditBudget: 20,
       behaviours: [createAnswer(6), faults.resets],
@@ -97,7 +97,10 @@ test.for<[string, Case]>([
   },
 );
 
-test('a larger page whose charge is unknown counts at its highest possible price', async ({ upstream, start }) => {
+test('a page of unknown charge is booked at its highest possible price if it is larger than all earlier pages', async ({
+  upstream,
+  start,
+}) => {
   const items = Array.from({ length: 10 }, (_, index) => ({ ...ad, id: `ad-${index}` }));
   const page = { items, cursor: null, hasMore: false };
   const server = await start({ creditBudget: 50 });

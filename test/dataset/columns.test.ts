@@ -37,10 +37,7 @@ describe('The SQL column activeWhenLastRead', () => {
     expect(await server.queryRows(range)).toEqual([['2026-06-30T23:59:59.000Z', '2026-07-01T22:00:00.000Z']]);
   });
 
-  test('activeWhenLastRead compares all ads of a search with the same last day, even if the search was split into parts', async ({
-    upstream,
-    server,
-  }) => {
+  test('activeWhenLastRead uses one last day for all parts of a split search', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     const [early, late] = [createAd(1, { lastSeenAt: toDay(1) }), createAd(2, { lastSeenAt: toDay(9) })];
     service.selectAds = ({ query }) => (query === 'early' ? [early] : [late]);

@@ -61,7 +61,10 @@ describe('count_ads with a faulty or restricted API', () => {
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
-  test('count_ads quotes a note from the API only once', async ({ upstream, server }) => {
+  test('count_ads shows a note from the API only once, although several searches return it', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = (answer, { sequenceNumber }) => ({
       ...answer,

@@ -47,7 +47,7 @@ test('rejected API keys count toward the attempt limit, and accepted keys are no
   for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
 });
 
-test('a key attempt is counted before the request body arrives', async ({ serve }) => {
+test('a request with an unknown key is counted before its body arrives', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, stoppedClock);
   const { send, close } = openConnection(server.origin);
   const body = JSON.stringify(toolCall('whoami'));
@@ -68,7 +68,7 @@ test('a key attempt is counted before the request body arrives', async ({ serve 
   await close();
 });
 
-test('a key attempt is counted even if the client disconnects early', async ({ serve }) => {
+test('a request with an unknown key is counted even if the client disconnects early', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
@@ -89,16 +89,19 @@ test('a key attempt is counted even if the client disconnects early', async ({ s
 test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
-] as const)('a key attempt stays counted if another call fails because of %s', async ([_, failingCall], { serve }) => {
-  const { held, behaviour } = createUnansweringService();
-  const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
-  const guess = post('svc_live_guess.1');
-  await waitUntil(() => held.length === 1);
-  expect((await post('svc_live_guess.1', failingCall)).json).toMatchObject({ result: { isError: true } });
-  held[0]?.writeHead(401).end();
-  await guess;
-  expect((await post('svc_live_guess.2')).status).toBe(429);
-});
+] as const)(
+  'a request with an unknown key stays counted if another call fails because of %s',
+  async ([_, failingCall], { serve }) => {
+    const { held, behaviour } = createUnansweringService();
+    const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
+    const guess = post('svc_live_guess.1');
+    await waitUntil(() => held.length === 1);
+    expect((await post('svc_live_guess.1', failingCall)).json).toMatchObject({ result: { isError: true } });
+    held[0]?.writeHead(401).end();
+    await guess;
+    expect((await post('svc_live_guess.2')).status).toBe(429);
+  },
+);
 
 test.for([402, 403, 404, 422, 429])(
   'an API key is accepted after an error %i from the API but not from a gateway',

@@ -20,7 +20,7 @@ export function parseCountryCode(country: string): string {
 function createCodesByName(): Map<string, string> {
   const letters = Array.from({ length: 26 }, (_, index) => String.fromCharCode(65 + index));
   const letterPairs = letters.flatMap((first) => letters.map((second) => first + second));
-  // `Intl.Locale` replaces a withdrawn code by its successor. A code that stays the same is therefore a current one.
+  // `Intl.Locale` replaces a withdrawn country code with its successor, e.g. DD with DE. A current code stays the same.
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
   const codeByName = new Map([['usa', 'US']]);
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {

@@ -185,7 +185,10 @@ function parseDateText(value: unknown, now: number): ParsedDate | undefined {
 interface NotationObservations {
   /** The orders of day, month and year in which every date so far is valid. */
   orders: DateOrder[];
-  /** A date for error messages: the first date, or the last one that excluded an order. */
+  /**
+   * A date for error messages. At first the first date; later the last date that is invalid in one of the orders, such as
+   * `31/12/2025`, which cannot be month, day, year.
+   */
   example: string;
   /** The first date that means different days in different orders. */
   ambiguousDate?: string;
