@@ -61,7 +61,7 @@ const ourServer = { origin: server.origin, process: server.process.child };
 const serverTargets = revisions.map((revision) => createTarget('MCP', revision, ourServer));
 const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
 for (const target of targets) await sendCalls(target, 3);
-for (const target of targets) resetMeasurements(target);
+for (const target of targets) Object.assign(target, createMeasurements());
 for (let turn = 0; turn < turns; turn++) {
   for (const target of targets) await sendCalls(target, seconds / turns);
 }
@@ -95,24 +95,20 @@ function createTarget(
     pid: connection?.process.pid ?? 0,
     headers,
     body,
-    answeredCount: 0,
-    wrongCount: 0,
-    failedCount: 0,
-    responseMs: [],
-    residentMegabytes: [],
-    processorMs: 0,
+    ...createMeasurements(),
   };
 }
 
-function resetMeasurements(target: MeasuredServer) {
-  Object.assign(target, {
+/** Creates the measurements of a server that has not received any calls yet. */
+function createMeasurements() {
+  return {
     answeredCount: 0,
     wrongCount: 0,
     failedCount: 0,
-    responseMs: [],
-    residentMegabytes: [],
+    responseMs: [] as number[],
+    residentMegabytes: [] as number[],
     processorMs: 0,
-  });
+  };
 }
 
 /**

@@ -204,7 +204,8 @@ export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>):
   `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
 /**
- * Returns the name under which the response to a request is cached. Only lists of collection items belong to a group.
+ * Returns the name under which the response to a request is cached. The cached lists of a collection's items belong to a
+ * group, so that they can be removed together. All other responses belong to no group.
  */
 export const getResponseName = (request: ServiceRequest): ResponseName => ({
   fingerprint: request.fingerprint,

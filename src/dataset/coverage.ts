@@ -151,7 +151,6 @@ export function viewCoverage(input: CoverageInput): CoverageView {
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
       formatFieldGaps(readFields, {
         ...findGapScope(readFields, advertisers),
-        advertiserKeysInRows: advertisers.keysInRows,
         getAdvertiserName: advertisers.getAdvertiserName,
       }),
     ),
@@ -217,10 +216,10 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
  * advertisers, these advertisers are included even if they are not in the rows. The reason is that a join or a
  * condition may have removed exactly the ads that lack a field.
  */
-const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope =>
-  namedAdvertisers.size === 0
-    ? { advertiserKeysInRows: keysInRows }
-    : { namedAdvertiserKeys: new Set([...namedAdvertisers, ...(keysInRows ?? [])]) };
+const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope => ({
+  advertiserKeysInRows: keysInRows,
+  ...(namedAdvertisers.size > 0 && { namedAdvertiserKeys: new Set([...namedAdvertisers, ...(keysInRows ?? [])]) }),
+});
 
 /**
  * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font may lack

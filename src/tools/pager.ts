@@ -250,11 +250,11 @@ type ViewOptions = Pick<ToolContext, 'now' | 'resultTokens' | 'resultBytes'>;
 export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): ItemViews<AdView> {
   const budget = getItemTokens(limits);
   const asOf = formatDay(now);
-  const responseDay: SharedFacts = asOf === undefined ? {} : { asOf };
+  const dayFact: SharedFacts = asOf === undefined ? {} : { asOf };
   const textCache: AdTextCache = new Map();
   return {
     viewItem: (ad) => viewAd(ad, { detail, now, budget }),
-    findSharedFacts: (ads) => (detail === 'full' ? responseDay : { ...responseDay, ...findLinkPattern(ads, 'id') }),
+    findSharedFacts: (ads) => (detail === 'full' ? dayFact : { ...dayFact, ...findLinkPattern(ads, 'id') }),
     formatList: (list) => formatAdList({ detail, budget, textCache, ...list }),
     batchSize: detail === 'full' ? 4 : Math.ceil(limits.resultTokens / smallAdTokens),
   };

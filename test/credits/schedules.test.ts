@@ -5,7 +5,7 @@ import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } f
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
-test('spending exceeds a credit budget only after a price increase or a call of unknown price', async () => {
+test('spending exceeds a credit budget only after a price increase or a call whose price was unknown', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 

@@ -173,7 +173,7 @@ test('the event loop stays responsive while many ads are loaded into SQL tables'
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('the SQL columns active and daysRunning describe an ad as of the time at which it was read', () => {
+test('the SQL columns active and daysRunning describe an ad at the time when it was last read', () => {
   const endedAd = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(endedAd, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });

@@ -203,7 +203,7 @@ const otherEntries = {
   'week/picture.png': 'PNG',
 };
 
-test('library import names the entries of a ZIP archive without records and still counts as complete', async ({
+test('an import of a ZIP archive lists the entries that contain no records and can still be complete', async ({
   folder,
   database,
 }) => {

@@ -261,8 +261,8 @@ const createCommandToken = () => randomBytes(24).toString('hex');
 
 /**
  * Adds routes under `/-/` to the HTTP API of a library, through which other processes of the same user run commands. A
- * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON, except
- * that the body of an import request is the imported file itself.
+ * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON. An import
+ * request is different: its body is the content of the imported file.
  */
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);

@@ -1,3 +1,4 @@
+import { groupBy } from '../../views/lists.ts';
 import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
 
@@ -111,26 +112,15 @@ interface NumberedFile extends PagedFile {
  * Groups the files that may contain pages of one search: the files whose names differ in one number, e.g. `page-1.json`
  * and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
  */
-function groupFiles(files: readonly PagedFile[]): PagedFile[][] {
+function groupFiles(files: readonly PagedFile[]): NumberedFile[][] {
   const filesByName = groupBy(files.map(parseFileName), ({ nameWithoutNumbers }) => nameWithoutNumbers);
-  return filesByName.flatMap((namedFiles) => {
+  return [...filesByName.values()].flatMap((namedFiles) => {
     const lastVariable = findVariableNumbers(namedFiles).at(-1) ?? -1;
     const groups = groupBy(namedFiles, ({ numbers }) => numbers.toSpliced(lastVariable, 1).join(' '));
-    return groups.map((group) =>
+    return [...groups.values()].map((group) =>
       group.sort((left, right) => (left.numbers[lastVariable] ?? 0) - (right.numbers[lastVariable] ?? 0)),
     );
   });
-}
-
-function groupBy<Item>(items: readonly Item[], getKey: (item: Item) => string): Item[][] {
-  const itemsByKey = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = getKey(item);
-    const group = itemsByKey.get(key);
-    if (group) group.push(item);
-    else itemsByKey.set(key, [item]);
-  }
-  return [...itemsByKey.values()];
 }
 
 /** Returns the indexes of the numbers that differ between files. */
@@ -154,20 +144,19 @@ function parseFileName({ file, pages }: PagedFile): NumberedFile & { nameWithout
 const maxPageNumber = 999;
 
 /** Returns the reason why a file must be missing from files that are numbered one by one. */
-function findMissingFile(group: readonly PagedFile[]): string | undefined {
+function findMissingFile(group: readonly NumberedFile[]): string | undefined {
   if (!group.some(({ pages }) => pages.some(({ hasNextPage }) => hasNextPage))) return undefined;
-  const numberedFiles = group.map(parseFileName);
-  const [variable] = findVariableNumbers(numberedFiles);
+  const [variable] = findVariableNumbers(group);
   if (variable === undefined) return undefined;
-  const steps = numberedFiles.slice(1).map(({ file, numbers }, index) => {
-    const previous = numberedFiles[index];
+  const steps = group.slice(1).map(({ file, numbers }, index) => {
+    const previous = group[index];
     return { file, previousFile: previous?.file, step: (numbers[variable] ?? 0) - (previous?.numbers[variable] ?? 0) };
   });
   // Files may also be numbered by the index of their first record, e.g. 0, 25 and 50.
   if (Math.min(...steps.map(({ step }) => step)) >= 10) return undefined;
   const gap = steps.find(({ step }) => step > 1);
   if (gap) return `a file between ${gap.previousFile?.name} and ${gap.file.name} is missing`;
-  const firstNumber = numberedFiles[0]?.numbers[variable] ?? 0;
+  const firstNumber = group[0]?.numbers[variable] ?? 0;
   if (firstNumber > 1 && firstNumber <= maxPageNumber) return `a file before ${group[0]?.file.name} is missing`;
   return undefined;
 }

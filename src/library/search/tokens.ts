@@ -26,7 +26,7 @@ const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
  * text format allows no more. They are removed first, because normalizing them takes quadratic time.
  */
 const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
-/** Matches ASCII text, which needs no other normalization than lower case. */
+/** Matches text that contains only ASCII characters. Converting such text to lower case already normalizes it. */
 const asciiPattern = /^[\0-\x7f]*$/;
 
 /**

@@ -28,7 +28,10 @@ import { normalizeKey, SourceRecord, toCamelCase } from './source-record.ts';
 
 const creativeUrlPattern = /^https?:\/\/adstransparency\.google\.com\/.{0,100}\/creative\/CR\d/;
 
-/** Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. Any other text is not the id of an ad. */
+/**
+ * Parses the id of an ad, such as `CR123`. The value may also be the URL of the ad, which contains the id. Returns
+ * undefined for any other text.
+ */
 const parseCreativeId: FieldParser = (value, keyName, parser) => {
   const idInUrl = /\/creative\/(CR\d{1,30})/.exec(String(value))?.[1];
   const id = idInUrl ?? String(parseId(value, keyName, parser));

@@ -216,14 +216,10 @@ function combinePartialRecords(earlier: JsonObject, later: JsonObject): JsonObje
   }
   const parts = [...partByValues.values()];
   const period = combinePeriods(earlier, later);
-  const [totalAd, partialAd] =
-    laterParts.length === 0
-      ? [later, earlier]
-      : earlierParts.length === 0 || earlierParts.some(isTotal)
-        ? [earlier, later]
-        : [undefined, undefined];
-  if (totalAd && partialAd)
-    return { ...removeResults(partialAd, parts), ...totalAd, ...period, breakdown: [{ values: {} }, ...parts] };
+  // A row without values of breakdowns contains the total of the ad.
+  if (laterParts.length === 0) return combineWithTotal(later, earlier, { parts, period });
+  if (earlierParts.length === 0 || earlierParts.some(isTotal))
+    return combineWithTotal(earlier, later, { parts, period });
   if (parts.length === 1) return { ...earlier, ...later, ...period, breakdown: parts };
   return {
     ...removeResults({ ...earlier, ...later }, parts),
@@ -233,6 +229,13 @@ function combinePartialRecords(earlier: JsonObject, later: JsonObject): JsonObje
     breakdown: parts,
   };
 }
+
+/** Combines the row with the total of an ad and a row with a part of the ad's results. The total replaces the part. */
+const combineWithTotal = (
+  total: JsonObject,
+  partial: JsonObject,
+  { parts, period }: { parts: readonly BreakdownPart[]; period: JsonObject },
+): JsonObject => ({ ...removeResults(partial, parts), ...total, ...period, breakdown: [{ values: {} }, ...parts] });
 
 /** Removes the results of single rows from an ad. */
 function removeResults(ad: JsonObject, parts: readonly BreakdownPart[]): JsonObject {

@@ -357,8 +357,8 @@ class JsonReader {
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
     this.#isSkippingLine = true;
-    // A missing bracket may have joined the damaged value with later records, so look for the next record from the
-    // second line of the damaged value on.
+    // A missing bracket may have joined the damaged value with later records. Therefore look for the next record again,
+    // beginning with the second line of the damaged value.
     if (damagedValue && damagedValue.startIndex >= 0) this.#tokenizer.seek(damagedValue.startIndex, damagedValue.line);
     else if (this.#isFirstOfLine()) {
       this.#isSkippingLine = false;
