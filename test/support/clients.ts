@@ -4,6 +4,7 @@ import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.j
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { mcpAppsCapabilities } from './capabilities.ts';
+import { outputValidator } from './output-validator.ts';
 import { baselineCompilerFlags, commandLine, unwritableHome } from './process.ts';
 import { readResult } from './server.ts';
 
@@ -91,7 +92,10 @@ async function connectClient(
   modern: () => ModernStdio | ModernHttp,
 ): Promise<TestClient> {
   if (kind === 'v1') {
-    const client = new LegacyClient({ name: 'test', version: '1' }, { capabilities: mcpAppsCapabilities });
+    const client = new LegacyClient(
+      { name: 'test', version: '1' },
+      { capabilities: mcpAppsCapabilities, jsonSchemaValidator: outputValidator },
+    );
     await client.connect(legacy() as LegacyStdio);
     return wrapClient(client, (params, options) => client.callTool(params, undefined, options));
   }

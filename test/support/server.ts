@@ -12,6 +12,7 @@ import type { Datasets } from '../../src/storage/dataset.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
 import { mcpAppsCapabilities } from './capabilities.ts';
+import { outputValidator } from './output-validator.ts';
 
 /** A server in this process with a connected client. */
 export type TestServer = Awaited<ReturnType<typeof startServer>>;
@@ -83,7 +84,7 @@ export async function startServer({
   const connect = async (payer: Credentials, name = 'test', capabilities: ClientCapabilities = mcpAppsCapabilities) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await bindV1(app.catalog, payer).connect(ours);
-    const client = new Client({ name, version: '1' }, { capabilities });
+    const client = new Client({ name, version: '1' }, { capabilities, jsonSchemaValidator: outputValidator });
     await client.connect(theirs);
     // After `listTools`, the client checks every result against the listed output schema.
     await client.listTools();
