@@ -76,7 +76,14 @@ async function countStoreCalls(): Promise<void> {
     },
   });
   const driver = { hostAndPort: 'memory', open: () => store };
-  const shared = await openStoreState({ driver, secret: 'a secret', baseUrl, callMs: 60_000, log, now: Date.now });
+  const shared = await openStoreState({
+    driver,
+    secret: 'a secret',
+    baseUrl,
+    callTimeoutMs: 60_000,
+    log,
+    now: Date.now,
+  });
   const config = { ...readConfig({}), baseUrl, creditBudget: 1000 };
   const app = await openApp({
     config,
@@ -130,11 +137,11 @@ function openCaller({ origin }: HttpCommand, key: string) {
 }
 
 /** Requests the same cached response repeatedly. Returns the time of each call in milliseconds. */
-async function timeCachedCalls(replica: HttpCommand, callMs: number): Promise<number[]> {
+async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Promise<number[]> {
   const times: number[] = [];
   const caller = openCaller(replica, 'svc_live_caller');
   await caller.call('search_ads', { limit: 10 });
-  const endTime = performance.now() + callMs;
+  const endTime = performance.now() + callTimeoutMs;
   for (let startedAt = performance.now(); startedAt < endTime; startedAt = performance.now()) {
     const text = await caller.call('search_ads', { limit: 10 });
     times.push(performance.now() - startedAt);

@@ -11,7 +11,7 @@ export async function openReplicaState(config: Config, log: Log, now: () => numb
   if (stateUrl === undefined) return undefined;
   const driver = await openDriver(stateUrl, log);
   const { openStoreState } = await import('../storage/store/open-store.ts');
-  return openStoreState({ driver, secret: stateSecret, baseUrl, callMs: timeoutMs, log, now });
+  return openStoreState({ driver, secret: stateSecret, baseUrl, callTimeoutMs: timeoutMs, log, now });
 }
 
 /**

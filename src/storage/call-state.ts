@@ -3,9 +3,9 @@ import type { CreditLedger, FullUsageWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
 /**
- * The stored state of all API calls: spending, cached responses, reached usage limits, accepted keys and cursors. A
- * tenant is the owner of an API key, and each method works on the data of one tenant. The state is kept in this
- * process, in a folder, or in a store that several replicas share.
+ * The data that is stored about API calls: spending, cached responses, reached usage limits, page cursors and used
+ * tokens. Each method works on the data of one tenant, i.e. the owner of an API key. The data is kept in memory, in a
+ * folder, or in a store that several replicas share.
  */
 export interface CallState {
   ledger: CreditLedger;
@@ -16,40 +16,40 @@ export interface CallState {
   useOnce: UseOnce;
 }
 
-/** Options for opening the stored state of API calls, wherever it is stored. */
+/** Options for opening a `CallState`: the lifetime of cached responses, and two clocks. */
 export interface StateOptions {
   /** How long API responses stay cached, in milliseconds. */
   ttlMs: number;
-  /** Returns the time by the wall clock of this process, in milliseconds since 1970. */
+  /** Returns the current time by the wall clock, in milliseconds since 1970. */
   now: () => number;
-  /** Returns milliseconds from a clock that is never set back. Durations are measured with it. */
+  /** Returns the milliseconds of a monotonic clock, i.e. a clock that never goes back. Used to measure durations. */
   monotonicNow: () => number;
 }
 
-/** A cached API response, and the time at which the service sent it. */
+/** A response of the service that is stored in the cache. */
 export interface CachedResponse {
   response: ServiceResponse;
-  /** The time at which the service sent the response, in milliseconds since 1970. */
+  /** The time at which the response arrived, in milliseconds since 1970. */
   arrivedAt: number;
 }
 
 /**
- * Caches paid API responses per tenant, with a time limit and a memory limit. It also ensures that only one process at
- * a time sends a given call, so that identical calls are charged once. No method rejects, except `claim` when the call
- * is aborted.
+ * Caches paid API responses per tenant (API key), with a time limit and a memory limit. Also ensures that only one
+ * process at a time sends a given call, so that identical calls are charged once. No method rejects, except `claim`
+ * when the call is aborted.
  */
 export interface ResponseCache {
   /**
-   * Returns the name under which the cache stores a response. Each call of `forgetGroup` changes the names in that
-   * group, so that older responses are no longer found. Returns undefined while the cache cannot tell whether the group
-   * was forgotten. The call must then bypass the cache.
+   * Returns the name under which a response is cached. `forgetGroup` changes the names of all responses in a group, so
+   * that older responses are no longer found. Returns undefined if it is unknown whether the group was forgotten. The
+   * call must then bypass the cache.
    */
   resolveName(tenantId: string, response: ResponseName): Promise<string | undefined>;
   /** Returns the cached response, or undefined if there is none or it has expired. */
   get(tenantId: string, name: string): Promise<CachedResponse | undefined>;
   /**
-   * Waits while another process sends the same call. Resolves to that process's response if there is one, and otherwise
-   * to the right to send the call.
+   * Waits while another process sends the same call. Resolves to the response of that process, or to the right (the
+   * claim) to send the call, or to the notice that the process died.
    */
   claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim>;
   /**
@@ -65,13 +65,13 @@ export type ClaimedCall = Pick<ApiCall, 'request' | 'owner' | 'signal'>;
 /** Options for `ResponseCache.claim`, with which a process obtains the right to send a call. */
 export interface ClaimRequest {
   /**
-   * If set, only cached responses that arrived after this time are accepted, in milliseconds since 1970. By default,
-   * every cached response is accepted.
+   * Only cached responses that arrived after this time are accepted, in milliseconds since 1970. Default: all
+   * responses.
    */
   after?: number | undefined;
   /**
-   * Called if the process that was sending the same call has died. `id` identifies the claim (the right to send the
-   * call) of that process.
+   * Called if the process that was sending the same call has died. `id` is the id of that process's claim, i.e. of its
+   * right to send the call.
    */
   onLost(id: string): Promise<void>;
 }
@@ -85,7 +85,7 @@ export interface ClaimRequest {
  */
 export interface GrantedClaim {
   kind: 'granted';
-  put(answer: CachedResponse): Promise<void>;
+  put(cachedResponse: CachedResponse): Promise<void>;
   forget(): Promise<void>;
   end(): Promise<void>;
 }
@@ -102,8 +102,8 @@ export type Claim =
   | { kind: 'lost' };
 
 /**
- * The API keys that the service accepted recently. Stored data is returned only to a key that counts as accepted, so
- * that a revoked key loses access to it.
+ * The API keys that the service accepted recently, by tenant id. Only these keys may read stored data, so that a
+ * revoked key loses access to the data.
  */
 export interface AcceptedKeys {
   has(tenantId: string): Promise<boolean>;
@@ -126,6 +126,6 @@ export interface CursorMemory {
  */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
-  /** The service's cursor. Present only if it is too long to be part of this server's cursor. */
+  /** The page cursor of the service. Stored only if it is too long to be embedded in the page cursor of this server. */
   serviceCursor?: string | undefined;
 }

@@ -4,8 +4,8 @@ import type { StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
 /**
- * The limits for remembered page cursors. For a day, a tool call can request the next page of a search by its cursor
- * alone, without repeating the filters.
+ * The lifetime of a remembered page cursor, and the maximum size of all cursors of a tenant. Within the lifetime, a
+ * tool call can request the next page of a search without repeating the filters.
  */
 const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 

@@ -20,8 +20,8 @@ import { type ContentRecords, emptyContentRecords, type UserRecords } from './us
  */
 export interface Dataset {
   /**
-   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. This is
-   * then the dataset of the account that was last confirmed for the key.
+   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. The
+   * dataset is then that of the account that the service last confirmed for this key.
    */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;
@@ -32,18 +32,18 @@ export interface Dataset {
   /** Returns a snapshot of the whole dataset. Reading a large dataset takes long, so call this once per tool call. */
   readContents(): Promise<DatasetContents>;
   /**
-   * Returns the sequence number for the next API response. Each number is higher than all earlier ones, even if clocks
-   * differ.
+   * Returns the sequence number for the next API response. It is higher than all earlier numbers, even if clocks of
+   * different machines differ.
    */
   nextSequenceNumber(): Promise<number>;
   /**
-   * Stores the result of one step of a gathering, i.e. the ads of the result pages that `gather_ads` has just read.
-   * Storing the same step again changes nothing.
+   * Stores one step of a gathering, i.e. the ads of the result pages that `gather_ads` has just read. Storing the same
+   * step again changes nothing.
    */
   saveGathering(gathering: GatheringStep): Promise<void>;
   /**
-   * Estimates how many ads of average size fit into the dataset. One gathering (the stored ad list of a search) may not
-   * contain more ads than this.
+   * Estimates how many ads of average size fit into the dataset. This is the maximum number of ads that one search may
+   * store.
    */
   estimateMaxAds(): Promise<number>;
 }
@@ -51,8 +51,9 @@ export interface Dataset {
 /** Opens and closes the datasets (the stored ads and advertiser pages) of all accounts. */
 export interface Datasets {
   /**
-   * Opens the dataset that belongs to an API key. Other processes may add items to the same dataset.
-   * @param purpose pass `toAdd` to add a paid response; the dataset then opens even while stored data cannot be read
+   * Opens the dataset of an API key. Other processes may add items to the same dataset.
+   * @param purpose pass `{ toAdd: true }` to add a paid response; the dataset then opens even if stored data cannot be
+   * read
    */
   open(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   close(): Promise<void>;
@@ -61,14 +62,15 @@ export interface Datasets {
 /** The API key whose dataset (stored ads) is opened, and the tenant id under which its data is stored. */
 export type DatasetCaller = Pick<CallOwner, 'tenantId' | 'apiKey'>;
 
-/** The ads or advertiser pages of one API response, with the time and the sequence number of the response. */
+/** The ads or advertiser pages of one API response. */
 interface ItemBatch extends ItemSource {
   type: ItemType;
   /**
-   * Parses and returns the items. Called only when the dataset is read, so that paid calls do not wait for parsing.
+   * Parses and returns the ads or pages. Called only when a tool reads the dataset, so that paid calls do not wait for
+   * parsing.
    */
   items(): readonly unknown[];
-  /** The text of the response. It is set if the response waits in memory as text until its items are parsed. */
+  /** The text of the response, if the response is kept as text until its items are parsed. */
   text?: string | undefined;
   at: number;
   /** The sequence number of the API response. Later responses have higher numbers. */
@@ -78,18 +80,17 @@ interface ItemBatch extends ItemSource {
 /** A snapshot of a dataset. Later changes of the dataset do not affect it. */
 export interface DatasetContents extends ContentRecords {
   /**
-   * A version that changes whenever ads, advertiser pages or gatherings change. Readers use it as a cache key. Labels
-   * and picture hashes have separate versions.
+   * A version that changes whenever the ads, the advertiser pages or the gatherings change. Readers use it as a cache
+   * key. Labels and picture hashes have their own versions.
    */
   version: string;
-  /** All ads, in the order of the latest API response that contained each ad. */
+  /** All ads, sorted by the latest API response that contained the ad. */
   ads: readonly StoredItem[];
   pages: readonly StoredItem[];
   /** All gatherings (the stored ad lists of searches), with the oldest first. */
   gatherings: readonly Gathering[];
   /**
-   * The number of ads, pages and gatherings (stored ad lists) that were evicted because the dataset reached its size
-   * limit.
+   * The numbers of ads, advertiser pages and gatherings that were removed because the dataset reached its size limit.
    */
   evicted: { ads: number; pages: number; gatherings: number };
 }
@@ -101,20 +102,20 @@ export interface DatasetContents extends ContentRecords {
 export interface GatheringState {
   id: string;
   /**
-   * A text that identifies the search by its filters or its collection. It is the same for all gatherings of one
-   * search.
+   * A text that identifies the search by its filters or its collection. All gatherings of the same search have the same
+   * text.
    */
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
   /**
-   * True if a call with `fresh` started this gathering and another call with `fresh` may continue it. A gathering
-   * cannot be continued if it is stuck or if its complete result was already returned.
+   * True if a call with the argument `fresh` started this gathering, and another call with `fresh` may continue it. No
+   * call can continue a gathering that is stuck or whose complete result was already returned.
    */
   fresh: boolean;
   /**
-   * For a search that the argument `split` divided into smaller searches (parts): the ids of the gatherings of these
-   * parts. Only the gatherings of the parts contain ads.
+   * The ids of the gatherings of the parts, if the argument `split` divided the search into smaller searches (parts).
+   * The parts contain all ads; the gathering of the whole search contains none itself.
    */
   parts: readonly string[];
   /** The total number of ads that match the search, according to the service. Null if unknown. */
@@ -122,27 +123,21 @@ export interface GatheringState {
   /** The number of different ads that the service has listed for this search so far. */
   listed: number;
   /**
-   * The credits charged for the result pages of the gathering; null if the service did not report every charge. If the
-   * search was split into smaller searches (parts), the charges for a part count toward the gathering of the whole
-   * search.
+   * The credits charged for the result pages, or null if the service did not report every charge. Charges for a part of
+   * a split search count toward the gathering of the whole search.
    */
   charged: number | null;
-  /** True if the service returned the same result pages again, so that the gathering cannot continue. */
+  /** True if the service returned the same result pages again, so that reading on would give no new ads. */
   stuck: boolean;
-  /** True if the last result page was reached, so there is nothing left to read. */
+  /** True if the last result page was read, so that there is nothing left to read. */
   ended: boolean;
-  /** The service's cursor for the next result page, with which the next call continues the search. */
+  /** The service's cursor for the next result page. Null if there is none. */
   cursor: string | null;
-  /**
-   * The sequence number of the gathering (the stored ad list of a search). Gatherings that started later have higher
-   * numbers.
-   */
+  /** A sequence number. Gatherings that started later have higher numbers. */
   order: number;
-  /** The number of the latest step. Each step adds the ads of the result pages that were just read. */
+  /** The number of the latest step. Each step adds the ads of the result pages that `gather_ads` has just read. */
   step: number;
-  /**
-   * The sequence number of the latest API response that added ads to the gathering (the stored ad list of a search).
-   */
+  /** The sequence number of the latest API response whose ads were added to the gathering. */
   answerOrder: number;
   startedAt: number;
   gatheredAt: number;
@@ -158,62 +153,60 @@ export interface GatheringStep extends GatheringState {
 }
 
 /**
- * A gathering (the stored ads of one search) with computed fields for readers. If the search was split into smaller
- * searches (parts), the fields combine all parts: counts are added up, and the time is the time of the oldest part.
+ * A gathering (the stored ad list of one search) with computed fields for readers. If the search was split into smaller
+ * searches (parts), the fields combine the parts: they contain the sum of all counts and the time of the oldest part.
  */
 export interface Gathering extends GatheringState {
-  /** The state as it is stored. The next `gather_ads` call continues from it. */
+  /** The stored state, from which the next `gather_ads` call continues. */
   state: GatheringState;
-  /**
-   * If the search was split into smaller searches (parts): the gatherings of these parts, except those that were
-   * evicted.
-   */
+  /** The gatherings of the parts, if the search was split into smaller searches (parts). Evicted ones are left out. */
   storedParts: readonly Gathering[];
   /**
-   * The total according to the service. Null if unknown, or if the service has listed more ads than its total says.
+   * The number of matching ads according to the service. Null if unknown, or if the service has listed more ads than
+   * this.
    */
   found: number | null;
-  /** The ids of all ads in the gathering (the stored ad list of a search), normalized by `normalizeAdId`. */
+  /** The ids of all ads in the gathering, in lower case (`normalizeAdId`). */
   adIds: ReadonlySet<string>;
-  /**
-   * The number of ads of the gathering (the stored ad list) that are no longer in the dataset, because they were
-   * evicted.
-   */
+  /** The number of ads in `adIds` that are no longer in the dataset, because they were evicted. */
   missing: number;
   /** True if the last result page was reached and every listed ad is in the dataset. */
   complete: boolean;
 }
 
 /**
- * A change to a dataset, e.g. a new version of an ad. Records may be applied more than once and in any order, because
- * several processes write them.
+ * A change to a dataset, e.g. a new version of an ad. Because several processes write records, a record may be applied
+ * more than once, and in any order.
  */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
 /**
- * Returns an ad id in lower case, because ad ids are UUIDs, which are case-insensitive. Do not use it for page ids,
- * which are case-sensitive.
+ * Returns an ad id in lower case. Ad ids are UUIDs, which are case-insensitive. Do not use this for page ids, which are
+ * case-sensitive.
  */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Returns the ads with the given ids as a map. The ids and the keys of the map are normalized, i.e. in lower case. */
+/**
+ * Returns the ads with the given ids, as a map from id to ad. `ids` and the keys of the map are in lower case
+ * (`normalizeAdId`).
+ */
 export const pickAdsById = ({ ads }: Pick<DatasetContents, 'ads'>, ids: ReadonlySet<string>) =>
   new Map(ads.filter(({ id }) => ids.has(normalizeAdId(id))).map((item) => [normalizeAdId(item.id), item] as const));
 
 /** The memory limit for one dataset (the stored ads of an account), in bytes. */
 const maxDatasetBytes = 128 * 1024 * 1024;
 /**
- * The fraction of the memory limit that an eviction frees. A dataset over its limit shrinks to 95 % of the limit,
- * because otherwise each new ad would cause another eviction.
+ * The fraction of the memory limit that one eviction frees. A full dataset shrinks to 95 % of the limit, because
+ * otherwise every new ad would cause another eviction.
  */
-const extraFreedShare = 0.05;
+const evictedFraction = 0.05;
 /**
- * The fraction of the memory that the ads of one search may fill. The rest is for lists, pages and larger ads. Without
- * this reserve, a large search could evict the first ads that it has stored.
+ * The fraction of the memory limit that the ads of one search may fill. Without the remaining 20 %, larger ads at the
+ * end of a search could evict the first ads of the same search.
  */
-const usableShare = 0.8;
+const maxSearchFraction = 0.8;
 /** The estimated memory of a dataset without any ads, in bytes. */
 const datasetOverheadBytes = 4096;
 /**
@@ -226,22 +219,19 @@ let createdDatasets = 0;
 
 /** A dataset (stored ads, advertiser pages and gatherings) in the memory of this process. */
 export class MemoryDataset {
-  /** The entries of the dataset by kind. When memory is full, the first entry of a table is evicted first. */
+  /** The entries by kind. Each table evicts its first entry first. */
   readonly #tables = {
     ads: new ItemTable(normalizeAdId),
     pages: new ItemTable((id) => id),
     gathering: new GatheringTable(),
   };
-  /**
-   * A number that distinguishes this object from an earlier `MemoryDataset` of the same account. It is part of
-   * `version`.
-   */
+  /** Distinguishes this object from an earlier `MemoryDataset` of the same account. The number is part of `version`. */
   readonly #instanceNumber = ++createdDatasets;
   readonly #maxBytes: number;
   /** The highest sequence number of any API response in the dataset. */
   highestSequenceNumber = 0;
   #changeCount = 0;
-  /** How many items the shared store has evicted. Items that this object itself has evicted are not included. */
+  /** The numbers of items that the shared store has evicted. Items that this object has evicted are not included. */
   evictedFromStore: DatasetContents['evicted'] = { ads: 0, pages: 0, gatherings: 0 };
 
   constructor(maxBytes = maxDatasetBytes) {
@@ -265,7 +255,10 @@ export class MemoryDataset {
     return this.#tables[type].get(id);
   }
 
-  /** Applies a change to the dataset. Returns false if the dataset already contained the change. */
+  /**
+   * Adds a record: a version of an ad or page, or a step of a gathering. Returns false if the dataset already contained
+   * it.
+   */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
     const isChange =
@@ -274,7 +267,9 @@ export class MemoryDataset {
     return isChange;
   }
 
-  /** Yields all content of the dataset as records. Applying them to an empty dataset creates an equal dataset. */
+  /**
+   * Yields the content of the dataset as records. Applying these records to an empty dataset creates an equal dataset.
+   */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
@@ -304,8 +299,8 @@ export class MemoryDataset {
   }
 
   /**
-   * Removes an item that the shared store has already evicted. The store has counted the eviction, so it is not counted
-   * again here.
+   * Removes an item that the shared store has evicted. The store has already counted this eviction in
+   * `evictedFromStore`.
    */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
@@ -313,7 +308,7 @@ export class MemoryDataset {
 
   /** Evicts the oldest entries if the dataset exceeds its memory limit. Does nothing otherwise. */
   shrinkIfTooLarge(): void {
-    if (this.bytes > this.#maxBytes) this.shrinkTo((1 - extraFreedShare) * this.#maxBytes);
+    if (this.bytes > this.#maxBytes) this.shrinkTo((1 - evictedFraction) * this.#maxBytes);
   }
 
   /** Evicts entries until the dataset has at most `bytes` bytes: first the oldest ads, then pages, then gatherings. */
@@ -329,17 +324,19 @@ export class MemoryDataset {
   estimateMaxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#tables;
     const averageAdBytes = ads.entries.size < minAdsForAverage ? typicalAdBytes : ads.bytes / ads.entries.size;
-    return Math.floor((usableShare * Math.min(bytes, this.#maxBytes)) / averageAdBytes);
+    return Math.floor((maxSearchFraction * Math.min(bytes, this.#maxBytes)) / averageAdBytes);
   }
 }
 
 /**
- * The items of an API response, with its sequence number. Identical consecutive responses are merged into one batch;
- * `first` then describes the first of them.
+ * The items of an API response and its sequence number. If consecutive responses are identical, they become one batch,
+ * and `first` is the time and the number of the first response.
  */
 export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
 
-/** Parses the items of an API response and returns one record per item. Skips values that are not valid items. */
+/**
+ * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. those without an id.
+ */
 export function createRecords({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
   return items().flatMap((item) => createRecord(item, source) ?? []);
 }
@@ -356,13 +353,13 @@ function createRecord(item: unknown, { type, first, ...source }: RecordSource): 
 }
 
 /**
- * The maximum nesting depth of an item. Deeper items are skipped, because items are compared recursively and the
- * comparison could exhaust the stack. Items from the service have about five levels.
+ * The maximum nesting depth of an item. Deeper items are skipped, because comparing them recursively could exhaust the
+ * stack. Items from the service have about five levels.
  */
 const maxItemDepth = 500;
 
 const maxItemBytes = 1024 * 1024;
-/** The measured memory overhead per item, in bytes: its objects, its map entry and its buffer. */
+/** The measured memory overhead per item and per version, in bytes, in addition to the JSON. */
 const itemOverheadBytes = 1024;
 const versionOverheadBytes = 300;
 
@@ -404,7 +401,7 @@ class SizedTable<Entry> {
   }
 }
 
-/** The ads or advertiser pages of a dataset, roughly ordered by the latest API response that contained each item. */
+/** The ads or advertiser pages of a dataset, roughly sorted by the latest API response that contained the item. */
 class ItemTable extends SizedTable<StoredItem> {
   constructor(getKey: (id: string) => string) {
     super(getKey, estimateBytes);
@@ -415,14 +412,16 @@ class ItemTable extends SizedTable<StoredItem> {
   }
 
   /**
-   * Sorts the entries by sequence number, so that the oldest one comes first. This is necessary because records may be
-   * added in any order.
+   * Sorts the entries by sequence number, so that the oldest one is evicted first. Records may be added in any order.
    */
   sort(): void {
     this.entries = new Map(this.all().map((item) => [this.getKey(item.id), item]));
   }
 
-  /** Adds a version of an item. Returns false if the table already contained it or the id is invalid. */
+  /**
+   * Adds a version of an ad or page. Returns false if the table already contained this version, or if the item is too
+   * large or its id is invalid.
+   */
   add(record: ItemRecord): boolean {
     const storedItem = this.get(record.id);
     if (record.id === '' || record.id.length > maxIdLength) return false;
@@ -453,8 +452,8 @@ interface GatheringEntry {
 }
 
 /**
- * The first two constants limit the gatherings of a dataset, i.e. the stored ad lists of its searches: their number and
- * their total size in bytes. The last two are the estimated overhead per gathering and per ad id, in bytes.
+ * The first two constants limit the gatherings of a dataset: their number, and their total size in bytes. The last two
+ * are the estimated memory overhead per gathering and per ad id, in bytes.
  */
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
@@ -462,8 +461,8 @@ const gatheringOverheadBytes = 1024;
 const idOverheadBytes = 128;
 
 /**
- * The gatherings of a dataset, i.e. its stored ad lists. If there are too many, the one that was updated least recently
- * is evicted first.
+ * The gatherings of a dataset, i.e. the stored ad lists of its searches. If there are too many, the least recently
+ * updated one is evicted first.
  */
 class GatheringTable extends SizedTable<GatheringEntry> {
   constructor() {
@@ -490,8 +489,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Adds a step of a gathering, i.e. more ads of one search. Steps may arrive in any order. Returns false if nothing
-   * changed.
+   * Adds a step of a gathering, i.e. more ads of one search. Steps may arrive in any order. Returns false if the table
+   * already contained the step.
    */
   add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const storedEntry = this.entries.get(state.id);
@@ -507,8 +506,8 @@ class GatheringTable extends SizedTable<GatheringEntry> {
   }
 
   /**
-   * Moves a gathering to the end of the table, so that it is evicted last. If its search was split into smaller
-   * searches (parts), moves the gathering of the whole search and the gatherings of all its parts.
+   * Moves a gathering to the end of the table, so that it is evicted last. If it belongs to a search that was split
+   * into parts, also moves the gatherings of the whole search and of the other parts.
    */
   #moveToEnd({ id, parts }: GatheringState): void {
     const wholeGatherings = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
@@ -537,7 +536,7 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
     storedParts,
     found: totals.length === parts.size ? sumOf(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
-    // Collect the ids of the ads on first access. There may be thousands of them, and most readers need none.
+    // Collect the ad ids only when a caller asks for them. There may be thousands of ids, and most callers need none.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;
@@ -548,8 +547,8 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
 }
 
 /**
- * Returns true if `state` should replace the stored state. If two processes have stored the same step at the same time,
- * the state with `ended` wins. Otherwise `gather_ads` could continue a search that it has already read to the end.
+ * Returns true if `state` should replace the stored state. If two processes stored the same step at the same time, the
+ * state with `ended` wins. Otherwise `gather_ads` could read a completed search again.
  */
 function isNewerState(state: GatheringState, stored: GatheringState): boolean {
   if (state.step !== stored.step) return state.step > stored.step;

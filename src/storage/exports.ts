@@ -10,7 +10,7 @@ import { openMemoryStore } from './in-memory.ts';
 import { reduceIfNearlyFull, type StoreAccess } from './store/access.ts';
 import { openEncryptedItems } from './store/encryption.ts';
 
-/** An exported file or report, as tools and resource lists show it. */
+/** An exported file or report, as it is shown in tool results and resource lists. */
 export interface ExportedFile {
   /** The resource URI under which an MCP client can read the file. */
   uri: string;
@@ -22,39 +22,39 @@ export interface ExportedFile {
   at: number;
   /** The path of the file on this machine. Only set if the file was written to a folder. */
   path?: string | undefined;
-  /** How long the file exists, in words for the tool result, e.g. `for 7 days`. */
+  /** How long the file exists, in words, e.g. `for 7 days`. */
   lifetimeText?: string;
-  /** How long the file can be read as a resource and through its link, in milliseconds. */
+  /** How long the file can be read as an MCP resource or downloaded through its link, in milliseconds. */
   ttlMs: number;
-  /** The path of the download link, to which the caller adds the origin of the server. */
+  /** The path of the download link, e.g. `/files/Zm9v/ads.csv`. The caller puts the origin of the server before it. */
   linkPath?: string;
-  /** The reason why no folder accepted the file. Only set if the file is therefore stored in memory. */
+  /** The reason why the file could not be written to any folder. Set only if the file is in memory for this reason. */
   problem?: string | undefined;
   /**
-   * Reads the file.
+   * Returns the content of the file.
    * @throws AdLibraryError `not_found` if the file no longer exists or was changed
    */
   readContent(): Promise<Uint8Array>;
   /**
-   * Deletes the file. Called if its companion file, which describes how the data was collected, could not be written.
+   * Deletes the file. Called if the companion file, which describes how the data was collected, could not be written.
    */
   discard?(): Promise<void>;
 }
 
-/** An export to create: its name, its media type and the function that writes it. */
+/** An exported file that will be created. */
 interface NewFile {
   name: string;
   /**
-   * The ending of the companion file's name, e.g. `-methods.md`. The companion file describes the exported file. If
-   * either name is taken, both files get the same number.
+   * The ending of the companion file's name. For example, `-methods.md` gives `ads-methods.md` for `ads.csv`. If either
+   * name is taken, both files get the same number.
    */
   companionEnding?: string;
   mimeType: string;
-  /** How long the resource and the link are valid, in milliseconds. Default: one hour. */
+  /** How long the file can be read, in milliseconds. Default: one hour. */
   ttlMs?: number;
   /**
-   * Writes the content in chunks and awaits each `append` before the next one. If a folder does not accept the file,
-   * `write` is called again for the next folder.
+   * Passes the content to `append` in chunks, and awaits each `append` before the next one. `write` is called again if
+   * the first folder does not accept the file.
    * @param maxBytes the maximum size; `write` must throw if the file would be larger
    */
   write(append: (bytes: Uint8Array) => Promise<void>, maxBytes: number): Promise<unknown>;
@@ -63,32 +63,32 @@ interface NewFile {
 /** Creates, lists and finds the exported files of one API key. */
 export interface Exports {
   create(file: NewFile): Promise<ExportedFile>;
-  /** Returns the files that can still be read, the newest first. */
+  /** Returns the files that have not expired, the newest first. */
   list(): Promise<ExportedFile[]>;
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
-/** Stores the exported files of all API keys, in a folder, in memory or in a shared store. */
+/** Stores the exported files of all API keys in a folder, in memory, or in a store that replicas share. */
 export interface ExportStore {
   /**
-   * Opens the exported files of one tenant (API key).
-   * @param since the start of the tool call, in milliseconds since 1970; default: now. If the service has rejected the
-   * API key since then, files that the call creates get no link.
+   * Opens the exported files of one tenant, i.e. the owner of an API key.
+   * @param callStartedAt the start of the tool call, in milliseconds since 1970; default: now. If the service has
+   * rejected the API key since then, the files that this call creates get no download link.
    */
-  forTenant(tenantId: string, since?: number): Exports;
-  /** The download links. Undefined if files are written to a folder, where the user opens them directly. */
+  forTenant(tenantId: string, callStartedAt?: number): Exports;
+  /** The download links of the files. Undefined if the files are in a folder, where the user opens them directly. */
   links?: FileLinks;
 }
 
-/** Finds files by their download links, which work without an API key. */
+/** Finds exported files by their download links. A link works without an API key. */
 export interface FileLinks {
   /**
-   * Finds a file by its link. Returns `ended` if the link is no longer valid, and undefined if the link or the name is
-   * wrong.
+   * Finds a file by its download link and name. Returns `ended` if the link is no longer valid, and undefined if the
+   * link or the name is wrong.
    */
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
-   * Disables the download links of a tenant after the service has rejected the tenant's API key.
+   * Disables all download links of a tenant, because the service has rejected the tenant's API key.
    * @param hasCalls true if calls with this key may be in progress. The time of the rejection is then stored, so that
    * files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot fill
    * the store.
@@ -97,7 +97,10 @@ export interface FileLinks {
 }
 
 const MB = 1024 * 1024;
-/** The maximum size of one exported file, in bytes: in memory or a shared store (first), and in a folder (second). */
+/**
+ * The maximum size of one exported file, in bytes. `maxExportBytes` applies in memory or a shared store, and
+ * `maxFolderBytes` applies in a folder.
+ */
 const maxExportBytes = 16 * MB;
 const maxFolderBytes = 1024 * MB;
 /** How long an exported file can be read, in milliseconds. */
@@ -105,19 +108,19 @@ export const exportTtlMs = 3_600_000;
 /** How long a report can be read, in milliseconds. Reports are read by people, so they stay longer than exports. */
 export const reportTtlMs = 24 * exportTtlMs;
 /**
- * How long the store remembers a download link, in milliseconds. After the file has expired, such a link gets an
- * explanation instead of a 404.
+ * How long the store remembers a download link, in milliseconds. This is longer than the lifetime of any file, so that
+ * an expired link leads to an explanation rather than a 404.
  */
 const linkTtlMs = 2 * reportTtlMs;
-/** The maximum number of files in a folder whose names differ only in their number, e.g. `ads.csv` and `ads-2.csv`. */
+/** The maximum number of files in a folder with the same name apart from a number, e.g. `ads.csv` and `ads-2.csv`. */
 const maxNumberedNames = 10_000;
 
 /** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
 export const getExportsFolder = (files: string): string => join(files, 'exports');
 
 /**
- * Where exported files are written. `folder` is a folder that the user has chosen. Without one, files go to the
- * downloads folder in `home`, or to the `temporary` folder if there is no downloads folder.
+ * Where exported files are written: a `folder` that the user has chosen, or else the downloads folder in `home`. If
+ * there is no downloads folder, files are written to a folder in `temporary`.
  */
 export type ExportTarget = { folder: string } | { home: string | undefined; temporary: string };
 
@@ -125,7 +128,7 @@ interface ExportFolder {
   path: string;
   lifetimeText: string;
   /**
-   * Creates the folder if necessary, and returns the maximum size of a file.
+   * Creates the folder if necessary. Returns the maximum size of a file in bytes.
    * @throws Error if it is not safe to write to the folder
    */
   open(): Promise<number>;
@@ -138,7 +141,7 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
     open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
   if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
-  // Use the downloads folder only if it exists. If a home directory has none, it probably belongs to a service account
+  // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
   // rather than a person.
   const downloads =
     target.home === undefined
@@ -148,8 +151,8 @@ function listExportFolders(target: ExportTarget): ExportFolder[] {
 }
 
 /**
- * Returns the temporary folder for exports. All users can write to the system's temporary directory, so a folder of the
- * same name is refused if another user owns it.
+ * Returns the folder for exports in the system's temporary directory, to which all users can write. The folder is
+ * refused if another user owns it.
  */
 function createTemporaryFolder(temporary: string): ExportFolder {
   const path = getTemporaryPath(temporary);
@@ -171,7 +174,7 @@ const getTemporaryPath = (temporary: string) => join(temporary, `ad-library-${pr
 
 const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignoreErrorCodes('EEXIST'));
 
-/** Lists the files in a folder. Ignores files that another process deletes in the meantime. */
+/** Lists the files in a folder. Skips files that another process deletes meanwhile. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
   const entries = await Promise.all(
@@ -191,11 +194,11 @@ export async function removeOldExports(temporary: string, now: number): Promise<
 }
 
 /**
- * Opens an export store that writes to the user's folders.
+ * Opens an export store that writes files to a folder of the user.
  *
  * - Only the owner can read the files.
  * - Existing files are never overwritten. Only incomplete files are deleted.
- * - The most recent files can also be read as resources.
+ * - The most recent files can also be read as MCP resources.
  * - If no folder accepts a file, it is stored in memory. If the user has chosen a folder, the export fails instead.
  */
 export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
@@ -238,8 +241,8 @@ async function writeToFirstFolder(folders: readonly ExportFolder[], newFile: New
       isOpen = true;
       return { lifetimeText, ...(await writeNewFile(folder, newFile, maxBytes)) };
     } catch (error) {
-      // Rethrow an error of the caller's `write`. Try the next folder only if this folder cannot be used, i.e. after an
-      // error of `open` or of the file system.
+      // Rethrow errors of `write` itself. Try the next folder only if this folder cannot be used, i.e. after an error
+      // of `open` or of the file system.
       if (isOpen && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
       problem = `No file can be written in ${folder}: ${explainFileError(error)}`;
     }
@@ -252,8 +255,8 @@ const formatUri = (id: string, name: string) => `ad-library://exports/${id}/${en
 type FileNames = Pick<NewFile, 'name' | 'companionEnding'>;
 
 /**
- * Writes a file to a folder. Renames it to its final name only after it is complete, so that no program reads half a
- * file.
+ * Writes a file to a folder, first under a temporary name. It gets its final name only when it is complete, so that no
+ * program reads half a file.
  */
 async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, maxBytes: number) {
   const tempFile = join(folder, `${fileNames.name}.${randomUUID()}.part`);
@@ -281,8 +284,8 @@ async function writeNewFile(folder: string, { write, ...fileNames }: NewFile, ma
 }
 
 /**
- * Creates an empty file under a name that is not taken, and returns its path. The exclusive creation ensures that no
- * file is overwritten and no symbolic link is followed.
+ * Creates an empty file under a name that is not taken, e.g. `ads-2.csv`, and returns its path. The flag `wx` ensures
+ * that no file is overwritten and no symbolic link is followed.
  */
 async function reserveFileName(folder: string, { name, companionEnding }: FileNames): Promise<string> {
   const extension = extname(name);
@@ -302,7 +305,7 @@ async function reserveFileName(folder: string, { name, companionEnding }: FileNa
 
 /**
  * Reads a file that this process wrote earlier.
- * @throws AdLibraryError `not_found` if the file was replaced, resized or deleted
+ * @throws AdLibraryError `not_found` if the file was deleted, resized or replaced
  */
 async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Array> {
   // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe.
@@ -320,25 +323,25 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
 }
 
 /**
- * The memory limit for exported files, in bytes. It applies per tenant (API key) in a shared store, and in total in the
- * memory of one process.
+ * The memory limit for exported files in bytes, and their maximum number. The memory limit applies per tenant (API key)
+ * in a shared store, and to all tenants together in the memory of one process.
  */
 const maxTenantBytes = 64 * MB;
 const maxExports = 50;
 const exportChunkBytes = 256 * 1024;
 
-/** The time at which the service last rejected an API key, in milliseconds since 1970. */
+/** Stored after the service has rejected an API key. `at` is the time of the rejection, in milliseconds since 1970. */
 interface KeyRejection {
   at: number;
 }
 
-/** An entry in the list of an API key's files. The content of the file is stored separately, in chunks. */
+/** An exported file in the list of an API key's files. Its content is stored separately, in `parts` chunks. */
 interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at' | 'ttlMs'> {
   id: string;
   parts: number;
   /**
-   * The time at which the file expires, by the store's clock. It is 0 if the list was full and newer files have
-   * replaced this one.
+   * The time at which the file expires, by the store's clock. It is 0 if newer files have pushed this file off the
+   * list.
    */
   expiresAt: number;
   link: string;
@@ -359,7 +362,8 @@ export function openMemoryExports(now: () => number): ExportStore {
 const randomId = () => randomBytes(9).toString('base64url');
 
 /**
- * Opens an export store that keeps encrypted files in a `Store`, e.g. in Redis, so that all replicas can serve them.
+ * Opens an export store that encrypts files and puts them into a `Store`, e.g. Redis, so that all replicas can serve
+ * them.
  */
 export function openStoredExports(
   access: StoreAccess,
@@ -378,7 +382,7 @@ export function openStoredExports(
       problem: 'This file is no longer stored. Export it again.',
       wasSent: false,
     });
-  const forTenant = (tenantId: string, since = clock()) => {
+  const forTenant = (tenantId: string, callStartedAt = clock()) => {
     const rejectionKey = buildKey(tenantId, 'rejected');
     const listKey = buildKey(tenantId, 'exports');
     const items = openEncryptedItems(access, buildKey(tenantId, 'exported'));
@@ -442,12 +446,12 @@ export function openStoredExports(
           return {
             next,
             ttlMs: linkTtlMs,
-            result: { file: createExportedFile(newFile), forgotten: expiredFiles.slice(maxExports) },
+            result: { file: createExportedFile(newFile), droppedFiles: expiredFiles.slice(maxExports) },
           };
         });
-        for (const { link } of update.forgotten) await documents.write(linkKey(link), () => null);
+        for (const { link } of update.droppedFiles) await documents.write(linkKey(link), () => null);
         const { doc: lastRejection } = await documents.read<KeyRejection>(rejectionKey);
-        if (lastRejection === undefined || lastRejection.at < since) return update.file;
+        if (lastRejection === undefined || lastRejection.at < callStartedAt) return update.file;
         await disableLinks((file) => file.id === id);
         const { linkPath: _, ...withoutLink } = update.file;
         return withoutLink;
@@ -457,8 +461,8 @@ export function openStoredExports(
       openLink: async (link: string) =>
         (await readFiles()).filter((file) => file.link === link && !file.isLinkEnded).map(createExportedFile)[0],
       /**
-       * Disables all links of an API key that the service has rejected. A call that is still writing a file checks the
-       * stored rejection after it has stored its link, so this link is disabled as well.
+       * Disables all download links of a rejected API key. A call that is still writing a file reads `rejectionKey`
+       * afterwards, and then disables the link of its own file.
        */
       reject: async (at: number | undefined) => {
         if (at !== undefined) await documents.write<KeyRejection>(rejectionKey, () => ({ at }), linkTtlMs);
@@ -483,7 +487,10 @@ export function openStoredExports(
   };
 }
 
-/** The file that a download link leads to. The link works without an API key, so the tenant is stored here. */
+/**
+ * The owner and the name of the file that a download link leads to. The link works without an API key, so the owner is
+ * stored here.
+ */
 interface LinkDocument {
   tenantId: string;
   name: string;

@@ -20,55 +20,51 @@ import { openLedger, openWindows } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
-/** Options for the state of a single-user server that is stored in the user's folder. */
+/** Options for storing the state of a single-user server in the user's folder. */
 export interface FolderOptions extends StateOptions {
   folder: string;
   baseUrl: string;
   apiKey: string;
   /**
-   * Asks the service for the user id of the account that an API key belongs to. Resolves to undefined if the response
-   * has no user id.
+   * Asks the service which account an API key belongs to. Resolves to the user id of the account, or to undefined if
+   * the response has none.
    */
   fetchUserId(caller: DatasetCaller): Promise<string | undefined>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 
 const MB = 1024 * 1024;
-/** The size limits for the cached API responses of one key and for the writes that wait for one file, in bytes. */
-const maxAnswerBytes = 64 * MB;
+/** The memory limits, in bytes, for the cached API responses of one key and for failed writes that wait for a retry. */
+const maxCachedBytes = 64 * MB;
 const maxQueueBytes = 96 * MB;
-/**
- * How long to wait after a failed request before asking the service again which account an API key belongs to, in
- * milliseconds.
- */
+/** The interval, in milliseconds, between two attempts to ask the service which account an API key belongs to. */
 const confirmIntervalMs = 30_000;
 /**
- * The maximum lifetime of a lease, i.e. of the mark that a call is in progress, in milliseconds. No call takes this
- * long. An older lease counts as abandoned even if a process with its pid is running, because the operating system
- * reuses pids.
+ * The maximum age of a lease, i.e. of the mark that a process has a call in progress, in milliseconds. An older lease
+ * counts as abandoned even if a process with its pid exists, because the operating system reuses pids.
  */
 const maxLeaseMs = 15 * 60_000;
 
 const createFileName = (...parts: string[]): string => `${hash('sha256', parts.join('\n')).slice(0, 32)}.log`;
 
 /**
- * The `accounts` folder has one file per account with its dataset, labels, watches and reports. The `keys` folder has
- * one file per API key with its cached responses, cursors, slots and spending.
+ * `accounts` has one file per account with its ads, labels, watches (repeated searches) and reports. `keys` has one
+ * file per API key with its cached responses, page cursors, slots (locks) and spending.
  */
 const getAccountsFolder = (folder: string): string => join(folder, 'accounts');
 const getKeysFolder = (folder: string): string => join(folder, 'keys');
 
-/** Opens the state in the user's folder. Any number of processes can use the same folder. */
+/** Opens the state that is stored in the user's folder. Any number of processes can use the same folder. */
 export function openFolderState(options: FolderOptions) {
   const { folder, baseUrl, apiKey, ttlMs, now, warn } = options;
   const path = join(getKeysFolder(folder), createFileName(baseUrl, apiKey));
-  const store = new FileStore({ path, baseUrl, now, maxBytes: maxAnswerBytes });
+  const store = new FileStore({ path, baseUrl, now, maxBytes: maxCachedBytes });
   const keyAccess = createFileAccess(async () => store, options);
   const { queue } = keyAccess;
   return {
-    // If a process was killed during a call and the user repeats the call, send it again, even though the service may
-    // charge twice. The user wants a result and has seen the failure.
-    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, sendsAgain: true })),
+    // If a process was killed during a call and the user repeats the call, send it again, although the service may
+    // charge twice. The user has seen the failure and wants a result.
+    responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, resendsLostCalls: true })),
     usageWindows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
@@ -85,10 +81,10 @@ export function openFolderState(options: FolderOptions) {
 }
 
 /**
- * Returns the functions that read and write the file of one API key or account. Several processes may use the same
- * file. A write that fails temporarily is retried when the file is used next.
- * @param findStore returns the store of the file; called for each operation, because the account may be unknown at
- * first, and the file depends on it
+ * Returns functions that read and write the file of one API key or account, which other processes may also use. A write
+ * that fails temporarily is retried when the file is next used.
+ * @param findStore returns the store of the file. Called for each operation, because the account, and therefore the
+ * file, may be unknown at first
  */
 function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<FolderOptions, 'now' | 'warn'>) {
   const queue = new WriteQueue({ maxBytes: maxQueueBytes });
@@ -119,9 +115,9 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
 /**
  * The datasets (stored ads) of accounts in the user's folder.
  *
- * This class asks the service which account an API key belongs to, so that a new key of the same account finds the same
- * dataset. While the service is unreachable, it uses the account that it last stored for the key. If no account is
- * stored for the key, reads fail, and paid responses wait in memory.
+ * The service is asked which account an API key belongs to, so that a new key of the same account finds the same
+ * dataset. While the service is unreachable, the account that was last stored for the key is used. If no account is
+ * stored, reads fail, and paid responses wait in memory.
  */
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
@@ -148,8 +144,8 @@ class FolderDatasets implements Datasets {
   }
 
   /**
-   * Opens the dataset (the stored ads) of an API key. While the account of the key is unknown, each read asks the
-   * service for it again. With `toAdd`, it asks only every `confirmIntervalMs`, because the request would delay a paid
+   * Opens the dataset (the stored ads) of an API key. While the account of the key is unknown, every read asks the
+   * service for it. With `toAdd`, the service is asked only every `confirmIntervalMs`, because asking delays a paid
    * response.
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
@@ -218,13 +214,13 @@ const createUnknownAccountError = (cause?: unknown) => {
   return new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' }, { cause });
 };
 
-/** A file in the data folder, as the command `files` lists it for the user. */
+/** A file in the data folder, as the command `files` shows it to the user. */
 export interface StoredFile {
   path: string;
   bytes: number;
   /** The base URL of the service from which the data in the file comes. Undefined if the file cannot be read. */
   baseUrl?: string | undefined;
-  /** How many objects of each kind are stored. Undefined if the file cannot be read. */
+  /** The number of stored objects of each kind. Undefined if the file cannot be read. */
   contents?: Record<'ads' | 'pages' | 'gatherings' | 'labels' | 'watches' | 'reports', number> | undefined;
 }
 

@@ -11,28 +11,27 @@ import { noQueue } from './store/write-queue.ts';
 const MB = 1024 * 1024;
 const maxSlotBytes = 16 * MB;
 
-/** Opens slots (named locks for tool calls) in memory, for a process that shares no store with other processes. */
+/** Opens slots (named locks for tool calls) in memory, for a process that shares no data with other processes. */
 export const openMemorySlots = (): Slots => openSlots(openMemoryStore(() => 0, { maxBytes: maxSlotBytes }));
 
 interface MemoryLedgerOptions {
   /** Returns the current time by a clock of this process, in milliseconds. */
   now: () => number;
   /**
-   * The memory limit for accounts without spending, in bytes. Without it, requests with made-up API keys could fill the
-   * memory.
+   * The memory limit, in bytes, for accounts that have spent nothing. It prevents requests with made-up API keys from
+   * filling the memory.
    */
   maxBytes?: number;
   /**
-   * The memory limit for accounts with spending, in bytes. Made-up keys cannot fill it, because the service charges
-   * only real ones.
+   * The memory limit, in bytes, for accounts that have spent credits. Made-up API keys cannot fill it, because the
+   * service charges only real keys.
    */
   maxLastingBytes?: number;
 }
 
 /**
- * Creates a ledger in the memory of this process. Accounts that have spent credits or have a call in progress are never
- * evicted. When the memory for such accounts is full, the ledger rejects paid calls with new API keys before they are
- * sent.
+ * Creates a credit ledger in the memory of this process. Accounts that have spent credits or have a call in progress
+ * are never evicted. When they fill the memory, paid calls with new API keys are rejected before they are sent.
  */
 export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxBytes = 16 * MB, maxLastingBytes = 256 * MB } = options;
@@ -40,14 +39,14 @@ export function createMemoryLedger(options: MemoryLedgerOptions): CreditLedger {
 }
 
 /**
- * The memory limit for documents that are cached in parsed form, in bytes. Without this cache, each SQL statement would
- * parse all labels again.
+ * The memory limit, in bytes, for the cache of parsed documents. Without the cache, each SQL statement would parse all
+ * labels again.
  */
 const maxParsedBytes = 32 * MB;
 
 /**
  * Opens a store in the memory of this process.
- * @param now the store's clock in milliseconds, which is used only for ages and expiry
+ * @param now the store's clock in milliseconds. Used only for the age and expiry of entries
  */
 export function openMemoryStore(now: () => number, options: MemoryStoreOptions = {}): StoreAccess {
   const store = new MemoryStore(now, options);

@@ -3,40 +3,38 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/schemas.ts';
 import { type CounterValues, extractContent, readCounters } from '../views/ad-changes.ts';
 
-/** Identifies the API response that contained an ad or advertiser page. */
+/** The API response that contained an ad or advertiser page. */
 export interface ItemSource {
   /** The API operation that returned the item, e.g. `searchAds`. */
   listedBy: string;
   requestId: string | null;
 }
 
-/**
- * A stored ad or advertiser page. If the newest API response lacks a field, the stored item keeps the earlier value.
- */
+/** A stored ad or advertiser page. A field that the newest API response lacks keeps its earlier value. */
 export interface StoredItem extends ItemSource, ItemVersion {
-  /** The id of the ad or page, with the same upper and lower case as in the API response. */
+  /** The id of the ad or page, exactly as in the API response, i.e. not in lower case. */
   id: string;
   /** The time at which the first version arrived, in milliseconds since 1970. */
   firstAt: number;
   /** The sequence number of the API response that contained the first version. */
   firstOrder: number;
   /**
-   * Earlier versions with other field values, the oldest first. Some of them differ only in counters such as the reach
-   * of an ad.
+   * Earlier versions with other field values, the oldest first. Some differ only in counters such as the reach of an
+   * ad.
    */
   versions: readonly ItemVersion[];
 }
 
-/** One version of an ad or advertiser page, as one API response or several consecutive ones contained it. */
+/** One version of an ad or advertiser page. Several consecutive API responses may have contained the same version. */
 export interface ItemVersion {
   /**
-   * The times at which the first and the last API response with this version arrived, in milliseconds since 1970. These
-   * times are only for display. The sequence numbers below decide which version is newer, because clocks can be wrong.
+   * The times at which the first and the last API response with this version arrived, in milliseconds since 1970. They
+   * are only displayed. Clocks can be wrong, so sequence numbers decide which version is newer.
    */
   since: number;
   at: number;
   /**
-   * The sequence numbers of the first and the last API response with this version. Newer responses have higher numbers.
+   * The sequence numbers of the first and the last API response with this version. Later responses have higher numbers.
    */
   sinceOrder: number;
   order: number;
@@ -60,32 +58,32 @@ export const parseItem = ({ json }: Pick<ItemVersion, 'json'>): JsonObject =>
   JSON.parse(toBuffer(json).toString()) as JsonObject;
 
 /**
- * Returns a `Buffer` that shares the memory of `bytes`. `Buffer` decodes non-ASCII text one third faster than
+ * Returns a `Buffer` that shares the memory of `bytes`, because `Buffer` decodes non-ASCII text a third faster than
  * `TextDecoder`.
  */
 const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /**
- * Encodes a value as JSON in UTF-8. Does not use `Buffer`, because a small `Buffer` is a slice of a pool and would keep
- * the whole pool in memory.
+ * Encodes a value as JSON in UTF-8. A small `Buffer` would be a slice of a larger pool and keep the whole pool in
+ * memory, so this uses `TextEncoder`.
  */
 export const encodeJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
 /** The maximum number of earlier versions that are stored per item. */
 const maxEarlierVersions = 10;
 
-/** Creates a stored ad or advertiser page from its first version. It has no earlier versions yet. */
+/** Creates a stored ad or advertiser page from its first version. */
 export function createItem(record: ItemRecord): StoredItem {
   const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
   return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
 }
 
 /**
- * Adds a version to an item and returns the new item. Returns the same object if nothing changes.
+ * Adds a version to an ad or page and returns the new item, or the same object if nothing changes.
  *
  * Versions can arrive out of order if two processes write at the same time. A late version is inserted among the
- * earlier versions. The newest version takes over fields of the late version that no newer version has.
+ * earlier versions. If it has fields that all newer versions lack, the newest version takes over these fields.
  */
 export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredItem {
   const newItem = createItem(record);
@@ -127,16 +125,15 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
 const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
 
 /**
- * Returns true if the record comes from the time of `version`, i.e. from between the first and the last API response
- * that contained it.
+ * Returns true if the record is from the time of `version`, i.e. between the first and the last API response with this
+ * version.
  */
 const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
   sinceOrder <= record.sinceOrder && record.order <= order;
 
 /**
- * Removes versions beyond `maxEarlierVersions`. Versions that differ from the next one only in counters are removed
- * first, and the next version takes over their start time. Otherwise counters that change every day would push out
- * versions with other texts.
+ * Removes versions until at most `maxEarlierVersions` remain. First merges versions that differ from the next one only
+ * in counters. Otherwise daily changes of counters would push out versions with other texts.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
   let { versions, since, sinceOrder } = item;
@@ -156,15 +153,14 @@ function removeSurplusVersions(item: StoredItem): StoredItem {
 }
 
 /**
- * Returns the version that was current after the API response with this sequence number. Returns undefined if the
- * stored versions do not go back that far.
+ * Returns the version of an ad or page that was current after the API response with the sequence number `order`.
+ * Returns undefined if all stored versions are newer.
  */
 export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
   item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
 
 /**
- * Returns the earlier versions of an ad, the oldest first. Versions that have the same content as the next version are
- * left out.
+ * Returns the earlier versions of an ad, the oldest first, without those whose content equals that of the next version.
  */
 export const listContentVersions = (item: StoredItem): ItemVersion[] =>
   item.versions.filter((version, index) => !hasSameContent(version, item.versions[index + 1] ?? item));
@@ -172,17 +168,17 @@ export const listContentVersions = (item: StoredItem): ItemVersion[] =>
 type JsonHolder = Pick<ItemVersion, 'json'>;
 
 /**
- * Returns true if two versions of an ad have the same content. Content excludes values that change by themselves, such
- * as counters and URL signatures.
+ * Returns true if two versions of an ad have the same content. Values that change by themselves, such as counters and
+ * URL signatures, do not count as content.
  */
 export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
   left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
 
-/** Returns the counters of an ad version, e.g. reach and spend. */
+/** Returns the counters of an ad version, e.g. its reach and its spend. */
 export const readCounts = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
 
 /**
- * Caches values that are computed from the JSON of a version. Without this cache, each read of a large dataset would
+ * Caches the content hash and the counters of each version. Without this cache, each read of a large dataset would
  * parse all versions again.
  */
 const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
@@ -197,7 +193,7 @@ function computeFromVersion({ json }: JsonHolder) {
   return computed;
 }
 
-/** Returns true if the stored object already has all fields of the new object with the same values. */
+/** Returns true if the stored object already has all fields of the new object, with the same values. */
 const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeItems(newObject, storedObject), storedObject);
 
@@ -215,12 +211,12 @@ const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The names of fields that contain an object. In list responses, these objects have fewer fields than in the response
- * for a single item.
+ * The fields whose value is an object. In list responses, these objects have fewer fields than in responses for a
+ * single item.
  */
 const nestedFields = ['page', 'website'];
 
-/** Returns the newer object, with missing fields filled in from the earlier object. */
+/** Returns the newer object, with its missing fields filled in from the earlier object. */
 function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
   const merged = { ...earlier, ...newer };
   for (const name of nestedFields) {
@@ -231,8 +227,8 @@ function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
 }
 
 /**
- * Returns true if two objects count as the same version. Ignores values that differ in every API response: links to the
- * service's application, the day on which an ad was last seen, and signatures in media URLs.
+ * Returns true if two objects count as the same version. Values that differ in every API response are ignored:
+ * `appUrl`, `lastSeenAt`, and the signatures in media URLs.
  */
 const hasSameFields = (left: JsonObject, right: JsonObject): boolean =>
   [...new Set([...Object.keys(left), ...Object.keys(right)])].every(
@@ -248,12 +244,12 @@ function hasSameField(name: string, left: unknown, right: unknown): boolean {
 const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
 const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
-/** The maximum nesting depth at which signatures are removed. Objects from the service have fewer levels. */
+/** The maximum nesting depth at which URL signatures are removed. Objects from the service have fewer levels. */
 const maxDepth = 8;
 
 /**
- * Returns a copy of the value in which media URLs have no query string. Other URLs retain their query strings, because
- * these are part of the ad.
+ * Returns a copy of the value in which media URLs have no query string, because it is a signature that changes. Other
+ * URLs keep their query strings, which are part of the ad.
  */
 function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;

@@ -3,15 +3,15 @@ import type { AcceptedKeys } from './call-state.ts';
 import { markTtlMs, type StoreAccess } from './store/access.ts';
 
 /**
- * How long an API key counts as accepted after the service accepted it, in milliseconds, and how many keys one process
- * remembers.
+ * How long an API key counts as accepted after the service has accepted it, in milliseconds, and how many keys one
+ * process remembers at most.
  */
 const acceptedTtlMs = 15 * 60_000;
 const maxAccepted = 10_000;
 
 /**
- * Remembers in this process which API keys the service has accepted. When there are too many, the least recently used
- * key is forgotten.
+ * Remembers in this process which API keys the service has accepted. When there are too many, forgets the least
+ * recently used key.
  */
 export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedIds = new LRUCache<string, true>({
@@ -28,8 +28,8 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
 }
 
 /**
- * Tracks the API keys in a process for a single user. Every key counts as accepted until the service rejects it,
- * because the user's own stored data needs no further protection.
+ * Tracks the rejected API keys in a process for a single user. All other keys count as accepted, because the stored
+ * data belongs to this user anyway.
  */
 export function createSingleUserKeys(): AcceptedKeys {
   const rejectedIds = new Set<string>();
@@ -45,13 +45,13 @@ interface AcceptedKeyDocument {
   at: number;
 }
 
-/** Opens the list of accepted API keys and of sign-in connections that all replicas share. */
+/** Opens the accepted API keys and the sign-in connections, which all replicas share. */
 export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
   const localKeys = createMemoryKeys(() => performance.now());
   const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /**
-   * The API keys that the service has accepted. While the store is unreachable, each replica uses the state that it
-   * last read.
+   * The API keys that the service has accepted. While the store is unreachable, each replica uses the keys that it last
+   * read or wrote.
    */
   const keys: AcceptedKeys = {
     has: async (tenantId) => {
@@ -74,17 +74,16 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
     },
   };
   return {
-    /** The secret with which API keys are hashed to tenant ids, so that the ids do not reveal the keys. */
+    /** The secret with which API keys are hashed to tenant ids, so that a tenant id does not reveal the key. */
     tenantSecret: encryption.hashName('tenant secret'),
     keys,
     /**
-     * Returns true if the service accepted the key recently. Reads the store only if this replica does not know the
+     * Returns true if the service accepted the API key recently. Reads the store only if this replica does not know the
      * key.
      */
     isKnownKey: async (tenantId: string) => (await localKeys.has(tenantId)) || keys.has(tenantId),
     /**
-     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines the format of
-     * the document.
+     * The sign-in connections of an API key, i.e. the apps that may use the key. The sign-in code defines their format.
      */
     connections: {
       read: async <Doc>(tenantId: string) => (await documents.read<Doc>(buildKey(tenantId, 'connections'))).doc,

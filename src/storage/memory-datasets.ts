@@ -12,34 +12,34 @@ import { openUserRecords, readContentRecords } from './user-records.ts';
 
 const MB = 1024 * 1024;
 /**
- * When all datasets (the stored ads of all tenants) together exceed the memory limit, the largest dataset shrinks to
- * this fraction of its size.
+ * The factor by which the largest dataset shrinks when the datasets of all tenants (API keys) together exceed the
+ * memory limit.
  */
 const shrinkFactor = 0.75;
-/** The maximum total size of unparsed API responses of all tenants, in characters. */
+/** The maximum total length of the API responses that wait to be parsed, for all tenants (API keys), in characters. */
 const maxUnparsedChars = 16 * MB;
 /**
- * The delay before the oldest waiting API responses are parsed, in milliseconds. Without the delay, the next call would
- * have to wait until the last response is parsed.
+ * The delay before waiting API responses are parsed in the background, in milliseconds. Without the delay, the next
+ * call would have to wait until parsing is complete.
  */
 const parseDelayMs = 10;
 /**
- * The assumed size of an API response whose text is not stored, and the memory overhead per response, in characters.
+ * The assumed length of an API response whose text is not stored, and the memory overhead per response, in characters.
  */
-const typicalAnswerChars = 100_000;
-const answerOverheadChars = 1000;
+const typicalResponseChars = 100_000;
+const responseOverheadChars = 1000;
 
-interface UnparsedAnswer {
+interface UnparsedResponse {
   batch: OrderedBatch;
   chars: number;
 }
 
-/** The memory limit for labels, watches and reports of all tenants. When it is reached, new records are refused. */
+/**
+ * The memory limit, in bytes, for the labels, watches and reports of all tenants. New ones are refused at the limit.
+ */
 const maxRecordBytes = 64 * MB;
 
-/**
- * Returns true if an API response has the same text as the previous one and arrived later. It is then not parsed again.
- */
+/** Returns true if an API response has the same text as the previous one and is newer. It need not be parsed again. */
 const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
@@ -49,12 +49,11 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
   batch.at >= previousBatch.at;
 
 /**
- * The datasets of all tenants in the memory of this process. If all datasets together exceed the memory limit, the
- * oldest items of the largest dataset are evicted.
+ * The datasets (stored ads) of all tenants in the memory of this process. If they exceed the memory limit, the oldest
+ * items of the largest dataset are evicted.
  *
- * API responses are parsed only when a tool reads the dataset of their API key, so that paid calls do not wait for
- * parsing. If too many responses are waiting, they are parsed in the background, starting with the tenant that has not
- * read its dataset for the longest time.
+ * An API response is parsed only when a tool reads the dataset, so that paid calls do not wait for parsing. If too many
+ * responses are waiting, they are parsed in the background, starting with the tenant that has waited longest.
  */
 export class MemoryDatasets implements Datasets {
   readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
@@ -62,12 +61,12 @@ export class MemoryDatasets implements Datasets {
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
-  /** The API responses of each tenant that wait to be parsed, the oldest first. */
-  readonly #unparsedAnswers = new Map<string, UnparsedAnswer[]>();
+  /** The API responses that wait to be parsed, by tenant id, the oldest first. */
+  readonly #unparsedResponses = new Map<string, UnparsedResponse[]>();
   #unparsedChars = 0;
   #parseTimer: NodeJS.Timeout | undefined;
   #bytes = 0;
-  #order = 0;
+  #lastSequenceNumber = 0;
 
   constructor({ maxBytes = 256 * MB, maxBytesEach }: { maxBytes?: number; maxBytesEach?: number } = {}) {
     this.#maxBytes = maxBytes;
@@ -76,11 +75,10 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * The memory used by all datasets, in bytes. Parses all waiting responses first, because their size is known only
-   * then.
+   * The memory of all datasets, in bytes. Parses all waiting responses first, because only then their memory is known.
    */
   get bytes(): number {
-    for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId);
+    for (const tenantId of this.#unparsedResponses.keys()) this.#parseResponses(tenantId);
     return this.#bytes;
   }
 
@@ -88,12 +86,13 @@ export class MemoryDatasets implements Datasets {
     const dataset = () => this.#findDataset(tenantId) ?? this.#emptyDataset;
     return {
       userRecords: openUserRecords(this.#records, tenantId, { isLasting: false }),
-      addItems: async (batch) => this.#addAnswer(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
+      addItems: async (batch) =>
+        this.#addResponse(tenantId, { ...batch, order: batch.order ?? ++this.#lastSequenceNumber }),
       saveGathering: async (step) => {
         this.#findDataset(tenantId);
         this.#applyRecords(tenantId, [{ ...step, kind: 'gathering' }]);
       },
-      nextSequenceNumber: async () => ++this.#order,
+      nextSequenceNumber: async () => ++this.#lastSequenceNumber,
       findItem: async (type, id) => dataset().findItem(type, id),
       readContents: async () => {
         const records = await readContentRecords(this.#records, tenantId);
@@ -104,48 +103,56 @@ export class MemoryDatasets implements Datasets {
   }
 
   async close(): Promise<void> {
-    this.#unparsedAnswers.clear();
+    this.#unparsedResponses.clear();
     this.#datasets.clear();
   }
 
-  #addAnswer(tenantId: string, batch: OrderedBatch): void {
-    const unparsedAnswers = this.#unparsedAnswers.get(tenantId) ?? [];
-    this.#unparsedAnswers.set(tenantId, unparsedAnswers);
-    const lastAnswer = unparsedAnswers.at(-1);
-    if (lastAnswer && isRepetition(lastAnswer.batch, batch)) {
-      const { at, order, first = { at, order } } = lastAnswer.batch;
-      lastAnswer.batch = { ...lastAnswer.batch, at: batch.at, order: batch.order, requestId: batch.requestId, first };
+  #addResponse(tenantId: string, batch: OrderedBatch): void {
+    const unparsedResponses = this.#unparsedResponses.get(tenantId) ?? [];
+    this.#unparsedResponses.set(tenantId, unparsedResponses);
+    const lastResponse = unparsedResponses.at(-1);
+    if (lastResponse && isRepetition(lastResponse.batch, batch)) {
+      const { at, order, first = { at, order } } = lastResponse.batch;
+      lastResponse.batch = {
+        ...lastResponse.batch,
+        at: batch.at,
+        order: batch.order,
+        requestId: batch.requestId,
+        first,
+      };
       return;
     }
-    const chars = answerOverheadChars + (batch.text?.length ?? typicalAnswerChars);
-    unparsedAnswers.push({ batch, chars });
+    const chars = responseOverheadChars + (batch.text?.length ?? typicalResponseChars);
+    unparsedResponses.push({ batch, chars });
     this.#unparsedChars += chars;
     if (this.#unparsedChars > maxUnparsedChars)
-      this.#parseTimer ??= setTimeout(() => this.#parseOldAnswers(), parseDelayMs).unref();
+      this.#parseTimer ??= setTimeout(() => this.#parseOldResponses(), parseDelayMs).unref();
   }
 
   /**
-   * Parses the oldest responses until at most `maxUnparsedChars` are waiting. One response per run would not be enough,
-   * because new responses arrive faster on a busy server.
+   * Parses waiting responses until at most `maxUnparsedChars` characters remain. Parsing just one response per run
+   * would not be enough on a busy server.
    */
-  #parseOldAnswers(): void {
+  #parseOldResponses(): void {
     this.#parseTimer = undefined;
-    for (const tenantId of this.#unparsedAnswers.keys()) this.#parseAnswers(tenantId, maxUnparsedChars);
+    for (const tenantId of this.#unparsedResponses.keys()) this.#parseResponses(tenantId, maxUnparsedChars);
   }
 
-  /** Parses the oldest responses of a tenant until all tenants together have at most `maxChars` unparsed characters. */
-  #parseAnswers(tenantId: string, maxChars = 0): void {
-    const unparsedAnswers = this.#unparsedAnswers.get(tenantId) ?? [];
-    while (unparsedAnswers.length > 0 && this.#unparsedChars > maxChars) {
-      const [{ batch, chars }] = unparsedAnswers.splice(0, 1) as [UnparsedAnswer];
+  /**
+   * Parses the oldest responses of a tenant until at most `maxChars` characters are waiting, counted over all tenants.
+   */
+  #parseResponses(tenantId: string, maxChars = 0): void {
+    const unparsedResponses = this.#unparsedResponses.get(tenantId) ?? [];
+    while (unparsedResponses.length > 0 && this.#unparsedChars > maxChars) {
+      const [{ batch, chars }] = unparsedResponses.splice(0, 1) as [UnparsedResponse];
       this.#unparsedChars -= chars;
       this.#applyRecords(tenantId, createRecords(batch));
     }
-    if (unparsedAnswers.length === 0) this.#unparsedAnswers.delete(tenantId);
+    if (unparsedResponses.length === 0) this.#unparsedResponses.delete(tenantId);
   }
 
   #findDataset(tenantId: string): MemoryDataset | undefined {
-    this.#parseAnswers(tenantId);
+    this.#parseResponses(tenantId);
     return this.#datasets.get(tenantId);
   }
 
@@ -153,7 +160,7 @@ export class MemoryDatasets implements Datasets {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {
       for (const record of records) dataset.apply(record);
-      this.#order = Math.max(this.#order, dataset.highestSequenceNumber);
+      this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
       dataset.shrinkIfTooLarge();
     });
     while (this.#bytes > this.#maxBytes) {
@@ -171,8 +178,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * Returns how much memory the dataset of one tenant may use without shrinking the datasets of other tenants. This is
-   * at least an equal share of the limit.
+   * Returns how many bytes the dataset of a tenant may use without shrinking the datasets of other tenants. This is at
+   * least an equal share of the memory limit.
    */
   #availableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;

@@ -2,24 +2,24 @@ import { LRUCache } from 'lru-cache';
 import type { CachedResponse, Claim, ResponseCache } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
-/** The memory overhead of a cached response in bytes, for its receipt (charge and balance) and its parsed value. */
-const answerBytes = 3 * 1024;
+/** The memory overhead of a cached response, in bytes. It covers the charge, the balance and the parsed value. */
+const responseOverheadBytes = 3 * 1024;
 
 /**
- * The maximum number of forgotten groups that are remembered. All responses of a forgotten group, e.g. the lists of one
- * collection, were removed from the cache. The cache must not store responses to calls that were sent before that.
+ * The maximum number of groups whose removal is remembered. A group is e.g. the lists of one collection. Responses to
+ * calls that were sent before the removal must not be cached afterwards.
  */
 const maxForgottenGroups = 10_000;
 
-/** Creates a cache of API responses in the memory of this process. Its content is lost when the process ends. */
+/** Creates a cache of API responses in the memory of this process. */
 export function createMemoryResponseCache(options: TenantCacheOptions) {
   const cache = new TenantCache<CachedResponse>(options);
   const forgottenGroups = new LRUCache<string, number>({ max: maxForgottenGroups });
   let forgetCount = 0;
   const put = (tenantId: string, name: string, value: CachedResponse) =>
-    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.raw) + answerBytes });
+    cache.set(tenantId, name, { value, bytes: estimateJsonMemory(value.response.raw) + responseOverheadBytes });
   const forget = (tenantId: string, name: string) => cache.remove(tenantId, name);
-  const answers: ResponseCache = {
+  const responseCache: ResponseCache = {
     resolveName: async (tenantId, { group, fingerprint }) =>
       group === undefined ? fingerprint : `${group} ${forgottenGroups.get(`${tenantId} ${group}`) ?? 0} ${fingerprint}`,
     get: async (tenantId, name) => cache.get(tenantId, name),
@@ -30,7 +30,7 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
         return { kind: 'cached', cachedResponse };
       return {
         ...uncachedClaim,
-        put: async (answer) => put(tenantId, name, answer),
+        put: async (newResponse) => put(tenantId, name, newResponse),
         forget: async () => forget(tenantId, name),
       };
     },
@@ -39,17 +39,17 @@ export function createMemoryResponseCache(options: TenantCacheOptions) {
       cache.removeByPrefix(tenantId, `${group} `);
     },
   };
-  return { ...answers, put, forget };
+  return { ...responseCache, put, forget };
 }
 
 /**
- * Returns true if a response arrived after `time`. A response dated in the future counts as older, because it arrived
+ * Returns true if a response arrived after `time`. A response from the future counts as older, because it arrived
  * before the clock was set back.
  */
 export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: number): boolean =>
   arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
 
-/** The right to send a call without using the cache. Its methods do nothing. */
+/** The right to send a call whose response will not be cached. Its methods do nothing. */
 const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},

@@ -11,7 +11,7 @@ import type { Slots } from './slots.ts';
 import { openWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
-/** All state that is kept between tool calls: cached responses, spending, datasets and exported files. */
+/** All data that is kept between tool calls: cached responses, spending, datasets and exported files. */
 export interface State extends CallState {
   datasets: Datasets;
   exports: ExportStore;
@@ -19,21 +19,21 @@ export interface State extends CallState {
 }
 
 interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'apiKey'> {
-  /** The base URL of the service that sends the stored responses. Undefined if no service is configured. */
+  /** The base URL of the service. Undefined if no service is configured. */
   baseUrl: string | undefined;
   /** The folder for the data of a single user. If undefined, the data is stored in memory. */
   folder: string | undefined;
-  /** The folder to which exported files are written. If undefined, they are stored in memory. */
+  /** Where exported files are written. If undefined, they are kept in memory. */
   exportTarget: ExportTarget | undefined;
-  /** The API key of the user. Its responses are stored in the folder. Required if `folder` is set. */
+  /** The API key of the user. Required if `folder` is set. */
   apiKey: string | undefined;
-  /** True if the credit budget is per day. The folder then adds up the spending of all processes that use it. */
+  /** True if the credit budget is per day. The spending of all processes that use the folder is then added up. */
   hasDailyBudget: boolean | undefined;
-  /** The state that this process shares with other replicas. Undefined for a single process. */
+  /** The state that this process shares with other replicas. Undefined if it shares none. */
   shared: ReplicaState | undefined;
 }
 
-/** Opens the state in a store shared by replicas, in the user's folder, or in the memory of this process. */
+/** Opens the state: in the store that replicas share, in the user's folder, or in the memory of this process. */
 export function openState(options: OpenStateOptions): State {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, hasDailyBudget } = options;
   if (shared) return shared.state(options);
@@ -46,18 +46,18 @@ export function openState(options: OpenStateOptions): State {
 
 const MB = 1024 * 1024;
 /**
- * The memory limits for all tenants (API keys) together, in bytes. The first one is for cached API responses. The
- * second one is for small data: cursors, used tokens and reached usage limits.
+ * The memory limits, in bytes, for all tenants (API keys) together: for cached API responses, and for small data such
+ * as page cursors and used tokens.
  */
-const maxAnswerBytes = 128 * MB;
+const maxCachedBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 
-/** Opens the state in the memory of this process. The state is lost when the process ends. */
+/** Opens the state in the memory of this process, where it is lost when the process ends. */
 export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): State {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
     ledger: createMemoryLedger({ now: monotonicNow }),
-    responseCache: createMemoryResponseCache({ maxBytes: maxAnswerBytes, ttlMs, now }),
+    responseCache: createMemoryResponseCache({ maxBytes: maxCachedBytes, ttlMs, now }),
     usageWindows: openWindows(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),
     useOnce: openSingleUse(smallStore),

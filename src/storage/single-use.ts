@@ -1,8 +1,8 @@
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * Marks an id as used by a tenant, so that e.g. a spending confirmation is valid only once. Returns true for the first
- * use, and false for later ones until `ttlMs` have passed.
+ * Marks an id as used, e.g. the id of a spending confirmation. Returns true for the first use. Returns false for later
+ * uses until `ttlMs` have passed.
  */
 export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<boolean>;
 

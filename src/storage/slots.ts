@@ -4,13 +4,12 @@ import type { StoreAccess } from './store/access.ts';
 import type { LeaseHolder } from './store/leases.ts';
 
 /**
- * Named locks for tool calls. Only one call at a time holds a slot. Two calls that read the same ads therefore run one
- * after the other and do not pay twice.
+ * Named locks for tool calls. Only one call at a time holds the slot with a given name. Two calls that read the same
+ * ads therefore run one after the other, and the ads are paid for once.
  */
 export interface Slots {
   /**
-   * Waits until no other tool call holds the slot (a named lock) and takes it. Resolves to a function that releases the
-   * slot.
+   * Waits until no other tool call holds the slot, then takes it. Resolves to a function that releases the slot.
    * @throws AdLibraryError `busy` if the signal aborts first
    */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;
@@ -20,11 +19,12 @@ interface StoredSlot extends LeaseHolder {
   id: string;
 }
 
-/** How long the store remembers a taken slot (a lock for one tool call), in milliseconds. No call takes this long. */
+/** How long the store remembers that a slot (a named lock) is taken, in milliseconds. No tool call takes this long. */
 const slotTtlMs = 3_600_000;
 
 /**
- * Opens the slots (named locks) that all processes with the same store share. If a process dies, its slots become free.
+ * Opens the slots (named locks) that all processes with the same store share. If a process dies, its slots are
+ * released.
  */
 export function openSlots({ documents, leases, queue, buildKey }: StoreAccess): Slots {
   return {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 /** Options for `TenantCache`, a cache with a memory limit per tenant (API key). */
 export interface TenantCacheOptions {
-  /** The memory limit for all tenants together, in bytes. One tenant may use at most half of it. */
+  /** The memory limit for all tenants (API keys) together, in bytes. One tenant may use at most half of it. */
   maxBytes: number;
   /** How long an entry stays in the cache, in milliseconds. */
   ttlMs: number;
@@ -16,13 +16,13 @@ interface CacheEntry<Value> {
   storedAt: number;
 }
 
-/** The estimated memory overhead of an entry with its name, and of one tenant's cache, in bytes. */
+/** The estimated memory overhead, in bytes, of one entry and of one tenant. */
 const entryOverheadBytes = 1024;
 const tenantOverheadBytes = 4096;
 
 /**
- * A cache with a memory limit per tenant and a limit for all tenants. A tenant that reaches its limit evicts its own
- * entries. If all tenants together reach the limit, all entries of the least recently active tenant are evicted.
+ * A cache with a memory limit per tenant (API key) and a limit for all tenants. A tenant that reaches its limit evicts
+ * its own entries. At the total limit, all entries of the least recently active tenant are evicted.
  */
 export class TenantCache<Value> {
   readonly #options: TenantCacheOptions;
@@ -36,12 +36,12 @@ export class TenantCache<Value> {
     });
   }
 
-  /** The estimated memory that all entries of all tenants take, in bytes. */
+  /** The estimated memory of all entries of all tenants, in bytes. */
   get bytes(): number {
     return this.#tenants.calculatedSize;
   }
 
-  /** Returns the cached value with this name. Returns undefined if there is none or if it has expired. */
+  /** Returns the cached value with this name, or undefined if there is none or if it has expired. */
   get(tenantId: string, name: string): Value | undefined {
     const entry = this.#tenants.get(tenantId)?.get(name);
     if (entry === undefined || this.#isUnexpired(entry)) return entry?.value;
@@ -66,7 +66,7 @@ export class TenantCache<Value> {
     if (entries?.delete(name)) this.#updateSize(tenantId, entries);
   }
 
-  /** Removes the tenant's entries that have a name with this `prefix`. */
+  /** Removes the tenant's entries whose names begin with `prefix`. */
   removeByPrefix(tenantId: string, prefix: string): void {
     const entries = this.#tenants.get(tenantId);
     if (entries === undefined) return;
@@ -75,8 +75,8 @@ export class TenantCache<Value> {
   }
 
   /**
-   * Returns true if an entry has not expired. An entry from the future was stored before the clock was set back; its
-   * distance from the current time counts as its age.
+   * Returns true if an entry has not expired. If the clock was set back, `storedAt` may be in the future. Its distance
+   * from the current time then counts as the age.
    */
   #isUnexpired({ storedAt }: CacheEntry<Value>): boolean {
     return Math.abs(this.#options.now() - storedAt) < this.#options.ttlMs;
@@ -88,10 +88,7 @@ export class TenantCache<Value> {
   }
 }
 
-/**
- * The memory that V8 needs for parsed JSON, in bytes. The numbers are rounded up from measurements of many small
- * objects, objects with different keys, and deeply nested objects.
- */
+/** The memory that V8 needs for parsed JSON, in bytes. The numbers are rounded up from measurements. */
 const bytesPerValue = 24;
 const bytesPerContainer = 64;
 const bytesPerKey = 80;
@@ -103,7 +100,7 @@ const bytesPerCharacter = 2;
  */
 export function estimateJsonMemory(json: unknown): number {
   let bytes = 0;
-  // Use a loop: a response may be nested so deeply that recursion would exhaust the stack.
+  // Use a loop instead of recursion, because a deeply nested response would exhaust the stack.
   const containers: object[] = [];
   const addValue = (value: unknown) => {
     bytes += bytesPerValue;

@@ -5,28 +5,26 @@ import { formatNumber } from '../views/numbers.ts';
 import type { StoreAccess } from './store/access.ts';
 
 /**
- * The kinds of records that are stored with a dataset, and the maximum number of each kind: the user's labels, watches
- * (saved searches that are checked again) and reports, and perceptual hashes of pictures. Records stay when ads are
- * evicted.
+ * The maximum number of records of each kind. A `watch` is a saved search that is repeated to find new ads. A `picture`
+ * is the perceptual hash of a picture. Records stay when ads are evicted.
  */
 export const maxRecords = { label: 20_000, watch: 50, report: 20, picture: 20_000 } as const;
 
 /** A kind of record that is stored for a user, e.g. `label` or `watch`. */
 export type RecordKind = keyof typeof maxRecords;
 
-/** JSON values by id, in the order in which the ids were first stored. A replaced value keeps its position. */
+/** JSON values by id, in the order in which the ids were first stored. */
 export type RecordsById = ReadonlyMap<string, unknown>;
 
-/** The labels, watches, reports and picture hashes of one account. */
+/** The labels, watches (repeated searches), reports and picture hashes of one account. */
 export interface UserRecords {
-  /** False if the records are only in memory, so that they are lost when this process ends. */
+  /** False if the records are only in memory and therefore lost when this process ends. */
   isLasting: boolean;
   /** Reads all records of a kind. Later changes do not affect the returned map. */
   read(kind: RecordKind): Promise<RecordsById>;
   /**
-   * Changes records of one kind atomically, even if several processes change records at the same time. The promise
-   * resolves once the change is on disk or in the store.
-   * @param change receives the current records. It may be called several times; the last result is used.
+   * Changes records of one kind atomically. Resolves once the change is on disk or in the store.
+   * @param change receives the current records. It may be called several times; only the last result is used.
    * @throws AdLibraryError `invalid_request` if there would be too many records, `busy` if the store is nearly full
    */
   update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
@@ -41,14 +39,13 @@ interface RecordChange<Result> {
 /** The maximum length of the JSON text of a record, in characters. */
 const maxRecordChars = 64 * 1024;
 /**
- * How long records are stored after their last use, and how often their use is recorded in the store, in milliseconds.
+ * How long records are stored after their last use, and the interval at which their use is recorded, in milliseconds.
  */
 const ttlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /**
- * All records of one kind, in a single document. The update that adds a record can therefore also check the number of
- * records atomically.
+ * All records of one kind, in a single document. A change can therefore check their number and add a record atomically.
  */
 interface StoredRecords {
   usedAt: number;
@@ -56,8 +53,8 @@ interface StoredRecords {
 }
 
 /**
- * Reads the records of a kind. If their last recorded use is longer ago than `touchIntervalMs`, extends their lifetime
- * in the background.
+ * Reads the records of a kind. If their use was last recorded more than `touchIntervalMs` ago, also extends their
+ * lifetime in the background.
  */
 async function readRecords({ documents, buildKey }: StoreAccess, tenantId: string, kind: RecordKind) {
   const key = buildKey(tenantId, 'own', kind);
@@ -94,13 +91,13 @@ export interface ContentRecords {
   labels: RecordsById;
   /** A version that changes whenever a label changes. It is part of cache keys. */
   labelsVersion: string;
-  /** Perceptual hashes of ad pictures, by the normalized id of the ad. `computePerceptualHash` returns such hashes. */
+  /** Perceptual hashes of ad pictures by ad id in lower case. `computePerceptualHash` returns such hashes. */
   pictures: RecordsById;
   /** A version that changes whenever a picture hash changes. It is part of cache keys. */
   picturesVersion: string;
 }
 
-/** The records of an account that has no labels and no picture hashes. */
+/** The content records of an account that has no labels and no picture hashes. */
 export const emptyContentRecords: ContentRecords = {
   labels: new Map(),
   labelsVersion: '',
@@ -130,8 +127,8 @@ export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasti
 });
 
 /**
- * Returns the records that match a schema, with their names. Skips records that another version of this server wrote in
- * a different format.
+ * Returns the records that match a schema, each with its name. Skips records in the format of another version of this
+ * server.
  */
 export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsById, schema: Schema) =>
   [...records.entries()].flatMap(([name, value]) => {
@@ -142,8 +139,7 @@ export const parseNamedRecords = <Schema extends z.ZodObject>(records: RecordsBy
 const plurals = { label: 'labels', watch: 'watches', report: 'reports', picture: 'pictures' };
 
 /**
- * Checks that a change does not exceed the maximum number of records of a kind. A change that adds none is always
- * allowed, even above the maximum.
+ * Checks that a change does not exceed the maximum number of records. Changes that add no records are always allowed.
  * @throws AdLibraryError `invalid_request` if the change adds records beyond the limit
  */
 export function assertRecordLimit(kind: RecordKind, countBefore: number, countAfter: number): void {
@@ -154,7 +150,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
   );
 }
 
-/** Creates the error for a label, watch or other record that is larger than `maxChars` characters. */
+/** Creates the error for a record, e.g. a label, that has more than `maxChars` characters. */
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 

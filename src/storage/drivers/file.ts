@@ -11,17 +11,17 @@ import { type CollectionRecord, type DocumentRecord, MemoryStore, type StoreReco
 
 interface FileStoreOptions {
   path: string;
-  /** The base URL of the API from which the data in the file comes. The `files` command shows it for each file. */
+  /** The base URL of the API from which the data comes. The command `files` shows it for each file. */
   baseUrl: string;
-  /** Returns the current time by the clock of this process, in milliseconds since the Unix epoch. */
+  /** Returns the current time by the clock of this process, in milliseconds since 1970. */
   now: () => number;
   /** The memory limit, in bytes, for data that expires within a day. Other data has no limit. */
   maxBytes?: number;
 }
 
 /**
- * The first line of a file, as JSON. The id is different for each file, so a process can tell when the file at its path
- * was replaced by another one.
+ * The first line of a store's file, as JSON. Each file has its own id, so a process notices when another file has
+ * replaced the file at its path.
  */
 interface FileHeader {
   format: number;
@@ -32,13 +32,16 @@ const format = 1;
 const maxHeaderBytes = 4096;
 
 const chunkBytes = 1024 * 1024;
-/** The maximum length of a line, in bytes. This is enough, because an API response has at most 8 MB. */
+/** The maximum length of a line in bytes. This is enough, because an API response has at most 8 MB. */
 const maxLineBytes = 64 * 1024 * 1024;
-/** A file is compacted only when outdated lines, which later lines replace, take at least this many bytes. */
+/**
+ * A file is compacted only if its outdated lines take at least this many bytes. A line is outdated if a later line
+ * replaces it.
+ */
 const minSupersededBytes = 1024 * 1024;
 /**
- * The longest lifetime with which data in a file expires, in milliseconds (a day). Data with a longer lifetime never
- * expires, because a wrong clock could otherwise delete the user's data. The user can delete the file instead.
+ * The longest lifetime, in milliseconds, with which data in a file expires. Data with a longer lifetime never expires,
+ * because a wrong clock could otherwise delete the user's data. The user can delete the file instead.
  */
 const maxTtlMs = 86_400_000;
 // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe. Windows
@@ -53,23 +56,23 @@ interface StoreJob {
 }
 
 /**
- * A store in a file. The file is a log of all changes, and each process applies the log to a store in its own memory.
+ * A store in a file. The file is a log of all changes. Each process applies these changes to a store in its own memory.
  *
- * Any number of processes can append to the file, one at a time. Before appending, a process reads the lines that other
- * processes have appended. A change is on disk before the call returns. If a process was killed or the disk was full,
- * the last line may be incomplete. No caller has received a confirmation for the change in this line, so the next
- * process that appends removes the line.
+ * Any number of processes can append to the file, one at a time. Before a process appends, it reads the lines that
+ * other processes have appended. A change is on disk before the call returns. If a process is killed or the disk is
+ * full, the last line may be incomplete. Nobody has received a confirmation for this line, so the next process removes
+ * it.
  */
 export class FileStore implements Store {
   readonly #options: FileStoreOptions;
   #memory: MemoryStore;
   #changes: StoreRecord[] = [];
-  /** The id of the file that was read last, and the position in bytes after the last complete line that was read. */
+  /** The id of the file that was read last, and the position in bytes after the last complete line. */
   #fileId = '';
   #endPosition = 0;
   /**
-   * The inode, size and modification time of the file at the last read. If they have not changed, reading the file
-   * again is unnecessary.
+   * The inode, size and modification time of the file at the last read. If they are unchanged, the file need not be
+   * read again.
    */
   #fileStamp = '';
   #compactAboveBytes = 0;
@@ -86,7 +89,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // This call is a write, unless it removes a document that is expected not to exist. Such a removal changes nothing.
+    // This call is a write, unless it removes a document that is expected not to exist. Such a call changes nothing.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );
@@ -107,8 +110,8 @@ export class FileStore implements Store {
   }
 
   /**
-   * Runs all jobs in order. Combines consecutive writes into one append, which syncs the file only once, and
-   * consecutive reads into one read.
+   * Runs all jobs in order. Combines consecutive writes into one append, so that the file is synced only once. Also
+   * combines consecutive reads.
    */
   async #runJobs(): Promise<void> {
     this.#isRunning = true;
@@ -175,8 +178,8 @@ export class FileStore implements Store {
         await this.#compact();
         return replies;
       }).catch((error) => {
-        // The write failed, so the copy in memory may contain changes that never reached the file. Read the file again
-        // from the beginning.
+        // The write failed, so the copy in memory may contain changes that are not in the file. Read the whole file
+        // again.
         this.#reset('');
         throw error;
       });
@@ -191,14 +194,14 @@ export class FileStore implements Store {
   }
 
   /**
-   * Compacts the file: if most of its lines are outdated because later lines replace them, rewrites the file without
-   * these lines.
+   * Rewrites the file without its outdated lines, i.e. the lines that later lines replace. Does nothing if these lines
+   * take too little space.
    */
   async #compact(): Promise<void> {
     if (this.#endPosition <= Math.max(minSupersededBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
-    // Do not compact a file that has at most three times the size of its current content. The factor leaves room for
-    // base64, which makes lines a third longer than their content.
+    // Compact only a file that has more than three times the size of its content. The factor allows for base64, which
+    // makes lines a third longer than their content.
     if (this.#endPosition <= 3 * this.#memory.bytes + minSupersededBytes) return;
     // If compacting fails, e.g. because the disk is full, try again only when the file has doubled in size.
     this.#compactAboveBytes = 2 * this.#endPosition;
@@ -216,7 +219,7 @@ export class FileStore implements Store {
         await file.writeFile(bytes);
         newEndPosition += bytes.length;
       };
-      // Sync the temporary file before renaming it, so that a crash cannot leave an incomplete file under the final
+      // Sync the temporary file before it is renamed. Otherwise a crash could leave an incomplete file under the final
       // name.
       await withClosing(file, async () => {
         await append(formatHeader(id, baseUrl));
@@ -251,7 +254,7 @@ export class FileStore implements Store {
       if (record) this.#memory.apply(record);
       else if (!isHeader) {
         if (start === 0) throw new Error(`line ${number} is damaged. Remove that line to keep the rest of the data`);
-        // The line is damaged, or the file was replaced by an older copy. Read the file again from the beginning.
+        // The line is damaged, or an older copy has replaced the file. Read the whole file again.
         this.#reset(id);
         return this.#readAppended(file);
       }
@@ -280,8 +283,8 @@ const formatStamp = ({ ino, size, mtimeNs }: { ino: bigint; size: bigint; mtimeN
 const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify({ format, id, baseUrl })}\n`;
 
 /**
- * Returns the id from the first line of a file, or an empty string if the file has no complete first line.
- * @throws Error if the first line is damaged, or if another version of this server wrote the file in a different format
+ * Returns the id from the first line of a file. Returns an empty string if the first line is incomplete.
+ * @throws Error if the first line is damaged or has the format of another version of this server
  */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
@@ -299,8 +302,8 @@ function parseHeader(line: string): FileHeader | undefined {
 }
 
 /**
- * Returns the base URL of the service from which the data in a file comes. Returns undefined if the first line is
- * damaged.
+ * Returns the base URL from the first line of a file, i.e. the service from which the data comes. Returns undefined if
+ * the line is damaged.
  */
 export async function readBaseUrl(path: string): Promise<string | undefined> {
   const file = await open(path, constants.O_RDONLY | safeOpenFlags);
@@ -310,14 +313,14 @@ export async function readBaseUrl(path: string): Promise<string | undefined> {
   });
 }
 
-/** Deletes the file of a store. A running process that uses the file notices this and continues with an empty one. */
+/** Deletes the file of a store. A running process that uses this file then continues with an empty one. */
 export async function deleteStoreFile(path: string): Promise<void> {
   await withLock(getLockPath(path), async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
   });
 }
 
-/** Yields the complete lines in a range of a file, without line feeds. An incomplete last line is skipped. */
+/** Yields the complete lines between two positions of a file, without line feeds. Skips an incomplete last line. */
 async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let lineParts: Buffer[] = [];
   let length = 0;
@@ -340,8 +343,8 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
 }
 
 /**
- * Serializes a record as one line: a checksum, the metadata as JSON, a tab, and all bodies concatenated in base64. The
- * metadata contains the length of each body. An infinite `expiresAt` becomes null in JSON.
+ * Serializes a record as one line: a checksum, metadata as JSON, a tab, and all bodies in base64. The metadata contains
+ * the length of each body. An infinite `expiresAt` becomes null.
  */
 function serializeRecord(record: StoreRecord): string {
   const bodies = 'key' in record ? [record.body] : record.items.map(({ body }) => body);
@@ -350,10 +353,10 @@ function serializeRecord(record: StoreRecord): string {
   return `${computeChecksum(text)} ${text}\n`;
 }
 
-/** Returns the metadata of a document. The field names are part of the file format, so they must not change. */
+/** Returns the fields of a document that are written to the file as JSON. Their names must not change. */
 const getDocumentMetadata = ({ body: _, ...metadata }: DocumentRecord) => metadata;
 
-/** Returns the metadata of a collection. The field names are part of the file format, so they must not change. */
+/** Returns the fields of a collection that are written to the file as JSON. Their names must not change. */
 const getCollectionMetadata = (record: CollectionRecord) => ({
   ...record,
   items: record.items.map(({ id, sequenceNumber, body }) => [id, sequenceNumber, body.length]),
@@ -390,8 +393,8 @@ async function withClosing<Result>(file: FileHandle, work: () => Promise<Result>
 }
 
 /**
- * Restricts the permissions of an existing folder to this user.
- * @throws Error if the path is a symbolic link or not a folder, or if the folder belongs to another user
+ * Makes an existing folder accessible only to this user (mode `0o700`).
+ * @throws Error if the path is not a folder or is a symbolic link, or if the folder belongs to another user
  */
 export async function securePrivateFolder(path: string): Promise<void> {
   const stats = await lstat(path);
@@ -401,8 +404,8 @@ export async function securePrivateFolder(path: string): Promise<void> {
 }
 
 /**
- * Syncs the folder of a file to disk, so that the file's name survives a crash of the machine. Does nothing on Windows,
- * which does not support this.
+ * Syncs the folder of a file to disk, so that the name of the file survives a crash of the machine. Does nothing on
+ * Windows, which cannot sync folders.
  */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
@@ -411,8 +414,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Creates a folder that only this user can access, and any missing parent folders. Creates one level at a time: on file
- * systems that return ENOENT, such as `/proc`, `mkdir` with `recursive` never returns.
+ * Creates a folder that only this user can access, and its missing parents. Does not use `mkdir` with `recursive`,
+ * because it never returns on file systems such as `/proc`.
  */
 export async function createPrivateFolder(path: string): Promise<void> {
   const exists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
@@ -423,7 +426,7 @@ export async function createPrivateFolder(path: string): Promise<void> {
   });
 }
 
-/** Returns an error handler that ignores errors with the given codes and rethrows all others. */
+/** Returns an error handler that ignores errors with the given codes, e.g. `ENOENT`, and rethrows all others. */
 export const ignoreErrorCodes =
   (...codes: readonly string[]) =>
   (error: NodeJS.ErrnoException): undefined => {
@@ -444,7 +447,7 @@ const reasonsByCode: Record<string, string> = {
 
 /** Explains a file system error in words, e.g. `the disk is full`. */
 export const explainFileError = (error: unknown): string => {
-  // A failure of the lock file wraps the original file system error as its `cause`.
+  // An error of the lock file has the original file system error as its `cause`.
   const { code = '', message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   return reasonsByCode[code] ?? (message || code);
 };

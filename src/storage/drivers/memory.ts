@@ -3,12 +3,12 @@ import { AdLibraryError } from '../../api/errors.ts';
 import { chunkLimits, type Item, type ItemsChunk, type ReadResult, type Store } from '../storage.ts';
 
 /**
- * A change to a store of documents and collections. Applying all changes in order to an empty store produces an equal
- * store, e.g. when a file is read.
+ * A change to a document or a collection of a store. Applying all changes in order to an empty store produces an equal
+ * store.
  */
 export type StoreRecord = DocumentRecord | CollectionRecord;
 
-/** The state of a document after a change: its new version, expiry time and content. */
+/** A document after a change: its new version, expiry time and content. */
 export interface DocumentRecord {
   key: string;
   /** The version of the document; `''` if the document was removed. */
@@ -18,10 +18,10 @@ export interface DocumentRecord {
   body: Buffer;
 }
 
-/** The state of a collection after a change. `items` contains only the items that changed. */
+/** A collection after a change. `items` contains only the items that have changed. */
 export interface CollectionRecord extends Omit<ItemsChunk, 'isLast'> {
   name: string;
-  /** The highest sequence number in the collection so far. The next changed item gets a higher one. */
+  /** The highest sequence number in the collection so far. The next change gets a higher one. */
   lastSequenceNumber: number;
   expiresAt: number;
 }
@@ -35,24 +35,24 @@ interface Collection extends Omit<CollectionRecord, 'items'> {
 /** Options for `MemoryStore`, a store in the memory of one process. */
 export interface MemoryStoreOptions {
   /**
-   * The memory limit for entries that expire within a day, in bytes. At the limit, the least recently written entries
-   * are evicted. Default: no limit.
+   * The memory limit, in bytes, for entries that expire within a day. At the limit, the entries whose last write is
+   * oldest are evicted. Default: no limit.
    */
   maxBytes?: number;
   /**
-   * The memory limit for entries with a longer lifetime, in bytes. At the limit, the store counts as nearly full and
-   * refuses new documents that live longer than a day. Default: no limit.
+   * The memory limit, in bytes, for entries that live longer than a day. At the limit, the store counts as nearly full
+   * and refuses new documents of this kind. Default: no limit.
    */
   maxLastingBytes?: number;
   /** Called with each change to the store, e.g. to write the change to a file. */
   onChange?: (record: StoreRecord) => void;
 }
 
-/** The estimated memory that a document or a collection takes in addition to its content, in bytes. */
+/** The estimated memory of a document or a collection in addition to its content, in bytes. */
 const entryOverheadBytes = 1000;
 /**
- * The maximum lifetime of a temporary entry, in milliseconds. Entries with a longer lifetime, such as spending and
- * labels, are never evicted.
+ * The maximum lifetime of a temporary entry, in milliseconds. Entries that live longer, such as spending and labels,
+ * are never evicted.
  */
 const maxTemporaryTtlMs = 86_400_000;
 
@@ -62,17 +62,14 @@ interface StoreEntry {
   isLasting: boolean;
 }
 
-/** A store in the memory of this process. Also holds the copy of the data that `FileStore` reads from its file. */
+/** A store in the memory of this process. `FileStore` also uses it, for the data that it has read from its file. */
 export class MemoryStore implements Store {
   readonly now: () => number;
   readonly isUp = () => true;
   readonly #options: Required<MemoryStoreOptions>;
-  /** Documents and collections, ordered by their last write. The first entry is evicted first. */
+  /** Documents and collections, sorted by their last write. The first one is evicted first. */
   readonly #entries = new Map<string, StoreEntry>();
-  /**
-   * The memory, in bytes, of entries that expire within a day (temporary) and of entries with a longer lifetime
-   * (lasting). Each has its own limit.
-   */
+  /** The memory, in bytes, of the temporary entries (those that expire within a day) and of all other entries. */
   #temporaryBytes = 0;
   #lastingBytes = 0;
   #lastSequenceNumber = 0;
@@ -168,7 +165,7 @@ export class MemoryStore implements Store {
     return this.#lastingBytes >= this.#options.maxLastingBytes;
   }
 
-  /** Applies a change that this store or another store has recorded, e.g. a change from a file. */
+  /** Applies a change that this store or another store has recorded, e.g. in a file. */
   apply(record: StoreRecord): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
@@ -191,7 +188,7 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** Removes all expired entries. They then take no memory, and are not written again when a file is rewritten. */
+  /** Removes all expired entries. */
   removeExpired(): void {
     const now = this.now();
     for (const [name, { record }] of this.#entries) if (record.expiresAt <= now) this.#setEntry(name, undefined);
@@ -268,7 +265,10 @@ function applyToCollection(record: CollectionRecord, previousCollection: Collect
   return { ...record, items, bytes };
 }
 
-/** Splits the items with a sequence number above `after` into chunks. Yields at least one chunk, which may be empty. */
+/**
+ * Splits the items whose sequence number is higher than `after` into chunks. Yields at least one chunk, which may be
+ * empty.
+ */
 function* splitIntoChunks(items: Iterable<[string, Item]>, after = 0): Generator<ItemsChunk['items']> {
   let [chunk, bytes]: [ItemsChunk['items'], number] = [[], 0];
   let isFirst = true;

@@ -4,25 +4,24 @@ import pg from 'pg';
 import { chunkLimits, type ItemsChunk, type ReadResult, type RemoteStore, type StoreDriver } from '../storage.ts';
 
 /**
- * The time limit for connecting and for each statement, in milliseconds. A statement that exceeds it is aborted by
- * closing its connection. `GuardedStore` stops waiting earlier. The extra time allows for replies that arrive while
- * this process is busy.
+ * The time limit for connecting and for each statement, in milliseconds. After this time, the connection is closed.
+ * `GuardedStore` stops waiting earlier. The extra time allows for replies that arrive while this process is busy.
  */
 const timeoutMs = 5000;
 const maxConnections = 10;
 /**
- * How often expired rows are deleted, in milliseconds, and how many rows one statement may delete. Small batches keep
- * the locks short.
+ * The interval at which expired rows are deleted, in milliseconds, and the maximum number of rows per statement. Small
+ * batches keep the locks short.
  */
 const sweepIntervalMs = 60_000;
 const sweepBatchRows = 1000;
-/** The maximum number of documents that one statement reads. */
+/** The maximum number of documents that one SQL statement reads. */
 const maxBatchReads = 100;
-/** The total size of all collections, in bytes, from which the store counts as nearly full. */
+/** When all collections together exceed this size, the store counts as nearly full. */
 const maxCollectionsBytes = 4 * 1024 ** 3;
 
 /**
- * The version of the table format, and the statements that create the tables. `STORAGE EXTERNAL` turns compression off,
+ * The version of the table format, and the SQL that creates the tables. `STORAGE EXTERNAL` turns off compression,
  * because encrypted values cannot be compressed.
  */
 const format = 1;
@@ -91,8 +90,8 @@ const nowColumn = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const buildExpirySql = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
 
 /**
- * The host and the credentials of a PostgreSQL server. All options are set explicitly, so that `PG…` environment
- * variables have no effect.
+ * The host and the credentials of a PostgreSQL server. All options are required, so that environment variables such as
+ * `PGHOST` have no effect.
  */
 export type PostgresConnection = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
@@ -106,7 +105,7 @@ export const createPostgresDriver = (connection: PostgresConnection): StoreDrive
 });
 
 /**
- * Documents that were requested in the same event-loop turn. One statement reads all of them, which saves round trips.
+ * Documents that were requested in the same event-loop turn. One SQL statement reads them all, which saves round trips.
  */
 interface ReadBatch {
   requests: { key: string; version: string }[];
@@ -114,9 +113,8 @@ interface ReadBatch {
 }
 
 /**
- * Opens a store in PostgreSQL. Each call is a single statement on any connection of the pool. Statements are unnamed
- * and qualify every table with its schema. Therefore they also work behind a connection pooler that assigns connections
- * per transaction.
+ * Opens a store in PostgreSQL. Each call is one unnamed statement that qualifies every table with its schema. The store
+ * therefore also works behind a connection pooler that assigns a connection per transaction.
  */
 export function openPostgresStore(
   connection: PostgresConnection,
@@ -239,7 +237,7 @@ export function openPostgresStore(
       return new Set(row.refused);
     },
     readItemsSince: async (name, after) => {
-      // If the collection has no items after `after`, the query returns one row without an item. This row contains the
+      // If the collection has no items after `after`, the query returns one row without an item, which contains the
       // state of the collection.
       const rows = await query(
         `WITH later AS (SELECT id, sequence_number, body, sum(length(body)) OVER (ORDER BY sequence_number) - length(body) AS before
@@ -264,8 +262,8 @@ export function openPostgresStore(
       };
     },
     isNearlyFull: () => isFull,
-    // Do not treat these error classes as a refusal of one call. They mean that the connection was lost, or that the
-    // server is unavailable or read-only.
+    // These error classes (SQLSTATE) are not refusals of a single call. They mean that the connection was lost, or that
+    // the server is unavailable or read-only.
     isRefusal: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweepTimer);
@@ -275,13 +273,13 @@ export function openPostgresStore(
 }
 
 /**
- * Creates the tables if they do not exist. Checks this first, so that a database user without the permission to create
- * tables can use existing ones.
+ * Creates the tables if they do not exist. The check comes first, so that a database user who may not create tables can
+ * use existing ones.
  */
 async function createTables(pool: pg.Pool): Promise<void> {
   const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
   const existing = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
-  // Several replicas may start at the same time. The lock ensures that only one of them creates the tables.
+  // Replicas may start at the same time. The lock ensures that only one of them creates the tables.
   if (!existing.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));

@@ -28,8 +28,8 @@ export const createRedisDriver = (connection: RedisConnection, log: StorageLog):
 });
 
 /**
- * Opens a store in Redis or Valkey. Keys contain a hash tag, so that all keys of a collection are on the same cluster
- * node and one script can access them.
+ * Opens a store in Redis or Valkey. All keys of a collection contain the same hash tag, so that they are on the same
+ * cluster node and one script can access them.
  */
 export function openRedisStore(
   connection: RedisConnection,
@@ -58,7 +58,7 @@ export function openRedisStore(
   ];
   let connected: Promise<unknown> | undefined;
   return {
-    // Call `connect` of the client only once. If the first attempt fails, the client itself keeps trying.
+    // Call `client.connect` only once. If the first attempt fails, the client itself keeps trying.
     connect: async () => {
       connected ??= client.connect();
       await connected;
@@ -138,8 +138,7 @@ interface Script {
 const createScript = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
 
 /**
- * The first lines of Lua scripts that need the time. They read the clock of Redis, because the clocks of replicas may
- * differ.
+ * The first lines of Lua scripts that need the time. They read the clock of Redis, because replicas' clocks may differ.
  */
 const readTimeLua = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
@@ -149,7 +148,7 @@ local version = redis.call('HGET', KEYS[1], 'version')
 return { now, version, version and version ~= ARGV[1] and redis.call('HGET', KEYS[1], 'body') }`);
 
 /**
- * Replaces a document if it still has the expected version. The arguments (ARGV) are the expected version, the next
+ * Replaces a document if its version is the expected one. The arguments (`ARGV`) are the expected version, the next
  * version, the next body and the lifetime in milliseconds. An empty body removes the document.
  */
 const swapDocumentScript = createScript(`${readTimeLua}
@@ -163,9 +162,9 @@ end
 return { now, 1 }`);
 
 /**
- * Writes items of a collection. The keys (KEYS) hold the metadata, the bodies and the order of the collection. The
- * arguments (ARGV) are an id for a new collection, the lifetime in milliseconds and the maximum size in bytes. For each
- * item, its id, expected sequence number and body follow.
+ * Writes items of a collection. The keys (`KEYS`) hold the metadata, the bodies and the order of the collection. The
+ * arguments (`ARGV`) are an id for a new collection, the lifetime in milliseconds and the maximum size in bytes. For
+ * each item, its id, expected sequence number and body follow.
  */
 const putItemsScript = createScript(`
 local metadata, bodies, order = KEYS[1], KEYS[2], KEYS[3]
@@ -198,17 +197,17 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
 /**
- * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. The keys (KEYS)
- * hold the bodies and the order of the collection. The arguments (ARGV) are the ids of the items.
+ * Reads the bodies and sequence numbers of items in one script, so that no write happens in between. The keys (`KEYS`)
+ * hold the bodies and the order of the collection. The arguments (`ARGV`) are the ids of the items.
  */
 const readItemsScript = createScript(
   `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
 );
 
 /**
- * Reads the next chunk of changed items. The keys (KEYS) hold the metadata, the bodies and the order of the collection.
- * The arguments (ARGV) are the sequence number to start after, the maximum number of items and the maximum number of
- * bytes.
+ * Reads the next chunk of changed items. The keys (`KEYS`) hold the metadata, the bodies and the order of the
+ * collection. The arguments (`ARGV`) are a sequence number, after which the chunk begins, and the maximum numbers of
+ * items and bytes.
  */
 const readItemsSinceScript = createScript(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -225,24 +224,22 @@ return reply`);
 
 const getErrorReply = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
 
-/**
- * Returns true if the error reply means that Redis currently refuses all commands, e.g. because it is still loading.
- */
+/** Returns true if Redis currently refuses commands in general, e.g. because it is still loading its data. */
 const isTemporaryRefusal = (reply: string): boolean =>
   /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
 
-/** How long the result of a check of Redis's memory usage stays valid, in milliseconds. */
+/** How long a measurement of Redis's memory usage stays valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * Limits for the memory usage of Redis, as a fraction of its setting `maxmemory`. The store counts as nearly full above
- * `nearlyFullRatio`, until usage falls below `noLongerFullRatio`.
+ * The store counts as nearly full when Redis uses more than 80 % of its setting `maxmemory`, until usage falls below 75
+ * %.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;
 
 /**
- * Checks regularly whether Redis is nearly full. Logs one warning for each configuration problem that can lose data,
- * such as an eviction policy.
+ * Checks regularly whether Redis is nearly full. Logs one warning for each setting of Redis that can lose data, such as
+ * an eviction policy.
  */
 function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
   const loggedWarnings = new Set<string>();
@@ -277,7 +274,7 @@ function watchMemory(readInfo: () => Promise<unknown>, log: StorageLog) {
 
 /** The time limit for connecting to Redis, in milliseconds. */
 const connectTimeoutMs = 1000;
-/** The maximum delay between two attempts to reconnect, in milliseconds. */
+/** The maximum delay between two attempts to reconnect to Redis, in milliseconds. */
 const maxReconnectDelayMs = 400;
 const maxQueuedCommands = 20_000;
 

@@ -7,14 +7,13 @@ import type { Leases } from './leases.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /**
- * How long the store remembers sign-in connections and which groups of cached responses were removed, in milliseconds.
- * This is longer than the lifetime of any cached response.
+ * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This is
+ * longer than the lifetime of any cached response.
  */
 export const markTtlMs = 30 * dayMs;
 
 /**
- * A store together with the helpers for using it: encryption, cached documents, leases, and a queue that retries failed
- * writes.
+ * A store and the helpers for using it: encryption, cached documents, leases, and a queue that retries failed writes.
  */
 export interface StoreAccess {
   store: Store & Pick<GuardedStore, 'now' | 'isUp' | 'isNearlyFull'>;
@@ -31,8 +30,8 @@ export interface StoreAccess {
 }
 
 /**
- * Returns the size limits for a collection. While the store is nearly full, `maxBytes` is divided by eight, so that the
- * store evicts old items.
+ * Returns the limits for a collection. While the store is nearly full, divides `maxBytes` by eight, so that the store
+ * evicts old items.
  */
 export const reduceIfNearlyFull = (store: Pick<GuardedStore, 'isNearlyFull'>, limits: ItemLimits): ItemLimits =>
   store.isNearlyFull() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

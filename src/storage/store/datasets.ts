@@ -19,30 +19,29 @@ import type { Encryption } from './encryption.ts';
 
 const MB = 1024 * 1024;
 /**
- * The lifetime of a dataset (the stored ads of an account) after the last ad was added, and its maximum size in the
- * store.
+ * The lifetime of a dataset (the stored ads of an account) after its last change, and its maximum size in the store.
  */
 const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
-/** The memory limits for this replica's local copies of datasets: in total, and per dataset. */
+/** The memory limits for the copies of datasets in this process: in total, and per dataset. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
-/** The maximum size of a decompressed item, in bytes. API responses have at most 8 MB. */
+/** The maximum size of a decompressed item, in bytes. This is enough, because an API response has at most 8 MB. */
 const maxItemBytes = 64 * MB;
 
 /**
- * The datasets of all tenants, in a store that replicas share. Each ad, each advertiser page and each step of a
- * `gather_ads` run is an item of a collection.
+ * The datasets (stored ads) of all tenants, in a store that replicas share. Each ad, each advertiser page and each step
+ * of a `gather_ads` run is an item of a collection.
  *
- * To add to an item, a replica reads the item, merges the versions, and writes the result. The write fails if the item
- * has changed in the meantime, and the replica then tries again. To read a dataset, a replica keeps a local copy and
- * requests only the changes since its last read.
+ * To change an item, a replica reads it, merges the versions, and writes the result. If the item has changed meanwhile,
+ * the write fails and the replica tries again. To read a dataset, a replica keeps a local copy and requests only the
+ * changes since its last read.
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
   readonly #copies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
   /**
-   * True if this replica has warned that responses were lost, and no write has succeeded since then. Until a write
-   * succeeds, it does not repeat the warning.
+   * True if a warning that responses were lost has been logged, and no write has succeeded since. The warning is then
+   * not repeated.
    */
   #hasWarnedOfLoss = false;
 
@@ -82,7 +81,7 @@ export class StoreDatasets implements Datasets {
   }
 
   /**
-   * Returns the sequence number for the next API response. If the store is unreachable, continues from the highest
+   * Returns the sequence number for the next API response. If the store is unreachable, counts on from the highest
    * number that this process knows.
    */
   async #nextSequenceNumber(key: string): Promise<number> {
@@ -103,13 +102,16 @@ export class StoreDatasets implements Datasets {
     this.#copies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
-    // Add the copy to the cache again, because its size has changed. The cache measures an entry only when it is added.
+    // Add the copy to the cache again. Its size has changed, and the cache measures an entry only when it is added.
     this.#copies.delete(name);
     this.#copies.set(name, copy);
     return dataset;
   }
 
-  /** Adds records. If the store is unreachable, the write is queued and retried, because the records were paid for. */
+  /**
+   * Adds records to a dataset. If the store is unreachable, the write is retried later, because the records were paid
+   * for.
+   */
   async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { queue, warn } = this.#access;
@@ -138,8 +140,8 @@ export class StoreDatasets implements Datasets {
       const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
       recordsById.set(id, [...(recordsById.get(id) ?? []), record]);
     }
-    // An item that is not in the local copy is probably new. If another process has added it, the store refuses the
-    // write, and the next iteration reads the item.
+    // An item that is not in the local copy is probably new, so do not read it. If another process has added it, the
+    // store refuses the write, and the next iteration reads it.
     const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
     for (let ids = [...recordsById.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
       const storedItems = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
@@ -167,36 +169,37 @@ const estimateBytes = (records: readonly DatasetRecord[]): number =>
   records.reduce((sum, record) => sum + 1000 + (record.kind === 'gathering' ? 0 : record.json.length), 0);
 
 /**
- * Returns the id of an item in the store. Its first letter is the kind of item: `a` for an ad, `p` for an advertiser
- * page, `g` for the first step of a gathering (a stored search), and `s` for later steps. The store counts evicted
- * items by their first letter, so the count for `g` is the number of evicted gatherings.
+ * Returns the id of an item in the store. The first letter is `a` for an ad and `p` for an advertiser page. For a
+ * gathering (a stored search), it is `g` for the first step and `s` for later steps. The store counts evicted items by
+ * this letter, so the count for `g` is the number of evicted gatherings.
  */
 function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
-  // Two processes may store different steps under the same number, so the id includes a hash of the content.
+  // Two processes may store different steps with the same number. Their ids differ, because each id contains a hash of
+  // the content.
   const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
   return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, content)}`;
 }
 
 /**
- * The options for compressing ads with zlib. Level 3 takes only two thirds of the default level's time and produces
- * just 3 % more bytes.
+ * The zlib options for compressing ads. Compared with the default level, level 3 takes two thirds of the time and
+ * produces 3 % more bytes.
  */
 const deflate = { level: 3, chunkSize: 4096 };
 
-/** The memory limit for items that this process has written but not yet copied into its local dataset, in bytes. */
+/** The memory limit, in bytes, for items that this process has written but not yet read back into its local copy. */
 const maxWrittenBytes = 16 * MB;
 
 /**
  * Compresses and encrypts the items of a dataset for the store, and decodes them. An item contains all versions of an
- * ad or advertiser page, or one step of a `gather_ads` run.
+ * ad or page, or one step of a `gather_ads` run.
  */
 class RecordCodec {
   readonly #encryption: Encryption;
   /**
-   * Items that this process has written. They are kept until its local copy of the dataset reads them, so that it need
-   * not decode them. Decoding takes as long as encoding.
+   * Items that this process has written, with their records. When its local copy reads them, they need not be decoded,
+   * which takes as long as encoding.
    */
   readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
@@ -208,8 +211,8 @@ class RecordCodec {
   }
 
   /**
-   * Encodes an item. Compresses synchronously, because handing thousands of small texts to other threads takes four
-   * times as long.
+   * Compresses and encrypts an item. Compresses synchronously, because passing thousands of small texts to other
+   * threads takes four times as long.
    */
   encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
     const key = `${name} ${id}`;
@@ -218,7 +221,7 @@ class RecordCodec {
     return body;
   }
 
-  /** Decrypts and parses an item. Returns an empty list if the item is damaged. */
+  /** Decrypts, decompresses and parses an item. Returns an empty list if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
     const writtenItem = this.#written.get(key);
@@ -235,8 +238,8 @@ class RecordCodec {
 }
 
 /**
- * A tab separates the metadata of an ad or page from its JSON. JSON text never contains a raw tab, so the JSON can be
- * stored unchanged instead of being serialized again.
+ * A tab separates the metadata of an ad from its JSON, and a line feed ends the record. JSON text contains neither, so
+ * it can be stored unchanged.
  */
 const [tab, lineFeed] = [Buffer.from('\t'), Buffer.from('\n')];
 
@@ -250,8 +253,8 @@ const serializeRecords = (records: readonly DatasetRecord[]): Buffer =>
   );
 
 /**
- * Parses the records of a decrypted item. Does not validate them, because only a server with the same secret can have
- * encrypted the item. If you change the record format, use a new version in the key names.
+ * Parses the records of a decrypted item without validating them, because only a server with the same secret can have
+ * written them. If you change the record format, use a new version in the key names.
  */
 function parseRecords(bytes: Buffer): DatasetRecord[] {
   const records: DatasetRecord[] = [];
@@ -260,19 +263,19 @@ function parseRecords(bytes: Buffer): DatasetRecord[] {
     const line = bytes.subarray(start, end);
     const tabIndex = line.indexOf(tab);
     const record = JSON.parse(line.toString('utf8', 0, tabIndex === -1 ? line.length : tabIndex));
-    // Copy the bytes of the JSON. A view of the buffer would keep the memory of the whole item alive.
+    // Copy the bytes of the JSON, because a view of the buffer would keep the whole buffer in memory.
     records.push(tabIndex === -1 ? record : { ...record, json: new Uint8Array(line.subarray(tabIndex + 1)) });
   }
   return records;
 }
 
-/** An item in the local copy that this replica keeps of a dataset. `record` is undefined if the item was damaged. */
+/** An item in the local copy of a dataset. `record` is undefined if the item was damaged. */
 interface CopiedItem {
   sequenceNumber: number;
   record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
 }
 
-/** The local copy of a dataset from the shared store. Each replica has its own copies. */
+/** A copy of a dataset from the shared store, in the memory of this process. */
 class DatasetCopy {
   readonly #name: string;
   readonly #store: Pick<Store, 'readItemsSince'>;
@@ -281,7 +284,7 @@ class DatasetCopy {
   dataset: MemoryDataset;
   #generation = '';
   #sequenceNumber = 0;
-  /** The items of this local copy by id, in the order of their last change. */
+  /** The items of this copy by id, sorted by their last change. */
   #items = new Map<string, CopiedItem>();
   #nextSync: Promise<MemoryDataset> | undefined;
   #lastSync: Promise<unknown> = Promise.resolve();
@@ -299,8 +302,8 @@ class DatasetCopy {
   }
 
   /**
-   * Reads the changes since the last call, then returns the dataset. It includes everything that any replica added
-   * before this call. Calls that arrive during a read share the next read.
+   * Reads the changes since the last call, then returns the dataset with everything that any replica added before this
+   * call. Calls that arrive during a read share the next read.
    */
   sync(): Promise<MemoryDataset> {
     this.#nextSync ??= this.#lastSync.then(async () => {

@@ -5,7 +5,7 @@ import { raceAbort } from '../../api/abort.ts';
 import type { ReadResult, Store } from '../storage.ts';
 import type { Encryption } from './encryption.ts';
 
-/** The return value of a function that changes a document. */
+/** The result of a function that changes a document. */
 interface ChangeResult<Doc, Result> {
   /** The new document. `null` removes the document, and undefined leaves it unchanged. */
   next?: Doc | null;
@@ -16,7 +16,7 @@ interface ChangeResult<Doc, Result> {
 
 /**
  * Computes the new document from the current one, the store's time and the current version. If another process changes
- * the document in the meantime, the function is called again, and only its last result is used.
+ * the document meanwhile, the function is called again, and only its last result is used.
  */
 type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => ChangeResult<Doc, Result>;
 
@@ -24,14 +24,14 @@ interface CachedDocument<Doc> {
   /** The version of the document; `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
-  /** The time at which the document was read, by the store's clock. */
+  /** The store's time when the document was read. */
   now: number;
 }
 
 interface CachedEntry<Doc> extends CachedDocument<Doc> {
   /** The time at which the store's reply arrived, by the clock of this process. */
   receivedAt: number;
-  /** The sequence number of the request to the store. Of two replies, the one to the later request is newer. */
+  /** The sequence number of the request to the store. The reply to a later request is newer. */
   requestNumber: number;
   bytes: number;
 }
@@ -40,23 +40,22 @@ interface DocumentsOptions {
   store: Pick<Store, 'readDocument' | 'swapDocument'>;
   encryption: Pick<Encryption, 'encrypt' | 'decrypt'>;
   /**
-   * A clock of this process in whole milliseconds, which measures the age of cached documents. Default: a monotonic
-   * clock. An in-memory store passes its own clock, which may be the wall clock. The values must be whole because they
-   * are also stored.
+   * A clock of this process for the age of cached documents, in whole milliseconds. Default: a monotonic clock. An
+   * in-memory store passes its own clock. The values are also stored, so they must be whole numbers.
    */
   processNow?(): number;
   wait?(ms: number): Promise<void>;
-  /** The memory limit for cached documents, in bytes, as estimated by `estimateBytes`. */
+  /** The memory limit for cached documents, in bytes as estimated by `estimateBytes`. */
   maxCachedBytes?: number;
 }
 
 /**
- * The interval between two reads of a document while a call waits for another process to change it, in milliseconds.
+ * The interval at which a document is read again while a call waits for another process to change it, in milliseconds.
  */
 const pollIntervalMs = 100;
 /**
- * The maximum time to wait for a change, in milliseconds. Callers then check whether the process that should make the
- * change is still alive.
+ * The maximum time to wait for a change, in milliseconds. Then the caller checks whether the process that should make
+ * the change is still alive.
  */
 const maxWaitMs = 1000;
 const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
@@ -64,8 +63,8 @@ const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
 /**
  * Reads and changes encrypted documents in a store, with a cache.
  *
- * A change is computed in this process and written by compare-and-swap. If the document has changed in the meantime,
- * the change is computed again. Within this process, changes of the same document run one at a time, so only other
+ * A change is computed in this process and written by compare-and-swap. If the document has changed meanwhile, the
+ * change is computed again. Within this process, changes of the same document run one after the other, so only other
  * processes can cause a retry.
  */
 export class Documents {
@@ -85,7 +84,9 @@ export class Documents {
     });
   }
 
-  /** Returns the cached document, as this process last read or wrote it, and the age of this copy in milliseconds. */
+  /**
+   * Returns the document that this process last read or wrote, and its age in milliseconds. Does not read the store.
+   */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
     const entry = this.#cachedEntry<Doc>(key);
     return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
@@ -93,7 +94,7 @@ export class Documents {
 
   /**
    * Changes a document and returns the `result` of the change. Rejects if the store does not reply; the store may still
-   * apply the change later.
+   * make the change later.
    */
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
@@ -103,8 +104,8 @@ export class Documents {
         const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
         if (next === undefined) {
-          // A change that writes nothing gives the store no chance to reject an outdated document. If the document was
-          // read before this call, read it again.
+          // If nothing is written, the store cannot detect that the cached document is outdated. Therefore read the
+          // document again, unless it was read during this call.
           if (currentEntry.requestNumber > firstRequestNumber) return result;
           currentEntry = undefined;
           continue;
@@ -117,7 +118,7 @@ export class Documents {
   }
 
   /**
-   * Replaces a document regardless of its current content.
+   * Replaces a document, whatever its current content is.
    * @param next returns the new document; `null` removes the document
    */
   write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
@@ -125,8 +126,8 @@ export class Documents {
   }
 
   /**
-   * Waits until the document has a version other than `version`, but at most about a second. After that, the caller
-   * should check whether the process that should make the change has died.
+   * Waits until the document has a version other than `version`, but at most about a second. The caller should then
+   * check whether the process that should make the change has died.
    */
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
@@ -140,7 +141,7 @@ export class Documents {
     const version = randomUUID();
     const text = JSON.stringify(next);
     const body = next === null ? undefined : encryption.encrypt(key, text);
-    // The current version is unknown until the store replies, so remove the document from the cache.
+    // Remove the document from the cache, because its version is unknown until the store replies.
     this.#entries.delete(key);
     const request = ++this.#requestCount;
     const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
@@ -158,8 +159,8 @@ export class Documents {
 
   /** Reads a document from the store. The store omits the body if its version is the cached one. */
   async read<Doc>(key: string): Promise<CachedEntry<Doc>> {
-    // Remember the cached document now. The reply of the store refers to this version, but the cache may change before
-    // the reply arrives.
+    // Remember the cached document now. The store compares its version, but the cache may change before the store
+    // replies.
     const cachedEntry = this.#cachedEntry<Doc>(key);
     const request = ++this.#requestCount;
     return this.#cacheReply(
@@ -171,8 +172,8 @@ export class Documents {
   }
 
   /**
-   * Puts a document from a reply of the store into the cache of this process.
-   * @param previousEntry the cached document at the time of the request; used if the reply omits the body
+   * Puts the document of a reply into the cache.
+   * @param previousEntry the cached document at the time of the request; used if the reply has no body
    */
   #cacheReply<Doc>(
     key: string,
@@ -204,7 +205,7 @@ export class Documents {
 
   #cacheEntry<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
     const newEntry = { ...document, receivedAt: this.#options.processNow() };
-    // Replies can overtake each other. Do not replace a newer reply with an older one.
+    // Replies can arrive out of order. Do not replace a newer reply with an older one.
     const cachedEntry = this.#cachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
       this.#entries.set(key, newEntry);
@@ -225,8 +226,8 @@ export class Documents {
   }
 
   /**
-   * Reads a document again after `pollIntervalMs`. All callers that wait for the document share this read. Resolves
-   * immediately if this process changes the document first.
+   * Reads a document again after `pollIntervalMs`. All callers that wait for this document share the read. Resolves
+   * earlier if this process changes the document.
    */
   #pollSoon(key: string): Promise<void> {
     const pending = this.#polls.get(key);

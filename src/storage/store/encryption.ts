@@ -1,41 +1,33 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomBytes } from 'node:crypto';
 import type { ItemLimits, Store } from '../storage.ts';
 
-/**
- * Authenticated encryption for the shared state and for sign-in tokens. Nobody without the secret can read a value or
- * modify it unnoticed.
- */
+/** Authenticated encryption. Without the secret, nobody can read a value, or modify it unnoticed. */
 export interface Encryption {
   /**
-   * Returns a keyed hash of `parts`, e.g. of an API key. Names in the store are such hashes, so that they reveal
+   * Returns a keyed hash of `parts`, e.g. of an API key. The store contains only such hashes, so that names reveal
    * nothing.
    */
   hashName(...parts: readonly string[]): string;
   /**
    * Encrypts a value. It can be decrypted only with the same `key`.
-   * @param key the key under which the value is stored
+   * @param key the name under which the value is stored
    */
   encrypt(key: string, value: string | Buffer): Buffer;
-  /**
-   * Decrypts a value. Returns undefined if the value was modified, or if it was encrypted with another secret or
-   * another `key`.
-   */
+  /** Decrypts a value. Returns undefined if the value was modified, or was encrypted with another secret or `key`. */
   decrypt(key: string, encrypted: Buffer): Buffer | undefined;
 }
 
 interface EncryptionOptions {
   secret: string;
-  /** The purpose of the encryption, e.g. `shared state`. Each purpose has its own keys, even with the same secret. */
+  /** The purpose of the encryption, e.g. `shared state`. Different purposes have different encryption keys. */
   use?: string;
-  /**
-   * Called once for each reason why values cannot be decrypted, e.g. because they were encrypted with another secret.
-   */
+  /** Called once for each reason why values cannot be decrypted, e.g. another secret. */
   warn?(message: string): void;
 }
 
 /**
- * An encrypted value begins with a header: the format version, the id of the secret, the nonce and the authentication
- * tag. The random nonce makes every encrypted value unique.
+ * The sizes of the parts with which an encrypted value begins: the format version, the id of the secret, the nonce and
+ * the authentication tag. The random nonce makes every encrypted value unique.
  */
 const version = 1;
 const secretIdBytes = 4;
@@ -43,7 +35,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 
-/** The number of base64url characters of a hashed name. 22 characters contain 132 bits. */
+/** The length of a hashed name in base64url characters. 22 characters contain 132 bits. */
 const nameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
@@ -59,8 +51,8 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
     loggedProblems.add(problem);
     return undefined;
   };
-  // Use a separate encryption key for each name. Random nonces are then safe for far more values than all replicas will
-  // ever encrypt.
+  // Use a separate encryption key for each name. The random nonces then suffice for far more values than all replicas
+  // will ever encrypt.
   const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
@@ -86,10 +78,7 @@ export function createEncryption({ secret, use = 'shared state', warn = () => {}
   };
 }
 
-/**
- * Stores values unencrypted. Used for state that only its owner can read: in the memory of a process or in a private
- * folder.
- */
+/** Does not encrypt. Used for data that only its owner can read: in the memory of a process or in a private folder. */
 export const noEncryption: Encryption = {
   hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, nameLength),
   encrypt: (_, value) => Buffer.from(value),
@@ -97,8 +86,8 @@ export const noEncryption: Encryption = {
 };
 
 /**
- * Decodes a token from base64url. Returns an empty buffer if encoding the result does not give `text` again, so that
- * each token has only one valid spelling.
+ * Decodes a token from base64url. Returns an empty buffer if `text` is not the canonical encoding, so that each token
+ * has only one valid spelling.
  */
 export function decodeToken(text: string): Buffer {
   const encrypted = Buffer.from(text, 'base64url');
@@ -109,7 +98,7 @@ const otherSecretWarning =
   'the shared state contains values that were encrypted with another AD_LIBRARY_STATE_SECRET; they are ignored';
 const damagedWarning = 'the shared state contains values that were truncated or changed; they are ignored';
 
-/** Opens a collection of items that are encrypted before they are stored. */
+/** Opens a collection of items that are stored encrypted. */
 export const openEncryptedItems = (
   { store, encryption }: { store: Pick<Store, 'readItems' | 'putItems'>; encryption: Encryption },
   name: string,

@@ -3,8 +3,8 @@ import { AdLibraryError } from '../../api/errors.ts';
 import type { RemoteStore, StorageLog, Store, StoreDriver } from '../storage.ts';
 
 /**
- * Time limits in milliseconds. A call fails if the store has not replied to any call for `maxSilenceMs`. As long as
- * other calls get replies, the store is only busy, and a call may wait for up to `maxBusyMs`.
+ * Time limits for calls to the store, in milliseconds. A call fails if the store has not replied to any call for
+ * `maxSilenceMs`. If the store replies to other calls, it is only busy, and a call may wait for `maxBusyMs`.
  */
 const maxSilenceMs = 900;
 const maxBusyMs = 5000;
@@ -14,24 +14,24 @@ const maxBusyMs = 5000;
  */
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
-/** The maximum number of distinct problems that are logged during one outage of the store. */
+/** The maximum number of different problems that are logged during one outage of the store. */
 const maxProblems = 20;
-/** How often the store's clock is compared with the local clock, in milliseconds. */
+/** The interval at which the store's clock is compared with the clock of this process, in milliseconds. */
 const clockComparisonMs = 60_000;
 
 const probeKey = 'ad-library:2:probe';
 const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
- * Wraps a store on a server that may be unreachable. A call that fails or times out marks the store as down. While the
- * store is down, all calls fail immediately. After a successful write, the store is up again.
+ * Wraps a store on a server that may be unreachable. After a call has failed or timed out, the store counts as down,
+ * and all calls fail immediately. After a successful write, the store is up again.
  */
 export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
   readonly #log: StorageLog;
   readonly #problems = new Set<string>();
   #store: RemoteStore | undefined;
-  /** Called each time the store becomes reachable, e.g. to retry failed writes. */
+  /** Called whenever the store becomes reachable, e.g. to retry failed writes. */
   onReachable = () => {};
   #isUp = false;
   #isClosed = false;
@@ -39,14 +39,14 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   #connecting: Promise<void> | undefined;
   #lastReplyAt = 0;
   /**
-   * The store's time minus the monotonic clock of this process, in milliseconds, and when the two were last compared.
+   * The store's time minus the monotonic clock of this process, in milliseconds, and the time of the last comparison.
    */
   #clockOffsetMs: number;
   #clockComparedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * Creates the wrapper without connecting to the server. `open` connects.
-   * @param now the time of this process, which is used until the time of the store is known
+   * Does not connect to the server yet; `open` connects.
+   * @param now the time of this process, which is used until the store's time is known
    */
   constructor(driver: StoreDriver, log: StorageLog, now: () => number) {
     this.#driver = driver;
@@ -66,12 +66,15 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     return isNearlyFull;
   }
 
-  /** Returns the store's time in milliseconds since 1970. While the store is unreachable, the time is extrapolated. */
+  /**
+   * Returns the store's time in milliseconds since 1970. Estimates it from the local clock, without a call to the
+   * store.
+   */
   now(): number {
     return Math.round(performance.now() + this.#clockOffsetMs);
   }
 
-  /** Starts connecting in the background. Resolves when the store is reachable, or after `maxWaitMs` at the latest. */
+  /** Starts connecting in the background. Resolves when the store is reachable, but after at most `maxWaitMs`. */
   async open(maxWaitMs: number): Promise<void> {
     this.#connecting ??= this.#connectRepeatedly();
     const timer = new AbortController();
@@ -113,7 +116,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     try {
       return await this.#withTimeout(callStore(store));
     } catch (error) {
-      // If the store itself refused the call, only this call has failed. All other errors mean that the store is
+      // If the store itself refused the call, only this call has failed. Any other error means that the store is
       // unreachable.
       if (store.isRefusal(error)) this.#logOnce('warn', 'the shared state refused a call', error);
       else this.#markDown(error);
@@ -122,8 +125,8 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   }
 
   /**
-   * Waits for a reply of the store. Rejects if the store is silent for `maxSilenceMs`, or does not answer this call
-   * within `maxBusyMs`.
+   * Waits for a reply of the store. Rejects if the store does not reply to any call for `maxSilenceMs`, or to this call
+   * for `maxBusyMs`.
    */
   #withTimeout<Reply>(pendingReply: Promise<Reply>): Promise<Reply> {
     const startedAt = performance.now();
@@ -154,7 +157,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting ??= this.#connectRepeatedly();
   }
 
-  /** Logs a problem, but only once per outage of the store. */
+  /** Logs a problem once per outage of the store. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
     if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
@@ -181,7 +184,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
     this.#connecting = undefined;
   }
 
-  /** Logs why connecting failed if the driver finds a cause that the error does not name. */
+  /** Logs why connecting failed, if the driver finds a cause that the error does not name. */
   async #logCause(): Promise<void> {
     const cause = await this.#driver.explainFailure?.();
     if (cause !== undefined && !this.#isClosed && !this.#isUp)
@@ -220,9 +223,8 @@ export const createUnavailableError = (cause?: unknown): AdLibraryError =>
   );
 
 /**
- * Calls `callback` after `ms` milliseconds, unless the returned function is called first. Replies that arrived while
- * this process was busy are processed before the callback. Each event-loop turn begins with timers, so without
- * `setImmediate` the callback would run before these replies.
+ * Calls `callback` after `ms` milliseconds, unless the returned function is called first. Timers run before replies in
+ * an event-loop turn. The two `setImmediate` calls ensure that replies that have already arrived are processed first.
  */
 function scheduleAfterReplies(ms: number, callback: () => void): () => void {
   let isStopped = false;

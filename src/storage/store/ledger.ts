@@ -14,24 +14,23 @@ import { dayMs } from '../../views/durations.ts';
 import type { StoreAccess } from './access.ts';
 
 /**
- * The maximum age of a cached credit account from which a cost is estimated, in milliseconds. The cache saves reads,
- * because one tool call may make several estimates.
+ * The maximum age of a cached account from which a cost is estimated, in milliseconds. The cache saves reads if one
+ * tool call makes several estimates.
  */
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
   newId?: () => string;
   /**
-   * True if replicas share the ledger. Each settlement (the recorded cost of a call) then gets an id. If the settlement
-   * is retried after a lost reply, it is counted only once.
+   * True if replicas share the ledger. Each settlement (the recorded cost of a call) then has an id. If the settlement
+   * is retried after a lost reply, the id ensures that it is counted only once.
    */
   isShared?: boolean;
   /**
-   * Called before each change of an account, to apply the current time. For example, it resets the spending on a new
-   * day.
+   * Called before each change of an account with the current time. For example, it resets the spending on a new day.
    */
   updateToTime?(account: StoredAccount, now: number): StoredAccount;
-  /** Called with the error if charged credits could not be recorded, so that the operator can be warned. */
+  /** Called with the error if charged credits could not be recorded, e.g. to warn the operator. */
   onLost?(error: unknown): void;
 }
 
@@ -42,7 +41,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, extend
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
-/** Opens the ledger in a store. The ledger contains the credit account of each tenant (API key). */
+/** Opens the credit ledger in a store. It contains the credit account of each tenant (API key). */
 export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
@@ -51,8 +50,8 @@ export function openLedger(
   const getAccountKey = (tenantId: string) => buildKey(tenantId, 'account');
 
   /**
-   * Changes an account.
-   * @param change changes `account` in place; returns its result and true if the account must be written
+   * Changes a credit account.
+   * @param change changes `account` in place; returns a result, and true if the account must be written
    */
   const changeAccount = <Result>(
     tenantId: string,
@@ -76,8 +75,8 @@ export function openLedger(
     summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(tenantId))?.doc);
 
   /**
-   * Settles a call, i.e. replaces its reserved credits with its charge. Writes the account even if the reservation is
-   * missing. The write changes the account's version, so a reservation that is still being written fails.
+   * Settles a call, i.e. replaces its reserved credits with its charge. With `hasLease`, the account is written even if
+   * the reservation is missing. This changes its version, so a reservation that is still being written fails.
    */
   const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
@@ -111,7 +110,7 @@ export function openLedger(
         return [{ kind, request }, kind === 'granted'] as const;
       });
       const { result, account, version } = await reservation.catch((error) => {
-        // The lease (the reservation) may have been written although the store reported a failure. End it here, because
+        // The lease (the reservation) may be in the store although the write reported a failure. End it here, because
         // nobody else will.
         void settleOnce(tenantId, id, emptySettlement, true);
         throw error;
@@ -129,7 +128,7 @@ export function openLedger(
     waitForChange: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
-      // Do not write a settlement (the recorded cost of a call) without any charge. Otherwise made-up API keys could
+      // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise made-up API keys could
       // fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
         return;
@@ -138,42 +137,42 @@ export function openLedger(
   };
 }
 
-/** The stored credit account of one tenant (API key). All times are by the store's clock. */
+/** The stored credit account of one tenant (API key). */
 export interface StoredAccount {
   /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;
   /** The sum of the charges that the service reported, in credits. */
   spent: number;
-  /** The estimated credits of calls whose charge is unknown. The service may have charged them. */
+  /** The estimated credits of calls with an unknown charge. The service may or may not have charged them. */
   uncertain: number;
   /** The number of responses that the service charged for. */
   calls: number;
-  /** The time of the last paid call, by the store's clock. It is 0 if there was none. */
+  /** The time of the last paid call by the store's clock, or 0 if there was none. */
   paidAt: number;
   /** The credit balance that the service last reported. */
   remaining?: number;
   /** The known prices, in the format of `serializePrices`. */
   prices: string;
   /**
-   * The reservations of calls in progress. If the process of a call dies, its reservation is kept for a day, because
-   * the charge may still be reported.
+   * The reservations of calls in progress, by id. If the process of a call dies, its reservation is kept for a day,
+   * because the charge may still be reported.
    */
   leases: Record<string, StoredLease>;
-  /** The ids of recently settled calls that had no reservation, so that a repeated settlement is counted only once. */
+  /** The ids of recently settled calls without a reservation, so that a repeated settlement is counted only once. */
   settled: string[];
 }
 
 interface StoredLease extends ReserveRequest {
   owner: string;
   at: number;
-  /** Set if the process of the call has died. `credits` were then counted as possibly charged, at the time `at`. */
+  /** Set after the process of the call has died. Its `credits` were counted as possibly charged at the time `at`. */
   booked?: { credits: number; at: number };
 }
 
-/** How long spending is remembered after the last paid call of a tenant, in milliseconds. */
+/** How long spending is remembered after the last paid call of a tenant (API key), in milliseconds. */
 const spendingTtlMs = 30 * dayMs;
-const maxSettled = 300;
-/** The upper limit for sums of charges. It keeps them finite even if the service reports absurd charges. */
+const maxSettledIds = 300;
+/** The upper limit for sums of credits. It keeps them finite even if the service reports absurd charges. */
 const maxCredits = 1e300;
 
 const createEmptyAccount = (): StoredAccount => ({
@@ -192,8 +191,8 @@ const isEmptyAccount = ({ paidAt, leases, remaining, prices }: StoredAccount): b
   paidAt === 0 && Object.keys(leases).length === 0 && remaining === undefined && prices === noPrices;
 
 /**
- * Returns the lifetime of an account in the store. Accounts without spending expire soon, because they may belong to
- * made-up keys.
+ * Returns the lifetime of an account in the store, in milliseconds. An account without spending expires soon, because
+ * it may belong to a made-up API key.
  */
 function getAccountTtlMs(account: StoredAccount): number {
   if (account.paidAt > 0 || Object.keys(account.leases).length > 0) return spendingTtlMs;
@@ -203,7 +202,7 @@ function getAccountTtlMs(account: StoredAccount): number {
 const listOpenLeases = ({ leases }: StoredAccount) =>
   Object.values(leases).filter(({ booked }) => booked === undefined);
 
-/** Summarizes a stored account: adds up its open reservations and parses its prices, as the budget rules need them. */
+/** Adds up the open reservations of a stored account and parses its prices. */
 export function summarizeAccount(account = createEmptyAccount()): CreditAccount {
   const { spent, uncertain, calls, remaining, prices, day } = account;
   const leases = listOpenLeases(account);
@@ -221,8 +220,8 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
 }
 
 /**
- * Applies the effects of time since the last change. Spending expires 30 days after the last paid call. If the process
- * of a call has died, the credits reserved for it count as possibly charged. Returns true if the account changed.
+ * Applies the time that has passed since the last change. Spending expires 30 days after the last paid call. If the
+ * process of a call has died, its reserved credits count as possibly charged. Returns true if the account changed.
  */
 function applyElapsedTime(
   account: StoredAccount,
@@ -262,10 +261,10 @@ function reserve(
 }
 
 /**
- * Adds the charge of a call to the account, but only once per call. A call with a lease (a reservation) was already
- * settled if the lease is missing, and a call without one if `settled` contains its id. If the call was counted as
- * possibly charged because its process seemed dead, those credits are subtracted again. Returns true if the account
- * changed.
+ * Adds the charge of a call to the account, once per call. A call with a lease (a reservation) was already settled if
+ * the lease is missing. A call without a lease was already settled if `settled` contains its id. If the call was
+ * counted as possibly charged because its process seemed dead, these credits are subtracted. Returns true if the
+ * account changed.
  */
 function settle(
   account: StoredAccount,
@@ -278,7 +277,7 @@ function settle(
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
   if (hasLease) delete account.leases[id];
-  else if (id !== '') account.settled = [...account.settled, id].slice(-maxSettled);
+  else if (id !== '') account.settled = [...account.settled, id].slice(-maxSettledIds);
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
   if (isPaidAnswer) account.calls++;
@@ -295,7 +294,7 @@ function settle(
 const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
-/** Caches parsed prices by their serialized text. Many accounts have the same prices, so they are parsed only once. */
+/** Caches parsed prices by their serialized text, because many accounts have the same prices. */
 const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
 const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
 
@@ -316,8 +315,8 @@ export function openWindows({ documents, buildKey }: StoreAccess, clock: () => n
     get: async (tenantId) => {
       const pendingRead = documents.read<StoredWindow>(buildKey(tenantId, 'window'));
       const { doc, now } = await pendingRead.catch(() => ({ doc: undefined, now: 0 }));
-      // JSON cannot represent infinity, so a missing number means that there is no limit. Measure the age of the record
-      // by the store's clock.
+      // JSON cannot represent infinity, so a missing number means that there is no limit. The age of the record is
+      // measured by the store's clock.
       return (
         doc && {
           ...doc.window,

@@ -17,15 +17,14 @@ import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const MB = 1024 * 1024;
-/** How long the server waits at startup until the store can be reached, in milliseconds. */
+/** How long the server waits at startup for the store to become reachable, in milliseconds. */
 const startTimeoutMs = 1000;
 /**
- * The limits of the queue of failed writes: its memory in bytes, and the maximum delay between two attempts in
- * milliseconds.
+ * The limits of the queue of failed writes: its memory in bytes, and the maximum delay before a retry in milliseconds.
  */
 const queueLimits = { maxBytes: 96 * MB, maxDelayMs: 2000 };
 /**
- * How long the lease of a call (the mark that it is in progress) stays valid after the call's deadline, in
+ * How long the lease of a call (the mark that it is in progress) stays valid after the call's time limit, in
  * milliseconds. The process needs this time to record the result.
  */
 const leaseMarginMs = 10_000;
@@ -33,16 +32,12 @@ const leaseMarginMs = 10_000;
 interface StoreStateOptions {
   driver: StoreDriver;
   secret: string;
-  /**
-   * The base URL of the API. Servers for different APIs can share a store, because each API has separate state in it.
-   */
+  /** The base URL of the API. Servers for different APIs can share a store, because each API has its own data in it. */
   baseUrl: string;
-  /**
-   * The time limit of a tool call, in milliseconds. The reservation of a call that is much older counts as abandoned.
-   */
-  callMs: number;
+  /** The time limit of a tool call, in milliseconds. A much older reservation counts as abandoned. */
+  callTimeoutMs: number;
   log: StorageLog;
-  /** The time of this process, which is used until the time of the store is known. */
+  /** Returns the time of this process, which is used until the store's time is known. */
   now(): number;
 }
 
@@ -50,14 +45,14 @@ interface StoreStateOptions {
 export type ReplicaState = Awaited<ReturnType<typeof openStoreState>>;
 
 /**
- * Opens the state that replicas share. If a replica dies, its leases (the marks that calls are in progress) end shortly
- * after the deadlines of the calls.
+ * Opens the state that replicas share. If a replica dies, its leases (the marks that calls are in progress) end soon
+ * after the time limit of the calls.
  */
-export async function openStoreState({ driver, secret, baseUrl, callMs, log, now }: StoreStateOptions) {
+export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, log, now }: StoreStateOptions) {
   const encryption = createEncryption({ secret, warn: log.warn });
   const store = new GuardedStore(driver, log, now);
   const documents = new Documents({ store, encryption });
-  const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callMs + leaseMarginMs });
+  const leases = new Leases({ hasEnded: (_, ageMs) => ageMs > callTimeoutMs + leaseMarginMs });
   const buildKey: StoreAccess['buildKey'] = (tenantId, kind, ...parts) => {
     const tag = encryption.hashName('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [encryption.hashName(kind, ...parts)] : [])].join(

@@ -17,10 +17,7 @@ interface StoredCall {
   cached?: { operation: OperationName; answer: StoredResponse; at: number } | undefined;
   /** The claim (the right to send the call) of the process that is sending the call now. */
   running?: StoredClaim;
-  /**
-   * The id of the latest claim (the right to send the call) that was lost, because its process died while sending the
-   * call.
-   */
+  /** The id of the latest claim (the right to send the call) whose process died while sending the call. */
   lost?: string | undefined;
 }
 
@@ -28,52 +25,49 @@ interface StoredClaim extends LeaseHolder {
   id: string;
 }
 
-/** An API response without `value`, which can be parsed again from `raw` and need not be stored. */
+/** An API response without `value`, which is not stored because it can be parsed again from `raw`. */
 type StoredResponse = Omit<ServiceResponse, 'value'>;
 
+/** How long the store remembers that a process is sending a call, or died while sending it, in milliseconds. */
+const claimTtlMs = 3_600_000;
 /**
- * How long the store remembers that a process is sending a call, or that it died while sending it, in milliseconds.
- */
-const claimMs = 3_600_000;
-/**
- * The maximum nesting depth of a response that is written to the store. In Node before version 26, serializing a deeper
- * value exhausts the stack. Responses of the service have about eight levels.
+ * The maximum nesting depth of a response that is written to the store. Before Node 26, serializing a deeper value
+ * exhausts the stack. Responses of the service have about eight levels.
  */
 const maxResponseDepth = 500;
 /** The memory limit for responses that the store did not accept, in bytes. */
 const maxLocalBytes = 64 * 1024 * 1024;
 
-interface StoredAnswersOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
+interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /**
-   * If true, a call is sent again after the process that sent it has died, although the service may already have
-   * charged for it.
+   * True if a call may be sent again after the process that sent it has died. The service may then charge for it twice.
    */
-  sendsAgain?: boolean;
+  resendsLostCalls?: boolean;
 }
 
 /**
  * Opens the response cache that replicas share.
  *
  * Each call is one document, which contains the cached response and the claim of the replica that is sending the call.
- * A claim is the right to send the call. Since both are in one document, a replica that obtains the claim can be sure
- * that no response was stored in the meantime. A replica that waits for a claim finds the response in the same
- * document. If the store does not accept a response, only this replica caches it.
+ * A claim is the right to send the call. A replica that obtains the claim therefore knows that no response has been
+ * stored meanwhile. A replica that waits for the claim finds the response in the same document. If the store does not
+ * accept a response, only this replica caches it.
  */
 export function openStoredResponseCache(
   access: StoreAccess,
-  { ttlMs, now, sendsAgain = false }: StoredAnswersOptions,
+  { ttlMs, now, resendsLostCalls = false }: StoredResponsesOptions,
 ): ResponseCache {
   const { documents, store, leases, queue, buildKey } = access;
   const localCache = createMemoryResponseCache({ maxBytes: maxLocalBytes, ttlMs, now });
   const getResponseKey = (tenantId: string, name: string) => buildKey(tenantId, 'answer', name);
   const getGroupKey = (tenantId: string, group: string) => buildKey(tenantId, 'removed', group);
   /**
-   * Groups of responses, e.g. the lists of one collection, that are outdated but could not yet be marked as removed in
-   * the store. Until then, this replica does not cache responses of these groups.
+   * Groups of outdated responses, e.g. the lists of one collection, that the store could not yet be told about. Until
+   * then, this replica does not cache responses of these groups.
    */
   const unmarkedGroups = new Set<string>();
   /**
-   * Returns the cached response of a document. Returns undefined if there is none or if it has expired.
+   * Returns the cached response of a document, or undefined if there is none or if it has expired.
    * @param time the current time of the store
    */
   const parseCachedResponse = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
@@ -89,7 +83,7 @@ export function openStoredResponseCache(
   const get = async (tenantId: string, name: string): Promise<CachedResponse | undefined> => {
     const key = getResponseKey(tenantId, name);
     const reply = await documents.read<StoredCall>(key).catch(() => undefined);
-    // While the store is unreachable, use the document that this replica read last.
+    // While the store is unreachable, use the document that this replica last read.
     const storedDocument = reply ?? documents.getCached<StoredCall>(key);
     const localResponse = await localCache.get(tenantId, name);
     if (localResponse && localResponse.arrivedAt >= (storedDocument?.doc?.cached?.at ?? 0)) return localResponse;
@@ -121,7 +115,7 @@ export function openStoredResponseCache(
       if (!isOpen) return;
       close();
       const removeClaim = (doc: StoredCall | undefined) => ({
-        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttlMs, claimMs) }),
+        ...(doc?.running?.id === id && { next: next(doc), ttlMs: Math.max(ttlMs, claimTtlMs) }),
         result: undefined,
       });
       await queue.write(() => documents.update<StoredCall, void>(key, removeClaim));
@@ -141,8 +135,8 @@ export function openStoredResponseCache(
       await end();
     };
     /**
-     * Returns true if another call holds the claim, i.e. the right to send the request. A claim of this process that
-     * has already ended does not count, although the store may still contain it.
+     * Returns true if another call holds the claim, i.e. the right to send the request. Ignores a claim of this process
+     * that has ended, although the store may still contain it.
      */
     const isOtherClaim = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
     const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
@@ -155,16 +149,16 @@ export function openStoredResponseCache(
           if (cachedResponse && isNewerThan(cachedResponse, after, now()))
             return { result: { kind: 'cached', cachedResponse } };
           const isAbandoned = running && leases.isAbandoned(running, time);
-          if (isAbandoned && !sendsAgain)
+          if (isAbandoned && !resendsLostCalls)
             return {
               next: { cached, lost: running.id },
-              ttlMs: claimMs,
+              ttlMs: claimTtlMs,
               result: { kind: 'lost', id: running.id },
             };
           if (running && !isAbandoned) return { result: { kind: 'waits', id: running.id, version } };
           if (awaitedClaimId !== undefined && lost === awaitedClaimId) return { result: { kind: 'lost', id: lost } };
           const next = { ...(cachedResponse && { cached }), lost, running: { id, owner: leases.owner, at: time } };
-          return { next, ttlMs: Math.max(ttlMs, claimMs), result: { kind: 'granted' } };
+          return { next, ttlMs: Math.max(ttlMs, claimTtlMs), result: { kind: 'granted' } };
         });
         if (step.kind === 'cached') {
           close();
@@ -180,8 +174,8 @@ export function openStoredResponseCache(
         await documents.waitForChange(key, step.version, signal);
       }
     } catch {
-      // The store failed, so it is unknown whether it contains the claim of this call. Send the request without waiting
-      // for other replicas.
+      // The store failed, so it may or may not contain the claim of this call. Send the request without waiting for
+      // other replicas.
       if (!signal.aborted) return granted;
       void end();
       throw createAbortError(signal, false);

@@ -9,18 +9,18 @@ interface QueuedWrite {
 
 interface WriteOptions {
   bytes?: number;
-  /** Called with the error if the write is lost, because a retry cannot help or the queue is full. */
+  /** Called with the error if the write is lost, because a retry cannot help or because the queue is full. */
   onGiveUp?(error: unknown): void;
 }
 
 /**
- * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. Small
- * writes matter most, because they record charges.
+ * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. These
+ * matter most, because they record charges.
  */
 const smallBytes = 1000;
 const smallWriteShare = 0.25;
 
-/** The delay before the first retry, in milliseconds. It doubles with each failed attempt. */
+/** The delay before the first retry, in milliseconds. It doubles after each failed attempt. */
 const minDelayMs = 2000;
 
 interface WriteQueueOptions {
@@ -35,9 +35,9 @@ interface WriteQueueOptions {
 const runInBackground = (delayMs: number, run: () => void): void => void setTimeout(run, delayMs).unref();
 
 /**
- * A queue of writes that have failed temporarily. They wait in memory, up to a limit, and are retried until they
- * succeed. The queue runs after a delay and whenever its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore`
- * also run it when the store is used.
+ * A queue of writes that failed temporarily. They wait in memory, up to a limit, and are retried until they succeed.
+ * The queue runs after a delay, and when its owner calls `run`. `runQueueAfterWrites` and `runQueueBefore` also run it
+ * when the store is used.
  */
 export class WriteQueue {
   readonly #pendingWrites = new Set<QueuedWrite>();
@@ -48,10 +48,7 @@ export class WriteQueue {
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /**
-   * The queue pauses after a run that failed because it could not get a lock. This is the end of the pause, by
-   * `performance.now()`.
-   */
+  /** The end of a pause, by `performance.now()`. The queue pauses after a run that could not get a lock. */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
@@ -78,8 +75,8 @@ export class WriteQueue {
   }
 
   /**
-   * Retries the pending writes until one of them fails. Starts with the smallest, because a write that is too large for
-   * the store would otherwise block all others.
+   * Retries the pending writes until one of them fails, the smallest first. Otherwise a write that is too large for the
+   * store would block all others.
    */
   run(): Promise<void> {
     this.#currentRun ??= this.#runAll().finally(() => {
@@ -89,16 +86,15 @@ export class WriteQueue {
   }
 
   /**
-   * Retries the pending writes, if any, and resolves afterwards. After a run that failed because it could not get a
-   * lock, the queue pauses for as long as that run took. Without the pause, every call would wait several seconds for
-   * the lock.
+   * Retries the pending writes, if there are any. After a run that could not get a lock, the queue pauses for as long
+   * as that run took. Otherwise every call would wait several seconds for the lock.
    */
   async runIfDue(): Promise<void> {
     if (this.#pendingWrites.size > 0 && (this.#currentRun || performance.now() >= this.#pausedUntil)) await this.run();
   }
 
   /**
-   * Runs the queue in the background. Call this after a write has succeeded, because the store is then available again.
+   * Runs the queue in the background. Call this after a successful write, because the store is then available again.
    */
   onWritten(): void {
     if (this.#pendingWrites.size > 0 && !this.#currentRun) void this.run();
@@ -134,7 +130,7 @@ export class WriteQueue {
   }
 }
 
-/** Wraps a store so that each successful write starts a retry of the pending writes in the background. */
+/** Wraps a store. Each successful write then starts a retry of the pending writes in the background. */
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
   const runAfter = async <Reply>(writing: Promise<Reply>): Promise<Reply> => {
     const reply = await writing;
@@ -149,7 +145,7 @@ export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
 }
 
 /**
- * Wraps the methods of an object that uses a store. Each method runs the queue first, so that it sees the results of
+ * Wraps the methods of an object that uses a store. Each method first runs the queue, so that it sees the results of
  * pending writes.
  *
  * Do not wrap the store itself. A change of a document would then wait for the queue, while a write in the queue waits
@@ -166,7 +162,7 @@ export function runQueueBefore<Methods extends object>(queue: WriteQueue, method
   return Object.fromEntries(entries) as Methods;
 }
 
-/** A queue for a store that is always available. It runs each write once and does not retry failed writes. */
+/** A queue for a store that is always available. It runs each write once and never retries it. */
 export const noQueue: Pick<WriteQueue, 'write'> = {
   write: async (work, { onGiveUp = () => {} } = {}) => void (await work().catch(onGiveUp)),
 };

@@ -30,7 +30,7 @@ const readIds = async (dataset: Dataset) => (await dataset.readContents()).ads.m
 const createSignalWithoutAbort = () => new AbortController().signal;
 
 /** The deadline of a replica's calls, in milliseconds. */
-const callMs = 60_000;
+const callTimeoutMs = 60_000;
 
 /** Larger items, in bytes, count as large in the simulated faults. */
 const largeBytes = 10_000;
@@ -97,7 +97,13 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     const network = new StoreNetwork();
     const warned: string[] = [];
     const replica = await openStoreState({
-      ...{ driver: network.wrapDriver(driver()), secret, baseUrl: `http://${service}.invalid`, callMs, now: Date.now },
+      ...{
+        driver: network.wrapDriver(driver()),
+        secret,
+        baseUrl: `http://${service}.invalid`,
+        callTimeoutMs,
+        now: Date.now,
+      },
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
@@ -291,13 +297,13 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     await claimCall(dead.responseCache, adAnswerName);
     expect(await dead.ledger.reserve('t', () => request)).toMatchObject({ kind: 'granted' });
 
-    living.network.clockOffsetMs = callMs;
+    living.network.clockOffsetMs = callTimeoutMs;
     const isTaken = living.slots.acquire('a question', AbortSignal.timeout(50));
     await expect(isTaken).rejects.toMatchObject({ failure: { kind: 'busy' } });
     await expect(living.claim(AbortSignal.timeout(50))).rejects.toThrow();
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 10, uncertain: 0 });
 
-    living.network.clockOffsetMs = callMs + 11_000;
+    living.network.clockOffsetMs = callTimeoutMs + 11_000;
     (await living.slots.acquire('a question', createSignalWithoutAbort()))();
     expect(await living.claim()).toMatchObject({ kind: 'lost' });
     expect(await living.ledger.read('t')).toMatchObject({ reserved: 0, uncertain: 4 });
@@ -316,7 +322,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
         ifLost: 5,
       })),
     );
-    other.network.clockOffsetMs = callMs + 11_000;
+    other.network.clockOffsetMs = callTimeoutMs + 11_000;
     expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
     await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidAnswer: true }, lease);
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
