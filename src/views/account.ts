@@ -11,8 +11,8 @@ import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields }
 export const NoticeView = z.string().optional().describe('Note that the data are demo data.');
 
 /**
- * Fields that all schemas in this file share. In demo mode, the server sets `notice` to its own text. The schema
- * requires a string, even if the service sends a different field with this name.
+ * The fields that all schemas in this file share. `otherTypes` contains fields of an unexpected type. `notice` is the
+ * note that the server adds in demo mode.
  */
 const commonFields = { otherTypes: otherTypesSchema, notice: NoticeView };
 
@@ -79,7 +79,7 @@ export const CreditsView = z.looseObject({
   ...commonFields,
 });
 
-/** Maximum size of each result in this file, in tokens. */
+/** Maximum size of an account, an identity or a credit status in a result, in tokens. */
 const maxViewTokens = 1500;
 
 /** Prepares an account from the API for a tool result. Moves fields with an unexpected type to `otherTypes`. */

@@ -7,12 +7,12 @@ import { parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
 
 /**
- * The fields that count as the content of an ad: creative, destination, call to action, format, countries and end date.
- * Two versions of an ad have the same content if all fields are equal.
+ * The fields that form the content of an ad, such as its texts, links and media. Two versions of an ad have the same
+ * content if all these fields are equal.
  *
- * Each function returns a string for comparison. The string leaves out meaningless differences, such as the order of
- * lists, date formats, invisible characters, white space, tracking parameters, and the hosts and signatures of media
- * URLs.
+ * Each function returns a field as a string for comparison. The string leaves out meaningless differences, such as the
+ * order of lists, date formats, invisible characters and white space. It also leaves out tracking parameters, and the
+ * hosts and signatures of media URLs.
  */
 const contentFields = {
   headline: (ad) => normalizeText(ad.headline),
@@ -58,8 +58,8 @@ export interface FieldChange {
 }
 
 /**
- * The value of a changed field. null if this version of the ad has no value. Undefined if the value cannot be shown on
- * a line of text, e.g. an image.
+ * The value of a changed field. It is null if this version of the ad has no value. It is undefined if the value cannot
+ * be shown on a line of text, e.g. an image.
  */
 export type ChangedValue = string | null | undefined;
 
@@ -88,8 +88,8 @@ function formatValue(value: unknown): ChangedValue {
 }
 
 /**
- * Numbers that the service counts or estimates, with the API fields that contain them. They do not count as content of
- * the ad, because the service updates them all the time.
+ * Numbers that the service counts or estimates, such as the reach of an ad, each with the API fields that contain it.
+ * The service updates these numbers all the time, so they do not count as content of the ad.
  */
 const counterFields = {
   duplicates: ['duplicates'],
@@ -100,11 +100,11 @@ const counterFields = {
   performance: ['performancePublic'],
 } as const satisfies Record<string, readonly (keyof typeof adFields)[]>;
 
-/** Name of a number that the service counts or estimates, e.g. `reach`. */
+/** Name of a number that the service counts or estimates for an ad, e.g. `reach`. */
 export type CounterName = keyof typeof counterFields;
 /**
- * The counters of an ad, i.e. numbers such as reach that the service counts or estimates. A counter is missing if the
- * ad has no value for it.
+ * The numbers that the service counts or estimates for an ad, e.g. `{ reach: 800000 }`. A number is missing if the ad
+ * has no value for it.
  */
 export type CounterValues = Partial<Record<CounterName, number>>;
 
@@ -132,7 +132,10 @@ function normalizeText(value: unknown): string | null {
 const normalizeTexts = (values: unknown): string | null =>
   Array.isArray(values) ? joinDistinct(values.map(normalizeText)) : normalizeText(values);
 
-/** Combines texts into one string, so that two lists of texts can be compared. Order and repetitions do not matter. */
+/**
+ * Combines a list of texts into one string for comparison. Lists with the same texts give the same string, regardless
+ * of order and repetitions.
+ */
 function joinDistinct(texts: readonly (string | null)[]): string | null {
   const distinctTexts = new Set(texts.filter((text) => text !== null));
   return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
@@ -150,8 +153,8 @@ const normalizeLink = (link: unknown): string | null =>
   parseLanding({ offerLink: link }).landingPage ?? normalizeText(link);
 
 /**
- * Returns the website of an ad that has no link. Returns null for an ad with a link, because its website usually
- * follows from the link. Otherwise, a new link would count as two changes.
+ * Returns the website of an ad that has no link. Returns null for an ad with a link, because a new link usually changes
+ * the website as well and would then count as two changes.
  */
 function readWebsiteWithoutLink(ad: Fields): string | null {
   const hasAnyLink = [ad.offerLink, ...readObjects(ad.cards).map(readCardLink)].some(
@@ -171,7 +174,7 @@ const listCardContent = (card: Fields) => [
   getMediaPath(readCardField(card, 'video')),
 ];
 
-/** Returns false for the advertiser's profile picture (`PA_PP`), because it is not part of the ad. */
+/** Returns true unless the media file is the advertiser's profile picture (`PA_PP`), which is not part of the ad. */
 const isAdMedia = ({ type }: Fields): boolean => !(typeof type === 'string' && /^PA_/i.test(type));
 
 /**

@@ -35,8 +35,8 @@ function describeMedia(ad: Fields): string[] {
 }
 
 /**
- * Roles of media files, each with a pattern for the type that the service reports, e.g. `VID`. The first pattern that
- * matches determines the role.
+ * The roles of media files, such as a video or the picture of a carousel card. Each role has a pattern for the type
+ * that the service reports, e.g. `VID`. The first matching pattern determines the role.
  */
 const mediaRoles = [
   ['video', /^VID/i],
@@ -48,14 +48,14 @@ const mediaRoles = [
 type MediaRole = (typeof mediaRoles)[number][0];
 
 /**
- * The media files of an ad by role, and the number of carousel cards. Each position of the ad has at most one file per
- * role.
+ * The media files of an ad, grouped by role, and the number of its carousel cards. If the service lists a file in
+ * several sizes, only the first size is included.
  */
 type Assets = Record<MediaRole, Fields[]> & { cardCount: number };
 
 /**
- * Groups the media files of an ad by role. Some ads have media for cards but no card objects, so `cardCount` is the
- * higher of both counts.
+ * Groups the media files of an ad by role. `cardCount` is the number of card objects, or the number of cards with media
+ * if that is higher, because some ads have no card objects.
  */
 function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
   const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cardCount: 0 };
@@ -115,8 +115,8 @@ export function groupMedia(ad: Fields) {
 
 /**
  * Returns a function that finds the index of the carousel card to which a media file belongs. A file states its
- * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many positions as
- * cards, the sorted positions are matched with the cards, so the start does not matter.
+ * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many different
+ * positions as cards, the lowest position therefore belongs to the first card, and so on.
  */
 function createCardIndexFinder(assets: Fields[], cardCount: number): (asset: Fields) => number {
   const positions = [...new Set(assets.map(getPosition))];
@@ -332,8 +332,8 @@ function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
 }
 
 /**
- * The picture that represents an ad, or the reason why there is no picture. If its URL has expired, `expiredUrl` is
- * this URL.
+ * The picture that represents an ad, or the reason why there is no picture. If the reason is an expired URL,
+ * `expiredUrl` contains this URL.
  */
 export type AdPicture =
   | { url: string; origin: 'picture' | 'still' | 'portrait' | { card: number } }

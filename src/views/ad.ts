@@ -73,7 +73,10 @@ export const ListedAd = z
   })
   .meta({ title: 'Ad' });
 
-/** Schema of an ad as it appears in results, alone or in a list. */
+/**
+ * Schema of an ad in results. In addition to the fields of a listed ad, it has fields that only a single ad has, e.g.
+ * `cardViews`.
+ */
 export const AdView = ListedAd.extend({
   adsAmount: z.number().optional().describe(`Number of ads of the advertiser. ${notInLists}`),
   cardViews: z.array(CardView).optional().describe(`Carousel cards. ${notInLists}`),
@@ -149,7 +152,10 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   return view;
 }
 
-/** Tokens reserved for labels, because the text of an ad contains labels in addition to the values. */
+/**
+ * Tokens reserved for the labels in the text of an ad, such as `Headline:`. The text contains them in addition to the
+ * values.
+ */
 const labelTokens = 100;
 
 /**
@@ -187,8 +193,8 @@ const openingChars = 24;
 
 /**
  * Adds the headline and the body. Equal bodies are cut at the same position, so that readers can recognize equal ads.
- * If the texts are missing or contain a placeholder such as `{{product.name}}`, adds the text of the first carousel
- * card.
+ * If both texts are missing or one contains a placeholder such as `{{product.name}}`, adds the text of the first
+ * carousel card.
  */
 function addOpeningTexts(view: AdView, ad: Fields): void {
   const body = readText(ad.body, Math.max(bodyTokens, estimateMinTokens(ad.body)));
@@ -211,8 +217,8 @@ function isTruncated(shownText: string | undefined, originalText: unknown): bool
 }
 
 /**
- * Returns the minimum number of tokens for the beginning of a body. With this minimum, the beginning has a few words
- * even in scripts where a letter takes three tokens.
+ * Returns the minimum number of tokens for the beginning of a body. With this minimum, a few words are shown even in
+ * scripts where a single letter takes three tokens.
  */
 const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
@@ -398,14 +404,12 @@ export function formatAdList({
   });
 }
 
-/**
- * The formatted parts of an ad in a list. They can be cached, because they do not depend on the other ads of the page.
- */
+/** The formatted parts of an ad in a list. They do not depend on the other ads of the page, so they can be cached. */
 interface FormattedAd {
   ad: AdView;
   /**
-   * Key for grouping ads by advertiser. It includes the page name. If the name of an advertiser changed, its ads
-   * therefore appear under both names.
+   * Key for grouping ads by advertiser. It includes the page name, so that the ads of a renamed advertiser appear under
+   * both names.
    */
   advertiser: string;
   facts: string[];

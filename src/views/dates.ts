@@ -24,8 +24,8 @@ export const formatMinute = (time: string | number) =>
   `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
- * Summarizes when several ads were last seen running: the first day, the last day, and the number of ads for which this
- * date is known.
+ * The first and the last of the days on which several ads were last seen running. `adCount` is the number of ads for
+ * which this day is known.
  */
 export interface LastSeenDays {
   firstDay: string;
@@ -72,8 +72,8 @@ function addUtcOffset(text: string): string {
   const [, day, time = '00:00', offset = 'Z', hours, minutes = '00'] = isoDatePattern.exec(text) ?? [];
   if (day !== undefined)
     return `${day}T${time.replace(',', '.')}${hours === undefined ? offset : `${hours}:${minutes}`}`;
-  // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. Reject texts without a
-  // year, because `Date.parse` would also find dates in arbitrary text.
+  // `Date.parse` also accepts formats such as `1 June 2025` or `Sun, 01 Jun 2025 00:30:00 GMT`. It finds dates even in
+  // ordinary text, so reject a text without a year.
   if (!yearPattern.test(text)) return '';
   return zonePattern.test(text) ? text : `${text} UTC`;
 }
@@ -86,8 +86,8 @@ const firstTimestamp = Date.parse('0000-01-01T00:00:00Z');
 const lastTimestamp = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Matches a UTC date such as `2026-06-14` with a day from 01 to 28, which exists in every month. Most dates match, so
- * they need no slower validation.
+ * Matches a UTC date such as `2026-06-14` with a day from 01 to 28, which exists in every month. Most dates match and
+ * then need no slower validation.
  */
 const utcDatePattern =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;

@@ -15,7 +15,7 @@ export const RunningTimeView = z.looseObject({
   stillRunning: z.boolean().optional().describe('Whether the ad is still running. Missing if unknown.'),
   daysSinceSeen: z.number().optional().describe('Days since the service last saw the ad.'),
 });
-/** How long an ad has been running, and whether it is still running. */
+/** How long an ad has been running, e.g. `{ daysRunning: 92, stillRunning: true }`. */
 export type RunningTime = DataOf<typeof RunningTimeView>;
 
 /** An ad without an end date counts as running until this many calendar days after it was last seen. */

@@ -4,8 +4,8 @@ import { findSegmentStart, fitsWithin, truncate, truncationSuffix } from './toke
 /** Maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
 /**
- * Maximum length of the text that is shown before the first difference, in tokens and in characters. To find the place,
- * readers need a few words that both texts share.
+ * Maximum length of the common text that is shown before the first difference, in tokens and in characters. A few
+ * common words help readers to find the place in both texts.
  */
 const contextTokens = 8;
 const contextChars = 64;

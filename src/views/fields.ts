@@ -191,7 +191,8 @@ export const pageFields = {
 } as const satisfies Record<string, ApiField>;
 
 /**
- * The names of all fields whose description has the given property. With `{ column: true }`, these are the SQL columns.
+ * The names of all fields whose description has a property. For example, `NamesWith<typeof adFields, { column: true }>`
+ * contains the names of the SQL columns.
  */
 export type NamesWith<Fields, Property> = {
   [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
@@ -207,8 +208,8 @@ export type FieldValue<Field> = Field extends { type: 'number' }
       : string;
 
 /**
- * An object type with all fields whose description has the given property, e.g. `{ column: true }`. Every field is
- * optional.
+ * An object type with the values of all fields whose description has a property, e.g. `{ column: true }` for SQL
+ * columns. Every field is optional.
  */
 export type FieldValues<Fields, Property> = {
   -readonly [Name in NamesWith<Fields, Property>]?: FieldValue<Fields[Name]>;

@@ -23,7 +23,7 @@ export const maxFullViewTokens = 7500;
 export const dataTokensPerTextToken = 2;
 
 /**
- * Returns a copy of an object from the service with all of its fields, so that it is safe to show. Names and texts are
+ * Returns a copy of an object from the service that contains all of its fields and is safe to show. Names and texts are
  * sanitized, and null values and infinite numbers are omitted. If the object exceeds the token budget, its largest
  * lists and fields are cut. A note in each place then says what is missing.
  * @param fullDataHint sentence that tells the reader how to get the missing data; it is added once
@@ -41,8 +41,8 @@ export const buildFullItem = (apiObject: unknown, tokens: number): Fields =>
   buildFullView(apiObject, dataTokensPerTextToken * tokens, raiseLimitHint);
 
 /**
- * Schema of `otherTypes`. This object contains all fields whose type differs from the API document. Without it, a
- * client that validates results would reject a whole paid result because of one field.
+ * Schema of `otherTypes`. This object contains the fields whose type differs from the API document. In their usual
+ * place, one such field would make a client that validates results reject the whole paid result.
  */
 export const otherTypesSchema = z
   .looseObject({})

@@ -3,8 +3,8 @@ import { getHost, isTrackingParameter, parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isObject, isVisible, readObjects } from './view.ts';
 
 /**
- * Returns the domain that an ad leads to, without `www.`. If the link goes through a known redirect, returns the domain
- * of the redirect's target. If there is no such target, returns the domain of the website that the service reports. The
+ * Returns the domain that an ad leads to, without `www.`. For a known redirect, this is the domain of its target. If
+ * the link is missing or its redirect has no target, returns the domain of the website that the service reports. The
  * displayed URL is used only if the ad has neither a link nor a website, because advertisers can display any URL.
  */
 export function findLandingDomain({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
@@ -48,8 +48,8 @@ export function parseLanding({ offerLink, cards }: Fields) {
 }
 
 /**
- * Maximum number of campaign parameters (such as `utm_source`) to read from a link. A crafted link could contain very
- * many.
+ * Maximum number of campaign parameters, such as `utm_source`, to read from a link. A malicious link could contain
+ * thousands.
  */
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;

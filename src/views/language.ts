@@ -32,8 +32,8 @@ const denseCharacter = new RegExp(`[${denseScriptClasses}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
 /**
- * Matches a text with at least four characters of a dense script (Chinese, Japanese or Korean). One character of these
- * scripts carries as much information as several letters.
+ * Matches a text with at least four Chinese, Japanese or Korean characters. Four of these characters suffice to detect
+ * the language, because one of them carries as much information as several letters.
  */
 const fourDenseCharactersPattern = new RegExp(`^(?:[^${denseScriptClasses}]*[${denseScriptClasses}]){4}`, 'u');
 const fourteenLettersPattern = /^(?:\P{L}*\p{L}){14}/u;
@@ -46,8 +46,8 @@ function removeNonWords(text: string): string {
 }
 
 /**
- * Returns true if most of the text is in a dense script (Chinese, Japanese or Korean). Latin words in such a text are
- * usually brand names, so they are ignored.
+ * Returns true if most of the text is Chinese, Japanese or Korean. Latin words in such a text are usually brand names
+ * and are ignored.
  */
 function isMostlyDense(words: string): boolean {
   if (!fourDenseCharactersPattern.test(words)) return false;

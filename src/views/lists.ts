@@ -3,17 +3,17 @@ import { joinNonEmpty, quote } from './safe-text.ts';
 import { truncateLine } from './tokens.ts';
 import type { Fields } from './view.ts';
 
-/** Information that appears before or after the items of a list. */
+/** The information around the items of a list: how many there are, the date, and how to get the next page. */
 export interface ListFrame {
   /** Total number of matching items (`totalHits`), if the service reports it. */
   totalHits?: number | undefined;
-  /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
+  /** Number of items that the service sent. Set only if the list shows fewer items. */
   asOf?: string | undefined;
   /** Number of items on the service's page. Set only if the list shows fewer items than that. */
   sentCount?: number | undefined;
   /**
-   * Number of the first item in the list. It is greater than 1 if the list continues a page of which earlier items were
-   * already shown. Defaults to 1.
+   * Number of the first item in the list, 1 by default. It is higher if an earlier result already showed the first
+   * items of the same page.
    */
   firstNumber?: number | undefined;
   cursor?: string | null | undefined;
@@ -21,13 +21,13 @@ export interface ListFrame {
   price?: string | undefined;
   hasMore?: boolean | undefined;
   /**
-   * Pattern of the URLs at which the service's web app shows the items. `<id>` stands for the id of an item, e.g.
+   * URL at which the service's web app shows an item, with `<id>` in place of its id, e.g.
    * `https://app.example/ads/<id>`.
    */
   appUrlPattern?: string | undefined;
 }
 
-/** A list to format: the text of its items, and the information around it. */
+/** A list to format: its items as one text, and the information around them. */
 export interface FramedList extends ListFrame {
   noun: string;
   shownCount: number;
@@ -87,8 +87,8 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
 }
 
 /**
- * Finds the URL pattern that all items share, e.g. `https://app.example/ads/<id>`. Returns undefined unless every
- * `appUrl` consists of the same prefix and the id of the item.
+ * Finds the URL pattern of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless the `appUrl` of
+ * every item consists of the same prefix and the id of the item.
  */
 export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;

@@ -3,8 +3,8 @@ export const formatNumber = (number: number): string => (number < 1000 ? `${numb
 
 /**
  * Formats a number with comma separators and at most three decimal places, e.g. `1,250.5`. The result is the same as
- * with `toLocaleString`, whose first use takes a tenth of the time of a session's first call. This function therefore
- * uses `toLocaleString` only for a number that must be rounded or has an exponent.
+ * with `toLocaleString`, but the first use of `toLocaleString` takes a tenth of the time of a session's first call. It
+ * is therefore used only for numbers that must be rounded or have an exponent.
  */
 export function formatRounded(number: number): string {
   const [whole = '', decimals = ''] = String(Math.abs(number)).split('.');

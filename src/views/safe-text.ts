@@ -110,8 +110,8 @@ export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s
 const maxCombiningMarks = 8;
 
 /**
- * Ranges of common characters that are neither invisible nor combining marks. Texts with only these characters need no
- * further checks.
+ * Ranges of common characters that are neither invisible nor combining marks. A text that consists of these characters
+ * is safe without further checks.
  */
 const commonCharacters = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u1e00-\u1eff\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
 /** Matches a character that is neither in `commonCharacters` nor part of an emoji (U+1F000 to U+1FBFF). */
@@ -150,12 +150,15 @@ const suspectCharacterPattern = new RegExp(
 );
 
 /**
- * Returns true if a match of `hiddenPattern` is a flag, such as the flag of Scotland, which is written with invisible
- * tag characters. All other matches are at most two code units long.
+ * Returns true if a match of `hiddenPattern` is a flag, such as the flag of Scotland, which contains invisible tag
+ * characters. All other matches have at most two code units.
  */
 const isFlag = (match: string) => match.length > 2;
 
-/** Returns where to cut a run of combining marks so that at most `maxCombiningMarks` marks remain. */
+/**
+ * Returns the length of the first `maxCombiningMarks` marks in a run of combining marks. The marks after them are
+ * removed.
+ */
 function findEndOfMarks(marks: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxCombiningMarks; markCount++)

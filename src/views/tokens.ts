@@ -2,9 +2,9 @@ import { quote, quoteUnlessWord, sanitizeLine } from './safe-text.ts';
 import tables from './token-tables.json' with { type: 'json' };
 
 /**
- * Estimates how many o200k_base tokens a text has, without loading the tokenizer. Every character has a cost, which is
- * lower if the character forms a frequent pair with the preceding one. For lists of real ads, the estimate is at most
- * 12% too high. For random characters of any script, it is at most a third too low.
+ * Estimates how many tokens a text has in OpenAI's encoding o200k_base, without loading the tokenizer. Every character
+ * has a cost, which is lower if the character forms a frequent pair with the preceding one. For lists of real ads, the
+ * estimate is at most 12% too high. For random characters of any script, it is at most a third too low.
  */
 export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
@@ -24,7 +24,7 @@ const measureFittingPrefix = (text: string, tokens: number): number => sumCosts(
 
 /**
  * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts`
- * contains the lower cost of a code unit that follows a specific other one, or 0 if the pair is not frequent.
+ * contains the lower cost of the second code unit of a frequent pair, and 0 for all other pairs.
  */
 type Costs = { charCosts: Uint16Array; pairCosts: Uint8Array };
 
@@ -32,8 +32,8 @@ type Costs = { charCosts: Uint16Array; pairCosts: Uint8Array };
 let costs: Costs | undefined;
 
 /**
- * Returns the index of a pair of code units in `pairCosts`. The indexes of two pairs of the same script are always
- * different.
+ * Returns the index of a pair of code units in `pairCosts`. Two different pairs of the same script never have the same
+ * index.
  */
 const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
 
@@ -162,7 +162,7 @@ function findCutPosition(text: string, end: number): number {
 
 const asciiPairPattern = /^[ -~]{2}$/;
 
-/** A list of items, and the limits in tokens and bytes that it must not exceed. */
+/** A list of items, and the limits for its rendered text. */
 interface FitOptions<Item> {
   items: readonly Item[];
   maxTokens: number;
@@ -173,38 +173,39 @@ interface FitOptions<Item> {
 
 /**
  * Returns how many of the first items fit within both limits. Returns at least 1 if there are items, because the text
- * of a single item has its own limit. If all items fit, the list is rendered only once. Otherwise it is rendered about
- * three times.
+ * of a single item has its own limit. Renders the list once if all items fit, and about three times otherwise.
  */
 export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: FitOptions<Item>): number {
   if (items.length <= 1) return items.length;
-  let fits = { count: 0, length: 0 };
-  let tooMany = { count: items.length + 1, length: 0, within: 0 };
+  let largestFit = { count: 0, length: 0 };
+  let smallestOverflow = { count: items.length + 1, length: 0, fittingLength: 0 };
   let count = items.length;
-  for (let attempt = 1; tooMany.count - Math.max(1, fits.count) > 1; attempt++) {
+  for (let attempt = 1; smallestOverflow.count - Math.max(1, largestFit.count) > 1; attempt++) {
     const text = render(items.slice(0, count));
     const fittingChars = Math.min(
       isWithinByteCount(text, maxTokens) ? text.length : measureFittingPrefix(text, maxTokens),
       measurePrefixWithinBytes(text, maxBytes),
     );
-    if (fittingChars < text.length) tooMany = { count, length: text.length, within: fittingChars };
+    if (fittingChars < text.length) smallestOverflow = { count, length: text.length, fittingLength: fittingChars };
     else if (count === items.length) return count;
-    else fits = { count, length: text.length };
+    else largestFit = { count, length: text.length };
     // Most items have a similar length, so guess the next count by interpolation. After `maxGuesses` guesses, use
     // binary search, which works better for items of different lengths.
     const interpolationShare =
-      attempt > maxGuesses ? 1 / 2 : (tooMany.within - fits.length) / (tooMany.length - fits.length);
-    const guess = Math.floor(fits.count + interpolationShare * (tooMany.count - fits.count));
-    count = Math.max(fits.count + 1, 2, Math.min(tooMany.count - 1, guess));
+      attempt > maxGuesses
+        ? 1 / 2
+        : (smallestOverflow.fittingLength - largestFit.length) / (smallestOverflow.length - largestFit.length);
+    const guess = Math.floor(largestFit.count + interpolationShare * (smallestOverflow.count - largestFit.count));
+    count = Math.max(largestFit.count + 1, 2, Math.min(smallestOverflow.count - 1, guess));
   }
-  return Math.max(1, fits.count);
+  return Math.max(1, largestFit.count);
 }
 
 const maxGuesses = 4;
 
 /**
- * Cuts a text at a line break and appends how many characters are missing. This is a last resort if the token budget is
- * smaller than a single item.
+ * Cuts a text at a line break and appends how many characters are missing. Used as a last resort, if the token budget
+ * is smaller than a single item.
  */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
@@ -217,9 +218,9 @@ const noteTokens = 16;
 const formatCutNote = (missingChars: number) => `(cut to fit: ${missingChars} more characters)`;
 
 /**
- * Shortens a text to a number of UTF-8 bytes and states how many characters are missing. Keeps the last paragraph,
- * because a list ends with the cursor of its next page. Used only if a single item is too large, in a script with many
- * bytes per token.
+ * Shortens a text to a number of UTF-8 bytes and appends how many characters are missing. Keeps the last paragraph,
+ * because a list ends with the cursor of its next page. Used only for a single item that is too large, in a script with
+ * many bytes per token.
  */
 export function clampBytes(text: string, maxBytes: number): string {
   if (measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
@@ -237,7 +238,8 @@ export function clampBytes(text: string, maxBytes: number): string {
 const noteBytes = 80;
 
 /**
- * Returns the end of a quoted text if a cut removed it. A quoted text never contains a quotation mark or a line feed.
+ * Returns `…"` if a cut removed the closing quotation mark of the last line. A quoted text contains neither quotation
+ * marks nor line breaks, so an odd number of marks means that the quote is open.
  */
 function closeQuote(text: string): string {
   const lastLine = text.slice(text.lastIndexOf('\n') + 1);
@@ -252,7 +254,7 @@ function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFIN
 }
 
 /**
- * Maximum number of characters to read for each token of the budget. The text after them is dropped before the slower
+ * Maximum number of characters to read for each token of the budget. The rest of a long text is dropped before the slow
  * sanitizing.
  */
 export const charsPerToken = 8;

@@ -37,7 +37,7 @@ export function readText(value: unknown, tokens: number): string | undefined {
   return text === '' && unreadChars === 0 ? undefined : truncate(text, tokens, unreadChars);
 }
 
-/** Matches short ids and constants. Most values match, and they need no sanitizing. */
+/** Matches short ids and constants, e.g. `SHOP_NOW`. Most values match and then need no sanitizing. */
 const plainWordPattern = /^[\w-]{1,32}$/;
 
 /** Returns true if the text has at least one visible character. */
@@ -50,12 +50,12 @@ export const readId = (value: unknown): string => readText(isNumber(value) ? Str
 const maxListedWords = 12;
 const wordTokens = 12;
 
-/** How `copyFields` copies a field. For a text field, this is the maximum length of the text in tokens. */
+/** How `copyFields` copies a field. A number is the maximum length of a text field in tokens. */
 type FieldType = number | 'number' | 'flag' | 'words';
 
 /**
- * Selects the fields to show in results with brief or standard detail. `standard` includes all `brief` fields. Used
- * with `copyFields`.
+ * Selects the fields that results with brief or standard detail show, in the form that `copyFields` takes. `standard`
+ * includes all `brief` fields.
  */
 export const selectViewFields = (
   fields: Record<string, ApiField>,
@@ -73,7 +73,7 @@ export const selectViewFields = (
 
 const dateTokens = 20;
 
-/** Creates a function that formats all fields with a `phrase`, e.g. `reach 800000`. */
+/** Creates a function that formats all fields whose description has a `phrase`, e.g. `reach 800000`. */
 export function createFactLister(fields: Record<string, ApiField>): (view: object) => string[] {
   const phrases = Object.entries(fields).flatMap(([name, { phrase }]) =>
     phrase === undefined ? [] : [{ name, label: phrase }],
