@@ -27,7 +27,7 @@ export interface CardAd {
   picture?: { src: string } | { reason: string } | undefined;
 }
 
-/** The fields of an ad from which its card is built. */
+/** The fields of an ad from which `buildCardAd` builds its card. */
 export interface AdFields {
   id: string;
   pageName?: string | undefined;
@@ -45,13 +45,13 @@ export interface AdFields {
   active?: boolean | undefined;
   duplicates?: number | undefined;
   labels?: readonly { label: string; value?: string | undefined }[] | undefined;
-  /** True if the ad is new since the previous check of a watch. */
+  /** True if the ad is new since the previous check of a watch (a search that is repeated to find new ads). */
   isNew?: boolean | undefined;
 }
 
 /**
- * Builds the data that a card shows about an ad, without its picture. Used for reports, for the pages of the local
- * library and for the ad board.
+ * Builds the data of an ad card, without the picture. Used by reports, by the pages of the local library and by the ad
+ * board.
  */
 export function buildCardAd(adFields: AdFields): CardAd {
   const {
@@ -70,7 +70,8 @@ export function buildCardAd(adFields: AdFields): CardAd {
     ...{ id, pageName, domain, startedAt, lastSeenAt, daysRunning, active },
     title: [headline, cards?.[0]?.title, firstLine].find((text) => text && !hasPlaceholder(text)) ?? headline,
     firstLine,
-    // Leave out the format of a carousel ad, because `creative` already says how many cards it has, e.g. `5 cards`.
+    // A carousel ad needs no format such as `Carousel`, because `creative` already says how many cards it has, e.g. `5
+    // cards`.
     mediaText: [isNew && 'New', creative?.includes('card') ? '' : formatConstant(displayFormat), creative]
       .filter(Boolean)
       .join(' · '),
@@ -106,8 +107,8 @@ interface AdCardProps {
 }
 
 /**
- * Shows an ad as a card in a list. The card shows the ad id only if it has neither a link nor content at the bottom.
- * Such a card offers no other way to identify the ad.
+ * Shows an ad as a card in a list. The card shows the ad id only if nothing else identifies the ad, i.e. if the card
+ * has neither a link nor content at the bottom.
  */
 export function AdCard({
   ad,
@@ -186,8 +187,8 @@ const formatReason = (reason: string, { formatDay }: Formats): string =>
     : `No picture: ${sanitizeLine(reason).replace(/\b\d{4}-\d\d-\d\d\b/, (day) => formatDay(day) || day)}`;
 
 /**
- * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If nobody knows whether the ad
- * is still running, the text says when it was last seen.
+ * Shows how long an ad has run, e.g. `92 days, running · since 21 Aug 2026 · 3 copies`. If it is unknown whether the ad
+ * is still running, the text says when the ad was last seen.
  */
 export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?: Formats }) {
   const { daysRunning, active, startedAt, lastSeenAt, duplicates = 1 } = ad;
@@ -217,7 +218,7 @@ export function RunText({ ad, formats = englishFormats }: { ad: CardAd; formats?
 /** Replaces spaces with non-breaking spaces, so that the text stays on one line. */
 const insertNonBreakingSpaces = (text: string): string => text.replaceAll(' ', '\u00a0');
 
-/** Returns one of twelve hues for the background of a picture. The same advertiser always has the same hue. */
+/** Chooses one of twelve background hues by the advertiser's name. An advertiser always gets the same hue. */
 function pickHue(name: string): number {
   let hash = 7;
   for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;

@@ -23,8 +23,8 @@ export const Figure = ({ title, note = '', children }: FigureProps) => (
 
 interface ColumnChartProps {
   /**
-   * The columns from left to right. `isUnfinished` marks the month in which the ads were read, because it had not ended
-   * then.
+   * The columns from left to right. `isUnfinished` marks the month in which the ads were read, because more ads may
+   * have started later in that month.
    */
   columns: readonly { name: string; value: number; isUnfinished?: boolean }[];
   /** Labels below the columns, from left to right. */
@@ -33,7 +33,7 @@ interface ColumnChartProps {
   formats: Formats;
 }
 
-/** A column chart. Screen readers read one sentence that describes all columns above zero. */
+/** A column chart. For screen readers, one sentence describes all columns above zero. */
 function ColumnChart({ columns, endLabels, kind, formats: { formatNumber } }: ColumnChartProps) {
   const maxValue = columns.reduce((max, { value }) => Math.max(max, value), 1);
   const columnWidth = 100 / columns.length;
@@ -89,7 +89,10 @@ interface ShareBarsProps {
   formats?: Formats;
 }
 
-/** A bar chart with one row per name: the name, a bar for its share of the total, and the number. */
+/**
+ * A bar chart with one row per name. Each row shows the name, the number, and a bar for the number's share of the
+ * total.
+ */
 export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFormats }: ShareBarsProps) => (
   <ul class="shares">
     {shares.map(({ name, value, path, onClick }) => {
@@ -123,16 +126,16 @@ export const ShareBars = ({ shares, total, formats: { formatNumber } = englishFo
 interface LaunchesChartProps {
   ads: readonly { startedAt?: string | undefined }[];
   /**
-   * Time at which the ads were read, in ISO format. The chart ends at this month or earlier, because later ads are
-   * unknown. It marks this month as unfinished.
+   * Time at which the ads were read, in ISO format. The chart marks the month of this time as unfinished and shows no
+   * later month.
    */
   readAt: string | undefined;
   formats?: Formats;
 }
 
 /**
- * A chart of how many ads were launched in each month, for at most two years. The first column includes all earlier
- * ads.
+ * A chart of how many ads were launched in each month, for at most two years. The first column includes all ads
+ * launched before that.
  */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
@@ -142,7 +145,7 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
   const latestMonth = months.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
-  // Show at least twelve months, so that a few months do not fill the chart and look like a long time.
+  // Show at least twelve months. Otherwise a few months would fill the chart and look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
   const names = Array.from({ length: columnCount }, (_, index) =>
     formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
@@ -177,15 +180,14 @@ export function LaunchesChart({ ads, readAt, formats = englishFormats }: Launche
 }
 
 /**
- * Converts an ISO date to the number of months since the year 0, which is easy to subtract. Returns NaN if there is no
- * date.
+ * Converts an ISO date such as `2026-08-10` to the number of months since the year 0. Returns NaN if there is no date.
  */
 const parseMonthNumber = (isoDate: string | undefined): number =>
   isoDate === undefined || !/^\d{4}-\d{2}/.test(isoDate)
     ? Number.NaN
     : Number(isoDate.slice(0, 4)) * 12 + Number(isoDate.slice(5, 7)) - 1;
 
-/** Formats months since the year 0 as a month, e.g. `2026-08`. */
+/** Formats a number of months since the year 0 as an ISO month, e.g. `2026-08`. */
 const formatIsoMonth = (months: number): string =>
   `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
 
@@ -223,7 +225,7 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
   );
 }
 
-/** Maximum number of rows in the chart, including the row *Others*. */
+/** Maximum number of rows in a `CommonValuesChart`, including the row *Others*. */
 const maxShareRows = 4;
 
 interface CommonValuesChartProps {

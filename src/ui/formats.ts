@@ -2,7 +2,7 @@ import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
  * Returns a function that creates a value on its first call and returns the same value on all later calls. Used for
- * `Intl` formats, because creating one takes milliseconds and many are never needed.
+ * `Intl` formats, which take milliseconds to create and are often not needed.
  */
 function createOnFirstCall<Value>(create: () => Value): () => Value {
   let createdValue: { value: Value } | undefined;
@@ -78,7 +78,7 @@ export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMo
 /** Joins texts as an English list, e.g. `1, 2 and 4`. */
 export const joinWithAnd = (parts: readonly string[]): string => new Intl.ListFormat('en-GB').format(parts);
 
-/** Display names for ad formats that the API abbreviates. */
+/** Names of ad formats that the API abbreviates, e.g. `DCO`. */
 const displayFormatNames = new Map([
   ['DCO', 'Dynamic creative'],
   ['DPA', 'Dynamic product'],

@@ -12,8 +12,8 @@ const ownPathPattern = /^(?:\/(?![/\\])|[#?])[!-~]*$/;
 const ownPicturePattern = /^(?:data:image\/(?:jpeg|png|webp);base64,[\w+/=]*|\/(?![/\\])[!-~]*)$/;
 
 /**
- * Returns the URL if it matches the pattern. Marks it as safe to put into a page.
- * @throws TypeError if the URL does not match
+ * Returns the URL as a `CheckedUrl`, which a page may contain.
+ * @throws TypeError if the URL does not match the pattern
  */
 function checkUrl(url: string, pattern: RegExp): CheckedUrl {
   if (!pattern.test(url)) throw new TypeError('A page contains a URL of a form that pages may not contain.');
@@ -41,7 +41,7 @@ export const Link = ({ to, children, isCurrent = false, class: className }: Link
  */
 export const Picture = ({ url }: { url: string }) => <img src={checkUrl(url, ownPicturePattern)} alt="" />;
 
-/** A form that is submitted to a path on this server. A form without `isPost` is a search form. */
+/** A form that is submitted to a path on this server. Without `isPost`, it is a search form. */
 export const Form = ({ to, children, isPost = false }: { to: string; children: Content; isPost?: boolean }) => (
   <form action={checkUrl(to, ownPathPattern)} method={isPost ? 'post' : undefined} role={isPost ? undefined : 'search'}>
     {children}
@@ -49,7 +49,7 @@ export const Form = ({ to, children, isPost = false }: { to: string; children: C
 );
 
 /**
- * The link with which the user returns to an app after signing in for it. The URL begins with `https:`, or with `http:`
+ * The link with which the user returns to an app after signing in for it. Its URL begins with `https:`, or with `http:`
  * for an app on the user's own computer.
  */
 export const ReturnLink = ({ to, children }: { to: string; children: Content }) => (

@@ -6,7 +6,7 @@ import { createPaletteStyles } from './palette.ts';
 interface PageProps {
   title: string;
   styles?: string;
-  /** Content security policy. Needed only for a page that is saved as a file, because a file has no HTTP headers. */
+  /** Content security policy of a page that is saved as a file. Other pages get their policy from an HTTP header. */
   contentSecurityPolicy?: string;
   children?: Content;
 }
@@ -33,8 +33,8 @@ export const Page = ({ title, styles = '', contentSecurityPolicy, children }: Pa
 export const renderPage = (page: VNode): string => `<!doctype html>\n${renderToString(page)}\n`;
 
 /**
- * Combines the CSS of all pages, the CSS of this page, and the CSS for printing. The renderer escapes some characters,
- * such as `&`, and browsers do not decode them inside a `style` element. CSS with such characters would break.
+ * Combines the CSS of all pages, the CSS of this page, and the CSS for printing. CSS must not contain `&`, `<` or `"`:
+ * the renderer escapes them, but browsers do not decode them inside a `style` element.
  * @throws TypeError if the CSS contains such a character
  */
 export function buildPageStyles(styles: string): string {
@@ -46,7 +46,7 @@ export function buildPageStyles(styles: string): string {
 /** A notice that all ads are fictional. It appears at the top of every page that shows demo data. */
 export const demoNotice = <p class="notice">Demo data: every advertiser and ad is generated and fictional.</p>;
 
-/** Fonts, colors and spacing for all pages. Pages are readable on screens that are at least 360 pixels wide. */
+/** Fonts, colors and spacing of all pages. The pages are readable on screens from 360 pixels wide. */
 const basePageStyles = `${createPaletteStyles()}
 :root { font: 15px / 1.55 ui-sans-serif, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', sans-serif }
 * { box-sizing: border-box }

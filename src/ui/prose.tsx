@@ -5,13 +5,13 @@ interface TextBlock {
   tag: 'p' | 'ul' | 'ol';
   /** Lines of the paragraph, or items of the list. */
   lines: string[];
-  /** Number of the first item in a numbered list. */
+  /** Number of the first item in a numbered list, e.g. 3 for a list that starts with `3.`. */
   firstNumber?: number;
 }
 
 /**
- * Renders a subset of Markdown: paragraphs, bold text, bulleted lists and numbered lists. All other Markdown, including
- * links, is shown as plain text, so that nothing in it can be clicked.
+ * Renders a subset of Markdown: paragraphs, bold text, bulleted lists and numbered lists. All other Markdown is shown
+ * as plain text, so that the text contains no links.
  */
 export const Prose = ({ text }: { text: string }) => (
   <>

@@ -5,7 +5,9 @@ interface TableProps {
   /** Accessible name of the table, for screen readers. */
   label: string;
   columns: readonly string[];
-  /** Number format of each column. An entry is undefined if the column does not consist of numbers. */
+  /**
+   * Functions that format the numbers of each column. An entry is undefined if the column does not consist of numbers.
+   */
   formats: readonly ColumnFormat[];
   children?: Content;
 }
@@ -71,8 +73,7 @@ function TableCell({ cell, format }: { cell: unknown; format: ColumnFormat }) {
 }
 
 /**
- * Formats a cell as text. Shortens an ISO time: `2026-08-10T00:00:00.000Z` to the day, and any other time to the
- * minute.
+ * Formats a cell as text. Shortens an ISO time to the minute, or to the day if the time is midnight, e.g. `2026-08-10`.
  */
 export const formatCell = (cell: unknown): string =>
   sanitizeLine(String(cell).replace(isoMidnightPattern, '').replace(isoSecondsPattern, ' $1'));
@@ -86,8 +87,8 @@ export type ColumnFormat = ((number: number) => string) | undefined;
 
 /**
  * Chooses the number format of a column. Returns undefined if the column contains values other than numbers and nulls.
- * All numbers of a column get the same number of decimals, at most two, so that they are easy to compare. A number
- * below 1 that would lose digits is shown with three significant digits instead.
+ * To make the numbers easy to compare, all of them get the same number of decimals, at most two. A number below 1 that
+ * would lose digits gets three significant digits instead.
  */
 export function createColumnFormat(name: string, cells: readonly unknown[]): ColumnFormat {
   const numbers = cells.filter((cell) => cell !== null);
@@ -118,7 +119,7 @@ const tinyNumberFormat = new Intl.NumberFormat('en', { notation: 'scientific', m
 const yearNamePattern = /year|\byr?\b|jahr|año|ann[ée]e/i;
 const isYear = (number: number) => Number.isInteger(number) && number >= 1900 && number <= 2100;
 
-/** Returns how many decimals are needed to show a number: 0, 1, or 2 for all other numbers. */
+/** Returns how many decimals a number needs: 0, 1 or, for all other numbers, 2. */
 const countDecimals = (number: number) =>
   (Number.isFinite(number) ? [0, 1].find((digits) => Number(number.toFixed(digits)) === number) : 0) ?? 2;
 
