@@ -1,27 +1,29 @@
 import { dayMs } from '../views/durations.ts';
 
 /**
- * Interprets the cells of a column as dates, so that a chart can place them on an axis. Times are in milliseconds since
- * the Unix epoch.
+ * Interprets the cells of a column as dates, so that a chart can place them on a time axis. Times are in milliseconds
+ * since the Unix epoch.
  */
 export interface Calendar {
-  /** Returns the start of the month, week or day that a cell names, e.g. 1 June 2026 for `2026-06`. */
+  /** Returns the start of the month, week or day in a cell, e.g. 1 June 2026 for `2026-06`. */
   parseTime(cell: string): number;
   /**
-   * The unit of the dates. Undefined for times of day, quarters and years, because the chart does not fill gaps between
-   * them.
+   * The unit of the dates: months, weeks or days. Undefined for times of day, quarters and years, where the chart does
+   * not add missing dates.
    */
   unit?: CalendarUnit;
 }
 
-/** The step from one date of a column to the next: a month, a week or a day. */
+/** The unit of the dates in a column: a month, a week or a day. */
 export interface CalendarUnit {
   /** Returns the start of the month, week or day after `time`, in milliseconds since the Unix epoch. */
   getNextStart(time: number): number;
   formatName(time: number): string;
-  /** False if the dates may have a longer unit. For example, the months 2026-01 and 2026-04 may stand for quarters. */
+  /**
+   * False if the unit may be longer. For example, a column with the months 2026-01 and 2026-04 may contain quarters.
+   */
   isUnitCertain: boolean;
-  /** True if the chart leaves a gap at each missing date. Series of counts show zero there instead. */
+  /** True if a missing date leaves a gap in the chart. In series of counts, a missing date means zero instead. */
   showsGaps: boolean;
 }
 
@@ -60,12 +62,14 @@ function createMonthUnit(columnName: string, times: readonly number[]): Calendar
   };
 }
 
-/** Returns the number of months from the year 0 to the given time, so that dates in different years can be compared. */
+/**
+ * Returns the number of months from the year 0 to `time`. The distance between two months is then a simple difference.
+ */
 const countMonths = (time: number) => new Date(time).getUTCFullYear() * 12 + new Date(time).getUTCMonth();
 
 /**
  * Creates the unit for a column of days. The unit is a week if all dates fall on the same weekday and the column name
- * does not contain "day". With one or two dates, the column name must also contain a word for "week".
+ * does not contain "day". If there are only one or two dates, the column name must also contain a word for "week".
  */
 function createDayUnit(columnName: string, times: readonly number[]): CalendarUnit {
   const distances = computeDistances(times.map((time) => time / dayMs));
@@ -77,7 +81,8 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
     getNextStart: (time) => time + days * dayMs,
     formatName: formatIsoDay,
     isUnitCertain,
-    // Days that are far apart, e.g. the days on which ads were read, are not a daily series. Their chart shows no gaps.
+    // Days that are far apart, such as the days on which ads were read, are not a daily series. Do not show the days
+    // between them as gaps.
     showsGaps: isWeekly ? isUnitCertain : isDailySeries(distances),
   };
 }
@@ -85,7 +90,7 @@ function createDayUnit(columnName: string, times: readonly number[]): CalendarUn
 const computeDistances = (numbers: readonly number[]): number[] =>
   numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0));
 
-/** Returns true for a daily series: at least half of the distances between neighboring dates are exactly one day. */
+/** Returns true if at least half of the distances between neighboring dates are exactly one day. */
 const isDailySeries = (distances: readonly number[]): boolean =>
   distances.filter((distance) => distance === 1).length * 2 >= distances.length;
 
@@ -108,8 +113,8 @@ function createWeekCalendar(columnName: string, cells: readonly string[]): Calen
   const isWeekColumn = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isWeekColumn) return undefined;
   const weekLetter = weeks[0]?.[2] ?? '';
-  // Most cells name an existing week in both systems, so the order of the systems matters. ISO weeks come first if the
-  // cells contain the letter `W`. Otherwise the weeks probably come from SQLite's `%W`.
+  // Most cells name an existing week in both systems, so try the more likely system first. Weeks with the letter `W`,
+  // e.g. `2026-W05`, are probably ISO weeks. Other weeks probably come from SQLite's `%W`.
   const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];
   const system = weekSystems.find((weekSystem) => cells.every((cell) => hasWeek(weekSystem, cell)));
   if (system === undefined) return undefined;

@@ -6,28 +6,29 @@ import { type CalendarUnit, createCalendar } from './calendar.ts';
 import type { ChartKind } from './chart-kinds.ts';
 import { findCountColumns } from './count-columns.ts';
 
-/** The table rows from which a chart is drawn. The cells of a row are in the order of `columns`. */
+/** The rows of a query result from which a chart is drawn. The cells of each row are in the order of `columns`. */
 export interface ChartRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
-  /** SQL statement that returned the rows. `findCountColumns` reads from it which columns contain counts. */
+  /** SQL statement that returned the rows. It shows which columns contain counts, e.g. `count(*) AS ads`. */
   sql?: string;
   /** True if the result has more rows than `rows` contains. */
   isTruncated?: boolean;
 }
 
-/** The points and series of a chart, as `readChartData` reads them from rows. */
+/** The content of a chart: its title, its points on the axis, and its series. */
 export type ChartData = Exclude<ReturnType<typeof readChartData>, { problem: string }>;
 /**
- * One series of a chart, drawn in one color. It contains the values of a number column, or the numbers for one name in
- * the second column.
+ * One series of a chart, drawn in one color. It shows a number column, or the numbers for one name in the second
+ * column.
  */
 export type Series = ChartData['series'][number];
 type AxisKind = 'dates' | 'numbers' | 'names';
 
 const maxSeries = 8;
 /**
- * Maximum number of points by chart type and axis. A line can have many points, but every bar needs a minimum width.
+ * Maximum number of points for each chart type and axis. Bars have lower limits than lines, because every bar needs a
+ * minimum width.
  */
 const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
   bar: { names: 40, dates: 60, numbers: 60 },
@@ -36,8 +37,8 @@ const maxPoints: Record<ChartKind, Record<AxisKind, number>> = {
 
 /**
  * Converts rows to the points and series of a chart. If the rows cannot be drawn, returns the problem as text.
- * @param readAt time at which the ads were last read, in milliseconds since the Unix epoch; the month, week or day of
- * this time is marked as unfinished
+ * @param readAt time at which the ads were last read, in milliseconds since the Unix epoch; its month, week or day is
+ * marked as unfinished
  */
 export function readChartData(kind: ChartKind, table: ChartRows, readAt: number | undefined) {
   const countColumns = findCountColumns({ ...table, rowCount: table.rows.length });
@@ -112,8 +113,8 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   const groupTitles = table.columns.slice(0, pivotedRows ? 2 : 1).map(splitColumnName);
   return {
     /**
-     * Title of the number column, with which the title of the chart begins. Set only if the series are named after
-     * values of the second column, because these names do not say what the numbers measure.
+     * Title of the number column, e.g. `spend`. Set only if the series are named after values of the second column,
+     * because such names do not say what the numbers measure.
      */
     measureTitles: pivotedRows && [splitColumnName(table.columns[2] ?? '')],
     title: `by ${joinNames(groupTitles)}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`,
@@ -124,7 +125,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
       /** Unit of the column, e.g. `days`. Undefined for counts. */
       unit: getUnit((pivotedRows ? table.columns[2] : columns[column]) ?? ''),
       /**
-       * Index of the series. It determines the color of the series, which stays the same if the series are divided into
+       * Index of the series, which determines its color. The color stays the same if the series are divided into
        * panels.
        */
       number: seriesIndex,
@@ -136,7 +137,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
 /** One position on the axis, e.g. a month, with the values of all series. */
 interface ChartPoint {
   name: string;
-  /** Number of the table row, starting at 1. It is 0 for a point that was added to fill a gap. */
+  /** Number of the table row, from 1. It is 0 for a point that was added for a missing date. */
   rowNumber: number;
   /** Position on the axis: a time in milliseconds, a number, or the index of the row. */
   position: number;
@@ -157,8 +158,7 @@ const hasOnlyWholeNumbers = (rows: ChartRows['rows'], column: number): boolean =
   rows.every((row) => row[column] === null || (Number.isInteger(row[column]) && Number(row[column]) >= 0));
 
 /**
- * Pivots rows of three columns: position, series name and number. The result has one row per position and one column
- * per series name.
+ * Converts rows with the columns position, series name and number to rows with one column per series name.
  * @returns undefined if the rows have another form; a problem if two rows have the same position and name
  */
 function pivotSeries(
@@ -169,8 +169,8 @@ function pivotSeries(
   if (columns.length !== 3 || !hasOnlyNumbers(rows, 2) || new Set(positionCells).size === rows.length) return undefined;
   if (!nameCells.every((cell) => typeof cell === 'string' || cell === null)) return undefined;
   const seriesNames: unknown[] = [...new Set(nameCells)];
-  // In a column of counts, a missing row means zero. If the result was truncated, the row may exist, so its value is
-  // unknown (null).
+  // In a column of counts, a missing row means zero. If the result was truncated, the row may exist but not be
+  // included, so the value is unknown (null).
   const missingValue = countColumns.has(columns[2] ?? '') && isTruncated !== true ? 0 : null;
   const rowsByPosition = new Map<unknown, { row: unknown[]; rowNumbers: Map<unknown, number> }>();
   for (const [index, [positionCell, name, value]] of rows.entries()) {
@@ -196,8 +196,9 @@ function pivotSeries(
 }
 
 /**
- * Adds points for months, weeks or days without a row. Their value is 0 in series of counts, and otherwise null, which
- * leaves a gap. Returns undefined if the chart would need zeros for more than `maxPointCount` points.
+ * Adds points for months, weeks or days without a row. In series of counts, the value of these points is 0. In other
+ * series it is null, which leaves a gap. If there would be more than `maxPointCount` points, returns undefined for
+ * counts, and otherwise the points without additions.
  */
 function fillGaps(
   points: readonly ChartPoint[],
@@ -219,8 +220,8 @@ function fillGaps(
 }
 
 /**
- * Units of number columns, each with a pattern for the column name. For example, `daysRunning` is in days. The first
- * pattern that matches determines the unit.
+ * Units of number columns, each with a pattern for the column name. For example, `daysRunning` matches the pattern of
+ * `days`. The first match determines the unit.
  */
 const unitPatterns: readonly [string, RegExp][] = [
   ['days', /days|duration|longest/i],

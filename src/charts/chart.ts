@@ -3,9 +3,8 @@ import { buildPanels, type ChartData, type ChartRows, type Panel, readChartData,
 import type { ChartKind } from './chart-kinds.ts';
 
 /**
- * A chart as a list of shapes. Coordinates are in pixels from the top left. A chart is rendered as JPEG or SVG, and
- * each renderer chooses the colors and the font. The layout therefore uses estimated text widths, which tend to be too
- * wide.
+ * A chart as a list of shapes. Coordinates are in pixels from the top left. The same shapes are rendered as JPEG and as
+ * SVG, with different fonts. Text widths are therefore estimates that tend to be too wide.
  */
 export interface Chart {
   width: number;
@@ -33,10 +32,10 @@ export type Shape =
 
 /** A position in a chart, in pixels. */
 export type Point = readonly [x: number, y: number];
-/** Color of a shape: the purpose of the color, such as `ink` for text, or the index of the series. */
+/** Color of a shape: a name such as `ink` for text, or the index of a series. */
 export type ChartColor = 'ink' | 'soft' | 'grid' | number;
 
-/** Options for drawing a chart, e.g. for the width of the screen. */
+/** Options for drawing a chart. */
 export interface ChartOptions {
   /** True to draw the chart for a screen that is about 360 pixels wide. */
   isNarrow?: boolean;
@@ -50,8 +49,8 @@ export interface ChartOptions {
 }
 
 /**
- * Builds a chart from rows. The first column is the axis, and each following number column is a series. In a result
- * with three columns, each name in the second column can instead be a series of the numbers in the third. If the rows
+ * Builds a chart from rows. The first column is the axis, and each number column after it is a series. With three
+ * columns, each name in the second column can instead be a series of the numbers in the third column. If the rows
  * cannot be drawn, returns the problem and how to solve it.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
@@ -80,12 +79,8 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
   return { width: layout.width, height, shapes };
 }
 
-/**
- * Maximum number of caption lines below the chart. Further lines are left out of the picture, but the text of the
- * result contains all notes.
- */
+/** Maximum number of lines of notes below the chart. The text of the result contains all notes. */
 const maxCaptionLines = 12;
-/** Space between caption lines, in pixels. */
 const captionGap = 5;
 
 /** Wraps a text at spaces, so that its lines fit the width of the chart. */
@@ -103,10 +98,7 @@ function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
 type DrawPanel = (panel: Panel, layout: Layout) => Chart;
 
 const drawVerticalBars: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'in order', drawBars);
-/**
- * Draws lines over dates or numbers. The distance between two points is proportional to the difference of their dates
- * or numbers.
- */
+/** Draws lines over dates or numbers. Points are placed at their date or number, so their distances can differ. */
 const drawVerticalLines: DrawPanel = (panel, layout) => drawVertical(panel, layout, 'by distance', drawLines);
 
 const drawPanel: Record<ChartKind, Record<ChartData['x'], DrawPanel>> = {
@@ -193,7 +185,7 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
   return { width, height: Math.round(top + points.length * rowHeight + margin - 8), shapes };
 }
 
-/** Draws all series of a panel as bars or lines. The shapes are appended to `shapes`. */
+/** Draws all series of a panel as bars or as lines, by appending shapes to `shapes`. */
 type DrawSeries = (shapes: Shape[], panel: Panel, scale: Scale) => void;
 
 /** Converts the values in a panel to pixel positions. */
@@ -206,7 +198,7 @@ interface Scale {
 }
 
 /**
- * Draws vertical bars or lines above an axis. The legend is above the plot.
+ * Draws vertical bars or lines above an axis.
  * @param spacing `in order` spaces the points evenly; `by distance` places them by their date or number
  */
 function drawVertical(
@@ -248,7 +240,7 @@ function drawVertical(
   );
   drawSeries(shapes, panel, { centers, slotWidth, scaleY });
   const names = points.map(({ name, rowNumber }, index) => ({
-    // Show only the day of a date with a time, because the labels have little space.
+    // For a date with a time, show only the day, because labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
     row: rowNumber,
     middle: centers[index] ?? 0,
@@ -283,9 +275,8 @@ function drawLines(shapes: Shape[], { series, points }: Panel, { centers, scaleY
 }
 
 /**
- * Draws one line, with gaps where values are missing. Points are marked if there are at most 40 points, or if a point
- * has no neighbors to connect it with. If the last month, week or day is unfinished, the segment that leads to it is
- * dashed.
+ * Draws one line, with gaps where values are missing. Marks the points if there are at most 40, and always marks a
+ * point without neighbors. If the last month, week or day is unfinished, the line to its point is dashed.
  */
 function drawLine(
   shapes: Shape[],
@@ -367,10 +358,10 @@ function drawAxisLabels(
 function chooseTicks(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const power = 10 ** Math.floor(Math.log10(roughStep));
-  const rowHeight = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
-  const first = Math.floor(min / rowHeight + 1e-9);
-  const count = Math.ceil(max / rowHeight - 1e-9) - first + 1;
-  const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (first + index) * rowHeight);
+  const step = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
+  const firstMultiple = Math.floor(min / step + 1e-9);
+  const count = Math.ceil(max / step - 1e-9) - firstMultiple + 1;
+  const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (firstMultiple + index) * step);
   return ticks.map((tick) => Number(tick.toPrecision(12)));
 }
 
@@ -393,15 +384,15 @@ function formatShortNumber(value: number | null): string {
 function breakIntoTwoLines(text: string, maxWidth: number, size: number): string[] {
   if (estimateTextWidth(text, size) <= maxWidth) return [text];
   const words = text.split(' ');
-  let first = words.shift() ?? '';
-  while (words[0] !== undefined && estimateTextWidth(`${first} ${words[0]}`, size) <= maxWidth)
-    first += ` ${words.shift()}`;
-  return [first, words.join(' ')].filter(Boolean).map((gridLine) => shortenMiddle(gridLine, maxWidth, size));
+  let firstLine = words.shift() ?? '';
+  while (words[0] !== undefined && estimateTextWidth(`${firstLine} ${words[0]}`, size) <= maxWidth)
+    firstLine += ` ${words.shift()}`;
+  return [firstLine, words.join(' ')].filter(Boolean).map((line) => shortenMiddle(line, maxWidth, size));
 }
 
 /**
- * Replaces the middle of a text with an ellipsis if it is too wide. Both ends are kept, because long names often differ
- * only at the beginning or only at the end.
+ * Replaces the middle of a text with `…` if the text is too wide. Keeps both ends, because long names often differ only
+ * at the beginning or only at the end.
  */
 function shortenMiddle(text: string, maxWidth: number, size: number): string {
   if (estimateTextWidth(text, size) <= maxWidth) return text;
@@ -418,13 +409,13 @@ function shortenMiddle(text: string, maxWidth: number, size: number): string {
   return `${start.trimEnd()}…${end.trimStart()}`;
 }
 
-/** Estimates the width of a text in pixels. The estimate is slightly wider than the text is in common fonts. */
+/** Estimates the width of a text in pixels. In common fonts, the text is slightly narrower than the estimate. */
 function estimateTextWidth(text: string, size: number): number {
-  let ems = 0;
+  let widthInEms = 0;
   for (const letter of text) {
-    if (letter >= '\u1100') ems += 1.05;
-    else if (/[\d\p{Ll}]/u.test(letter)) ems += 0.6;
-    else ems += /[\p{L}%@]/u.test(letter) ? 0.76 : 0.4;
+    if (letter >= '\u1100') widthInEms += 1.05;
+    else if (/[\d\p{Ll}]/u.test(letter)) widthInEms += 0.6;
+    else widthInEms += /[\p{L}%@]/u.test(letter) ? 0.76 : 0.4;
   }
-  return ems * size;
+  return widthInEms * size;
 }

@@ -26,11 +26,11 @@ interface CountColumnsQuery {
 }
 
 /**
- * Removes comments and the contents of string literals from an SQL statement, because their words could look like
- * keywords.
+ * Removes comments and the contents of string literals from an SQL statement. Otherwise a text such as `'limit 5'`
+ * could look like a keyword.
  */
 const removeTexts = (sql: string): string =>
-  sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (part) => (part.startsWith("'") ? "''" : ' '));
+  sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (match) => (match.startsWith("'") ? "''" : ' '));
 
 /**
  * Returns true if a `LIMIT` may have removed rows. Returns false only if every `LIMIT` is a plain number greater than
@@ -40,8 +40,8 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
   [...statement.matchAll(/\blimit\b\s*(\d+\b(?!\s*[,+*/-]))?/gi)].some(([, limit]) => !(Number(limit) > rowCount));
 
 /**
- * Returns true if the statement compares the column, e.g. in the condition `WHERE ads > 2` around a subquery. Such a
- * condition may have removed rows with small counts.
+ * Returns true if the statement compares the column, e.g. `WHERE ads > 2` around a subquery. Such a condition may have
+ * removed rows with small counts, so a missing row does not mean zero.
  */
 function isUsedInComparison(statement: string, column: string): boolean {
   const [lowerCaseStatement, name] = [statement.toLowerCase(), column.toLowerCase()];
@@ -67,7 +67,7 @@ function isUsedInComparison(statement: string, column: string): boolean {
 const [wordPattern, wordOrDotPattern] = [/\w/, /[\w.]/];
 const comparisonAfterPattern = /"?\s*(?:[<>=!]|between\b|in\b|is\b)/iy;
 const comparisonBeforePattern = /[<>=]/;
-/** Maximum distance in characters between a comparison operator and the column name after it. */
+/** Maximum number of characters between a comparison operator and the column name after it. */
 const maxOperatorDistance = 100;
 
 const aliasPattern =
@@ -75,7 +75,7 @@ const aliasPattern =
 const filterPattern = /\s*filter\s*\(/iy;
 
 /**
- * Lists the aliases in the statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the aliased expression is a
+ * Lists the aliases in the statement, e.g. `ads` in `count(*) AS ads`. `isCount` is true if the alias stands for a
  * single `count(…)`.
  */
 function listAliases(statement: string): { name: string; isCount: boolean }[] {
@@ -112,7 +112,10 @@ const bareAliasPattern =
 const readAliasName = (match: readonly (string | undefined)[]): string =>
   (match.slice(1).find((name) => name !== undefined) ?? '').toLowerCase();
 
-/** Finds the closing parenthesis that matches the opening one just before `start`. Returns the index after it. */
+/**
+ * Finds the closing parenthesis for the opening parenthesis just before `start`. Returns the index after the closing
+ * one.
+ */
 function findClosingParenthesis(statement: string, start: number): number {
   let depth = 1;
   for (let index = start; index < statement.length; index++) {
