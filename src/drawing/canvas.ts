@@ -11,7 +11,7 @@ export interface Rect {
 /** A color with red, green and blue values from 0 to 255. */
 export type Color = readonly [red: number, green: number, blue: number];
 
-/** An opaque bitmap to draw on. If a shape extends beyond the bitmap, the part outside is not drawn. */
+/** An opaque bitmap to draw on. Parts of a shape outside the bitmap are not drawn. */
 export class Canvas implements Raster {
   readonly width: number;
   readonly height: number;
@@ -56,8 +56,8 @@ export class Canvas implements Raster {
   }
 
   /**
-   * Blends pixels into a row, starting at column `left`. `coverage` is the covered share of each pixel, from 0 to 1.
-   * Without it, all pixels are fully covered.
+   * Blends a row of pixels into the bitmap, starting at column `left`. `coverage` is the share of each pixel that the
+   * shape covers, from 0 to 1. Without it, all pixels are fully covered.
    */
   #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
@@ -90,12 +90,11 @@ export type Command =
   | { type: 'Z' };
 
 /**
- * Number of straight line segments that replace each curve of a letter. Ten segments look smooth at the sizes used
- * here.
+ * Number of line segments that replace each curve of a letter. Ten segments look smooth at the font sizes used here.
  */
 const curveSegments = 10;
 
-/** Builds a path from a glyph outline. Curves are approximated by line segments. */
+/** Builds a path from the outline of a glyph. Curves are replaced by short line segments. */
 export function buildPath(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
   let lastPoint: Point = [0, 0];
@@ -150,8 +149,8 @@ export function buildStroke(line: readonly Point[], width: number): Path {
 function computeCoverage(path: Path, width: number, height: number) {
   const box = computeBounds(path, width, height);
   if (box === undefined) return;
-  // `coverageChanges` stores how the coverage of each pixel differs from the pixel to its left. Adding up a row from
-  // left to right therefore gives the coverage of each pixel.
+  // `coverageChanges` stores by how much the coverage of each pixel differs from the pixel to its left. The coverage of
+  // a pixel is therefore the sum of all changes in its row up to this pixel.
   const coverageChanges = new Float32Array(box.width * box.height);
   for (const outline of path)
     outline.forEach((point, index) => {
@@ -191,8 +190,8 @@ function computeBounds(path: Path, width: number, height: number): Rect | undefi
 }
 
 /**
- * Adds an edge of a path to `coverageChanges`. Pixels to the right of a downward edge become covered, and an upward
- * edge ends the covered area.
+ * Adds an edge of a path to `coverageChanges`. A downward edge starts the covered area to its right, and an upward edge
+ * ends it.
  */
 function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
   const direction = start[1] < end[1] ? 1 : -1;
@@ -210,21 +209,21 @@ function addEdge(coverageChanges: Float32Array, { width, height }: Rect, start: 
     // Pixels that the edge crosses in this row are only partly covered.
     const firstColumn = Math.max(0, Math.floor(left));
     const lastColumn = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
-    let [before, upTo] = [0, computeAreaLeftOf(firstColumn, left, right)];
+    let [previousArea, areaSoFar] = [0, computeAreaLeftOf(firstColumn, left, right)];
     for (let column = firstColumn; column <= lastColumn; column++) {
-      const next = computeAreaLeftOf(column + 1, left, right);
+      const areaWithColumn = computeAreaLeftOf(column + 1, left, right);
       const index = row * width + column;
       coverageChanges[index] =
-        (coverageChanges[index] ?? 0) + direction * (rowBottom - rowTop) * (next - upTo - before);
-      before = next - upTo;
-      upTo = next;
+        (coverageChanges[index] ?? 0) + direction * (rowBottom - rowTop) * (areaWithColumn - areaSoFar - previousArea);
+      previousArea = areaWithColumn - areaSoFar;
+      areaSoFar = areaWithColumn;
     }
   }
 }
 
 /**
- * Computes an area within a row of height 1: the area between a slanted edge and the vertical line at `x`, to the right
- * of the edge. The edge runs from `left` at one end of the row to `right` at the other end.
+ * Computes an area within a row of height 1. The area is to the right of a slanted edge and to the left of the vertical
+ * line at `x`. The edge runs from `left` at one end of the row to `right` at the other end.
  */
 function computeAreaLeftOf(x: number, left: number, right: number): number {
   if (x <= left) return 0;
@@ -232,9 +231,9 @@ function computeAreaLeftOf(x: number, left: number, right: number): number {
 }
 
 /**
- * Yields the rows of a picture scaled to a new size. Shrinking averages the original pixels, and enlarging interpolates
- * between them. Transparent pixels are weighted by their opacity. Only one row is in memory at a time, even for large
- * pictures.
+ * Scales a picture to a new size and yields its rows. Shrinking averages the original pixels, and enlarging
+ * interpolates between them. Transparent pixels are weighted by their opacity. Only one row is in memory at a time,
+ * even for large pictures.
  */
 function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
   const columns = computeWeights(width, size.width);
@@ -266,8 +265,9 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * Computes how to resample `length` pixels to `count` pixels. Returns for each new pixel the index of the first
- * original pixel and the weights of the original pixels, which are higher near the center of the new pixel.
+ * Computes how to resample `length` pixels to `count` pixels. For each new pixel, returns the index of the first
+ * original pixel (`from`) and the weights of the original pixels. The weights are higher near the center of the new
+ * pixel.
  */
 function computeWeights(length: number, count: number) {
   const scale = length / count;

@@ -9,10 +9,7 @@ export interface Raster {
   data: Uint8ClampedArray;
 }
 
-/**
- * WebAssembly files in npm packages. Each file is read when it is first needed. The build copies the files next to the
- * bundle.
- */
+/** WebAssembly files in npm packages. Each file is read on first use. The build copies the files next to the bundle. */
 export const packagedFiles = {
   jpegDecoder: '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
   jpegEncoder: '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
@@ -21,19 +18,19 @@ export const packagedFiles = {
 } as const;
 
 /**
- * Returns the location of a file in an npm package. When the sources run, this is the file in `node_modules`. When the
- * bundle runs, it is the copy next to the bundle.
+ * Returns the location of a file in an npm package. With the TypeScript sources, it is the file in `node_modules`. With
+ * the bundle, it is the copy next to the bundle.
  */
 export function locatePackagedFile(path: string): string | URL {
-  const fromSources = import.meta.url.endsWith('.ts');
-  return fromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
+  const runsFromSources = import.meta.url.endsWith('.ts');
+  return runsFromSources ? createRequire(import.meta.url).resolve(path) : new URL(basename(path), import.meta.url);
 }
 
 type DecodePicture = (bytes: ArrayBuffer) => Promise<Raster>;
 
 /**
- * Loads the options for an Emscripten module. Its output is suppressed, because modules print warnings about pictures,
- * and standard output is reserved for the protocol.
+ * Loads the options for an Emscripten module. Its output is suppressed, because the modules print warnings about
+ * pictures, and standard output is reserved for MCP messages.
  */
 const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
   wasmBinary: await readFile(locatePackagedFile(packagedFiles[name])),
@@ -42,8 +39,8 @@ const loadModuleOptions = async (name: keyof typeof packagedFiles) => ({
 });
 
 /**
- * Creates a decoder that loads its WebAssembly module for the first picture. If a picture cannot be decoded, the module
- * is loaded again for the next one, because a failed call does not release its memory.
+ * Creates a decoder, which loads its WebAssembly module on first use. If a picture cannot be decoded, the next picture
+ * gets a new module, because a failed call does not release the memory of its module.
  */
 function createDecoder(loadModule: () => Promise<DecodePicture>): (bytes: Uint8Array) => Promise<Raster> {
   let decoderPromise: Promise<DecodePicture> | undefined;
@@ -67,14 +64,14 @@ export const decodeJpeg = createDecoder(async () => {
   return (bytes) => decode(bytes, { preserveOrientation: true });
 });
 
-/** Decodes a PNG. Loads the WebAssembly module with the first picture, because most processes never decode one. */
+/** Decodes a PNG. The WebAssembly module is loaded with the first picture, because most processes decode none. */
 export const decodePng = createDecoder(async () => {
   const { decode, init } = await import('@jsquash/png/decode.js');
   await init(await readFile(locatePackagedFile(packagedFiles.pngDecoder)));
   return decode;
 });
 
-/** Decodes a WebP. Loads the WebAssembly module with the first picture, because most processes never decode one. */
+/** Decodes a WebP. The WebAssembly module is loaded with the first picture, because most processes decode none. */
 export const decodeWebp = createDecoder(async () => {
   const { default: decode, init } = await import('@jsquash/webp/decode.js');
   await init(await loadModuleOptions('webpDecoder'));

@@ -1,4 +1,4 @@
-/** Types for the functions of `opentype.js` that this project uses, because the package contains no types. */
+/** Types for the functions of `opentype.js` that this project uses. The package itself contains no types. */
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;

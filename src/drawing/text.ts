@@ -4,17 +4,15 @@ import { type Font, parse } from 'opentype.js/dist/opentype.mjs';
 import { buildPath, type Canvas, type Color, type Point } from './canvas.ts';
 import { locatePackagedFile } from './codecs.ts';
 
-/** Font size and weight of a text. */
 interface FontStyle {
   /** Font size in pixels. */
   size: number;
   bold?: boolean;
 }
 
-/** Font, color and position of a text. */
 interface TextPosition extends FontStyle {
   x: number;
-  /** y coordinate of the baseline. */
+  /** y coordinate of the baseline (the line on which the letters stand), in pixels. */
   y: number;
   color: Color;
   /** Which point of the text is at `x`: its start, middle or end. Default: `start`. */
@@ -27,8 +25,8 @@ const getInterPath = (subset: string, weight = 400) => `@fontsource/inter/files/
 const getNotoPath = (name: string, subset: string | number) =>
   `@fontsource/noto-sans-${name}/files/noto-sans-${name}-${subset}-400-normal.woff`;
 /**
- * Lists the files with the most common letters of a large font, e.g. for Chinese. Each font consists of numbered files,
- * and the files with the highest numbers contain the most common letters.
+ * Lists the last files of a large font, e.g. for Chinese. Such a font consists of numbered files, and the files with
+ * the highest numbers contain the most common letters.
  */
 const listFontFiles = (name: string, first: number, last = 119) =>
   Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
@@ -36,9 +34,7 @@ const listFontFiles = (name: string, first: number, last = 119) =>
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
 const japaneseFonts = listFontFiles('jp', 104);
-/**
- * Font files in which to look for a letter, by script. The first pattern that matches the letter determines the files.
- */
+/** Font files by script. The first pattern that matches a letter determines the files that may contain the letter. */
 const fontsByScript: readonly [letters: RegExp, files: readonly string[]][] = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}ー]/u, japaneseFonts],
   [/[\p{Script=Han}\u3000-\u303f\uff00-\uffef]/u, [...chineseFonts, ...japaneseFonts]],
@@ -69,8 +65,8 @@ const readGlyph = (font: Font, letter: string) => {
 };
 
 /**
- * Caches the glyph (the outline) of each letter, or undefined for a letter that no font contains. The cache needs no
- * size limit, because the number of Unicode characters is limited.
+ * Cached glyphs (outlines of letters). An entry is undefined if no font contains the letter. The cache needs no size
+ * limit, because the number of Unicode characters is limited.
  */
 const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
@@ -147,8 +143,8 @@ function shortenWithEllipsis(text: string, fontStyle: FontStyle, maxWidth: numbe
 }
 
 /**
- * Returns the longest prefix of a text that fits the width. Arabic letters are measured in their isolated form, which
- * is at least as wide as the joined form.
+ * Returns the longest prefix of a text that fits the width. Arabic letters are measured unjoined, which is at least as
+ * wide as joined.
  */
 function fitLetters(text: string, fontStyle: FontStyle, maxWidth: number) {
   let [fittingText, width] = ['', 0];
@@ -161,7 +157,7 @@ function fitLetters(text: string, fontStyle: FontStyle, maxWidth: number) {
 }
 
 const rightToLeftPattern = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-/** Matches Hebrew and Arabic vowel signs. They are left out, because placing them requires a text shaping engine. */
+/** Matches Hebrew and Arabic vowel signs. Placing them requires a text shaping engine, so they are not drawn. */
 const vowelSignPattern = /(?=\p{Mn})[\p{scx=Hebrew}\p{scx=Arabic}]/u;
 
 const bidi = createBidi();
@@ -174,8 +170,8 @@ const bidi = createBidi();
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeftPattern.test(text)) return [...text];
   const letters = joinArabic([...text].filter((letter) => !vowelSignPattern.test(letter)));
-  // `bidi` uses indices of UTF-16 code units. Each letter of two code units is therefore replaced by a single code unit
-  // without a direction, so that the indices also apply to `letters`.
+  // `bidi` returns indices of UTF-16 code units. Replace each letter of two code units by a single code unit without a
+  // direction, so that the indices also apply to `letters`.
   const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
   const levels = bidi.getEmbeddingLevels(units, 'auto');
   return bidi.getReorderedIndices(units, levels).map((index) => {
@@ -186,8 +182,8 @@ export function orderLettersForDrawing(text: string): string[] {
 }
 
 /**
- * Presentation forms of each Arabic letter, i.e. its shapes at different places of a word. The Unicode order is
- * isolated, final, initial, medial.
+ * The shapes of each Arabic letter at different places of a word, in the order of Unicode: isolated, final, initial,
+ * medial.
  */
 const arabicForms = new Map<string, string[]>();
 for (const [first, last] of [
@@ -204,8 +200,8 @@ for (const [first, last] of [
   }
 
 /**
- * Replaces Arabic letters with their joined forms. A letter with four forms joins both neighbors. A letter with two
- * forms joins only the preceding letter.
+ * Replaces Arabic letters with their joined forms. A letter with four forms joins both of its neighbors, and a letter
+ * with two forms joins only the preceding one.
  */
 function joinArabic(letters: readonly string[]): string[] {
   const pairs: string[] = [];
