@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from 'undici';
 import { raceAbort, withDeadline } from '../api/abort.ts';
 
-/** Pictures that this process serves itself, e.g. in demo mode. They are read without a network request. */
+/** Pictures that this process serves itself, e.g. in demo mode. They are read without network access. */
 export interface ServedPictures {
   /** URLs that start with this prefix belong to these pictures. */
   urlPrefix: string;
@@ -60,7 +60,7 @@ export async function fetchPicture(
   });
 }
 
-/** Fetches a picture, following redirects. Each redirect URL is checked before it is requested. */
+/** Fetches a picture and follows redirects. Checks every URL before requesting it. */
 async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
   let url = firstUrl;
   for (let redirectCount = 0; redirectCount <= maxRedirects; redirectCount++) {
@@ -92,8 +92,8 @@ interface GuardedRequest extends Pick<FetchLimits, 'nonPublicFailureMs'> {
 }
 
 /**
- * Sends a request. If the host does not exist or is private, the request always fails after the same time, which
- * reveals nothing about private hosts.
+ * Sends a request. If the host does not exist or is private, the request always fails after the same time. The time
+ * therefore reveals nothing about private hosts.
  */
 export async function requestWithUniformDelay(
   url: URL,
@@ -178,12 +178,12 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
       if (isListedHost(hosts, { host, port: getPort(target) })) return connectListed(target, callback);
-      // Node does not look up a host that is already an IP address, so `createPublicLookup` never sees it. Check the
-      // address here.
+      // Node looks up only host names, so `createPublicLookup` never sees a host that is already an IP address. Check
+      // the address here.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
       connectPublic(target, callback);
     },
-    // Turn these timeouts off. The timers of `undici` are imprecise, so each request has its own time limit.
+    // Turn the timeouts of `undici` off, because its timers are imprecise. Each request has its own time limit.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -209,12 +209,13 @@ const createPublicLookup =
     void lookUp();
   };
 
-/** The hosts from which pictures may be fetched, as set by `AD_LIBRARY_MEDIA_HOSTS`. */
+/** The hosts from which pictures may be fetched, as configured in `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface MediaHosts {
   /** True if all public hosts are allowed over https. */
   public: boolean;
   /**
-   * Hosts allowed by name, even if they are in a private network or use http. An entry without a port allows all ports.
+   * Hosts that are allowed by name, even in a private network or without https. An entry without a port allows all
+   * ports.
    */
   listed: readonly { host: string; port?: number }[];
 }
@@ -295,9 +296,9 @@ export function isPrivateAddress(address: string): boolean {
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Resolves a host name with DNS queries. Ignores the hosts file, because URLs from ads must not reach hosts that only
- * this machine knows. Unlike `dns.lookup`, a query can be canceled and does not occupy a thread, so a slow name server
- * cannot delay other work.
+ * Resolves a host name with DNS queries. Ignores the hosts file, because URLs in ads must not reach hosts that only
+ * this computer knows. Unlike `dns.lookup`, a DNS query can be canceled and does not occupy a thread, so a slow name
+ * server cannot delay other work.
  */
 export const resolveInDns: Resolve = async (host, signal) => {
   signal.throwIfAborted();
@@ -356,7 +357,7 @@ function explainUnsupportedKind(bytes: Buffer): string {
   return firstChars.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }
 
-/** The size of a picture, or the reason why it cannot be shown. Undefined if the picture is damaged. */
+/** The size of a picture, or the reason why the picture cannot be shown. Undefined if its file is damaged. */
 type HeaderReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
 const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
@@ -374,7 +375,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
-      // After the header of a scan, skip the compressed image data. The data ends at the next marker.
+      // Skip the compressed image data, which continues until the next marker.
       offset = bytes.indexOf(0xff, offset);
       if (offset < 0) return 'cut off';
       continue;
@@ -383,7 +384,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
     if (marker === 0xd9) return size;
     const hasLength = marker !== 0 && marker !== 0xff && marker !== 0x01 && !(marker >= 0xd0 && marker <= 0xd8);
     if (isFrameMarker(marker) && offset + 9 <= bytes.length) {
-      // Reject a JPEG with a second frame, because only the size of the first one would be checked.
+      // Reject a JPEG with a second frame, because its size would not be checked.
       if (size !== undefined) return undefined;
       size = { height: bytes.readUInt16BE(offset + 5), width: bytes.readUInt16BE(offset + 7) };
     }
@@ -392,7 +393,7 @@ function readJpeg(bytes: Buffer): HeaderReading {
   return offset + 2 <= bytes.length && bytes.readUInt16BE(offset) === 0xffd9 ? size : 'cut off';
 }
 
-/** Returns true if a JPEG marker starts a frame. The same range also contains markers of tables and extensions. */
+/** Returns true if a JPEG marker starts a frame. The excluded markers of the range belong to tables and extensions. */
 const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 

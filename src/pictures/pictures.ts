@@ -21,15 +21,15 @@ interface ThumbnailOptions {
   maxSide: number;
   signal: AbortSignal;
   /**
-   * Aborts no later than `signal`. If it aborts first, the call returns a reason instead of the picture. An abort of
-   * `signal` rejects the call.
+   * Aborts at the same time as `signal` or earlier. If it aborts earlier, the call returns a reason instead of the
+   * picture. If `signal` aborts, the call rejects.
    */
   timeUpSignal?: AbortSignal;
 }
 
 /**
- * A thumbnail with its perceptual hash, or the reason why there is no thumbnail. `isLate` is set if the picture did not
- * arrive in time and another request may succeed.
+ * A thumbnail and its perceptual hash, or the reason why there is no thumbnail. `isLate` is set if the picture did not
+ * arrive in time, so that another request may succeed.
  */
 type Thumbnail = { jpeg: Uint8Array; perceptualHash: string } | { reason: string; isLate?: true };
 
@@ -49,17 +49,14 @@ interface TileCaption {
 
 interface DrawingOptions {
   signal: AbortSignal;
-  /** Returns how many milliseconds drawing may still take, including the time that it waits for a worker. */
+  /** Returns how many milliseconds remain for drawing, including the wait for a worker. */
   drawingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
   /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
   waitMs: number;
-  /**
-   * True if the tiles should have the same size as the pictures of `loadPreview`, so that cached previews can be
-   * reused.
-   */
+  /** True if tiles have the size of the pictures of `loadPreview`, so that cached previews can be reused. */
   isOverview?: boolean;
 }
 
@@ -69,30 +66,28 @@ const defaultLimits = {
   fetchMs: 8000,
   nonPublicFailureMs: 2000,
   maxWorkers: 2,
-  /** Time limit for decoding one picture. Drawing a sheet of pictures or a chart may take three times as long. */
+  /** Time limit for decoding one picture. The limit for drawing a picture sheet or a chart is three times as long. */
   drawMs: 5000,
   /** Time after which an idle worker is stopped. */
   idleMs: 120_000,
   /**
-   * Maximum number of pictures in memory at once, for all tenants. A picture counts from its request until it is
-   * decoded.
+   * Maximum number of pictures in memory at the same time, for all tenants together. A picture counts from its request
+   * until it is decoded.
    */
   maxFetches: 24,
-  /** Maximum number of pictures in memory at once, for each tenant (API key). */
+  /** Maximum number of pictures in memory at the same time for one tenant (API key). */
   maxFetchesPerTenant: 6,
   maxCachedBytes: 32 * 1024 * 1024,
   cacheTtlMs: 15 * 60_000,
 };
 
 /**
- * Maximum number of pictures that wait to be fetched. One call may wait for all pictures of its result, e.g. 240 for a
- * report.
+ * Maximum number of pictures that wait to be fetched. One call may wait for all pictures of its result, e.g. for the
+ * 240 pictures of a report.
  */
 const maxWaitingPictures = 4096;
 
-/**
- * Options of `openPictures`, such as the allowed hosts, the limits, the clock (`now`) and the random number generator.
- */
+/** Options of `openPictures`. `now` is the clock, and `random` is the random number generator. */
 export interface PictureOptions {
   hosts: MediaHosts;
   servedPictures?: ServedPictures | undefined;
@@ -104,7 +99,7 @@ export interface PictureOptions {
 }
 
 /**
- * The result of `openPictures`. `forTenant` returns the picture functions of one tenant, and `close` closes the shared
+ * The pictures of all tenants. `forTenant` returns the functions for one tenant, and `close` closes the shared
  * resources.
  */
 export type OpenPictures = ReturnType<typeof openPictures>;
@@ -127,7 +122,7 @@ const drawProblems = {
 } as const;
 
 /**
- * Opens the shared resources for pictures: workers, cache and HTTP agent. Pictures are fetched only from hosts that
+ * Opens the resources that all tenants share: workers, cache and HTTP agent. Pictures are fetched only from hosts that
  * `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
@@ -142,8 +137,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const getAgent = () => {
-    // The time limit for DNS is shorter than `nonPublicFailureMs`. A host that DNS cannot resolve in time therefore
-    // fails after the same time as a missing host.
+    // The time limit for DNS is slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
+    // the same time as a missing host.
     agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, resolveMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
@@ -158,19 +153,19 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   });
   const thumbnails = new TenantCache<Thumbnail>({ maxBytes: limits.maxCachedBytes, ttlMs: limits.cacheTtlMs, now });
   /**
-   * Thumbnails that are being created. Calls for the same thumbnail wait for the same result instead of fetching it
-   * twice.
+   * Thumbnails that are being created. Calls for the same thumbnail share one result, so that the picture is fetched
+   * only once.
    */
   const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
     const ms = request.type === 'thumbnail' ? maxDrawMs : 3 * maxDrawMs;
-    // An abort ends only the wait for the result. The worker continues, and its slot is released when it has finished.
+    // An abort ends only the wait for the drawing. The worker continues, and its slot is released when it has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
         const drawing = await worker.sendRequest(request, { timeoutMs: ms });
-        // Stop the worker, because a picture that cannot be decoded may have corrupted its memory.
+        // A picture that cannot be decoded may have corrupted the worker's memory, so stop the worker.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
       } catch (error) {
@@ -183,8 +178,8 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a picture sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, because a tool
-   * can return its result without the picture. Rejects only if the signal aborts.
+   * Draws a picture sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, so that a tool
+   * can return its result without the picture. Rejects only if the signal aborts or an unexpected error occurs.
    */
   async function drawOrExplain(
     tenantId: string,
@@ -207,7 +202,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
   /**
    * Fetches and decodes a picture. Resolves to its bytes and thumbnail, or to the reason why it cannot be shown.
-   * `undecodable` is set if the picture was fetched but cannot be decoded, so that another attempt would also fail.
+   * `undecodable` is set if the picture could be fetched but not decoded, so that another attempt is useless.
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
     fetchSlots.run(tenantId, signal, async () => {
@@ -222,7 +217,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       return { bytes, format, jpeg: drawing.jpeg, perceptualHash: drawing.perceptualHash ?? '' };
     });
 
-  /** Creates a thumbnail and caches it. If this fails, the reason is cached only if another attempt would also fail. */
+  /** Creates a thumbnail and caches it. The reason for a failure is cached only if another attempt would also fail. */
   async function loadThumbnail(
     tenantId: string,
     pictureUrl: string,
@@ -243,8 +238,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
      * Returns a picture as a JPEG that fits a square of `maxSide` pixels, or the reason why it cannot be shown. Rejects
      * only if the signal aborts or too many pictures are waiting.
      *
-     * Callers that request the same picture at the same time share the work. The work is aborted when the last of them
-     * stops waiting.
+     * Calls for the same picture at the same time share the work. It is aborted when no call waits for it anymore.
      */
     async function getThumbnail(
       pictureUrl: string,
@@ -287,7 +281,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
       fetchOriginal: (pictureUrl: string, signal: AbortSignal) =>
         fetchAndDecode(tenantId, pictureUrl, previewSide, signal),
       /**
-       * Draws a sheet of numbered pictures as JPEG. If no picture is available, draws no sheet, because an empty sheet
+       * Draws a sheet of numbered pictures as JPEG. Draws no sheet if no picture is available, because an empty sheet
        * would only cost tokens. If drawing fails, the result contains the reason.
        */
       async drawSheet(
@@ -325,7 +319,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './picture-worker.js' };
 
-/** A request to the worker thread that decodes and draws pictures. It handles one request at a time. */
+/** A request to the worker thread that decodes and draws pictures. */
 export type DrawRequest =
   /** Shrinks a picture to fit a square of `maxSide` pixels. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; maxSide: number }
@@ -341,11 +335,9 @@ export type DrawReply = Drawing | undefined;
 /** A picture that the worker thread has drawn or shrunk. */
 export interface Drawing {
   jpeg: Uint8Array;
-  /** The perceptual hash of the picture, by which similar pictures are found. Set for a thumbnail. */
+  /** The perceptual hash of a thumbnail. Similar pictures have similar hashes. */
   perceptualHash?: string;
-  /**
-   * Set for a chart. True if the font lacks letters of some names, so that row or column numbers replace these names.
-   */
+  /** Set for a chart. True if row or column numbers replace some names, because the font lacks their letters. */
   isNumbered?: boolean;
 }
 
@@ -355,13 +347,10 @@ export type Grid = ReturnType<typeof computeGrid>;
 /** The number of tiles on a full picture sheet (an image with the pictures of several ads). */
 const maxTiles = 12;
 
-/** The number of columns for 0 to 12 tiles, chosen so that the sheet is roughly square and has few empty places. */
+/** The number of columns for 0 to 12 tiles. The sheet is then roughly square and has few empty places. */
 const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
-/**
- * Computes the layout of a picture sheet. In the result, `side` is the maximum width and height of each picture, in
- * pixels.
- */
+/** Computes the layout of a picture sheet. `side` is the maximum width and height of each picture, in pixels. */
 export function computeGrid(tileCount: number) {
   const columns = columnCounts[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
@@ -369,7 +358,10 @@ export function computeGrid(tileCount: number) {
   return { columns, side: maxSide, width, gap, headHeight: 58, labelHeight: 34 };
 }
 
-/** The size of a preview in pixels. Pictures are always hashed in this size, because the hash depends on it. */
+/**
+ * The maximum width and height of a preview, in pixels. Pictures are always hashed in this size, because the hash
+ * depends on the size.
+ */
 const previewSide = computeGrid(maxTiles).side;
 
 /**

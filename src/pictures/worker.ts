@@ -27,19 +27,20 @@ async function handleRequest(request: DrawRequest): Promise<DrawReply> {
 }
 
 /**
- * Minimum difference in brightness between two neighboring cells, on a scale from 0 to 255. Smaller differences are
- * ignored, because they may disappear when a picture is encoded again.
+ * Minimum difference in brightness between neighboring cells, on a scale from 0 to 255. Smaller differences do not
+ * count, because they may disappear when a picture is encoded again.
  */
 const minBrightnessStep = 3;
 /**
- * A picture counts as nearly plain if fewer than this many of its 64 pairs of neighboring cells differ in brightness.
+ * A picture counts as nearly plain if fewer than this many of its 64 pairs of neighboring cells differ visibly in
+ * brightness.
  */
 const minVisibleSteps = 14;
 
 /**
- * Computes the difference hash of a picture. The picture is divided into 8 × 8 cells. Each bit is set if a cell is
- * brighter than the cell to its right. Returns 16 hexadecimal digits, followed by `-` for a nearly plain picture,
- * because the hashes of nearly plain pictures are all similar.
+ * Computes the difference hash of a picture. The picture is divided into 8 rows of 9 cells. Each of the 64 bits is set
+ * if a cell is brighter than the cell to its right. Returns 16 hexadecimal digits, followed by `-` for a nearly plain
+ * picture, because the hashes of nearly plain pictures are all similar.
  */
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
@@ -82,13 +83,13 @@ const captionColor = getLightColour('soft');
 const missingPictureColor = getLightColour('line');
 
 const maxBytes = 200_000;
-/** Height in pixels of a row in which no tile has a picture. */
+/** Height of a row without any picture, in pixels. */
 const missingPictureHeight = 150;
 
 type DecodedTile = { tile: FetchedTile; picture: Raster | undefined };
 
 /**
- * Draws the picture sheet: a line with the random word, followed by rows of numbered pictures. Each row is as high as
+ * Draws the picture sheet: a line with the proof word, followed by rows of numbered pictures. Each row is as high as
  * its tallest picture.
  */
 async function drawSheet({ proofWord, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
@@ -222,7 +223,7 @@ function splitIntoDashes([[x1, y1] = [0, 0], [x2, y2] = [0, 0]]: readonly Point[
   ]);
 }
 
-/** Encodes a picture as JPEG. Uses the highest quality at which the file has at most `maxBytes` bytes. */
+/** Encodes a picture as JPEG with the highest quality at which the file has at most `maxBytes` bytes. */
 async function encodeWithinLimit(canvas: Canvas): Promise<Uint8Array> {
   let jpeg: Uint8Array = new Uint8Array();
   for (const quality of [82, 68, 52, 36, 20, 8]) {
