@@ -33,8 +33,8 @@ import type {
 } from './payload.ts';
 
 /**
- * Returns true if a tool call comes from the page of the ad board. Each build writes a new token into the page, which
- * models never see. The token only keeps board data out of the model's context. The API key protects the data from
+ * Returns true if a tool call comes from the page of the ad board. Each build writes a new token into the page, and
+ * models never see it. The token only keeps board data out of the model's context. The API key protects the data from
  * other people.
  */
 async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> {
@@ -49,23 +49,26 @@ async function isCallFromBoard(pageToken: string | undefined): Promise<boolean> 
  * several browser windows.
  */
 const maxResultBytes = 500_000;
-/** Tools for models that the page of the board also calls. Its own two tools are not in this list. */
-const toolsCalledByView = ['search_ads', 'list_collections', 'add_collection_item'];
+/**
+ * The tools that the board calls and that models can call as well. `board_ads` and `board_pictures` are only for the
+ * board.
+ */
+const toolsCalledByBoard = ['search_ads', 'list_collections', 'add_collection_item'];
 
 /**
- * A token as a tool argument that proves that the page of the board made the call. Some hosts pass whole results to the
- * model, so a call without a valid token returns no data.
+ * Tool argument with the token of the board's page. A call without a valid token returns no data, because some hosts
+ * pass whole results to the model.
  */
 const pageTokenInput = z.string().max(100).optional().describe('The token in the page of the board.');
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
 const maxAds = 10_000;
-/** Maximum number of ad ids that the page may request in one call of a board tool. */
+/** Maximum number of ad ids in one call of a board tool. */
 const maxIds = 2000;
 /**
- * Maximum length of an ad id in characters. Valid ids are UUIDs, but the result repeats unknown ids and must not become
- * too large.
+ * Maximum length of an ad id in characters. Valid ids are shorter, but the result repeats unknown ids and must not
+ * become too large.
  */
 const maxAdIdLength = 200;
 
@@ -85,8 +88,8 @@ const boardAds = defineTool({
   }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
-    // `openDataset` throws if the service rejects the API key. Check the page token only afterwards, so that a wrong
-    // key always causes an error.
+    // `openDataset` throws an error if the service rejects the API key. Check the page token after this call, so that a
+    // wrong key always causes an error.
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     const { now, isOffered, getAdRowReader } = context;
@@ -99,7 +102,7 @@ const boardAds = defineTool({
     const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
     const data: BoardAds = {
       asOf: formatIsoTime(now),
-      offeredTools: toolsCalledByView.filter(isOffered),
+      offeredTools: toolsCalledByBoard.filter(isOffered),
       ...(gathering && {
         gathering: buildGathering(gathering, await listGatheringNotes(gathering, contents, context)),
       }),
@@ -118,7 +121,7 @@ function findGathering(id: string, { gatherings }: DatasetContents): Gathering {
   );
 }
 
-/** Returns notes for the board about the completeness of a `gather_ads` result, e.g. that some ads are missing. */
+/** Returns notes about data that a `gather_ads` result lacks, e.g. that some of the matching ads were not read. */
 async function listGatheringNotes(gathering: Gathering, contents: DatasetContents, context: ToolContext) {
   const { missing, oneDay, fieldGaps } = describeGathering(gathering, await readCoverageInput(contents, context));
   return [missing, oneDay, fieldGaps].filter((note) => note !== undefined);
@@ -151,7 +154,7 @@ async function selectFittingAds(
   const storedItems = requestedKeys.flatMap((key) => itemsByKey.get(key) ?? []);
   const labels = groupLabelsByAd(contents, adKeys);
   const ads: (BriefAd | FullAd)[] = [];
-  // Reserve 40 bytes for the id of each ad. If the ad does not fit into the result, `left` contains its id instead.
+  // Reserve 40 bytes for the id of each ad, because `left` contains the ids of ads that do not fit.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
     const key = normalizeAdId(item.id);
@@ -162,7 +165,7 @@ async function selectFittingAds(
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
     ads.push(ad);
-    // Yield to the event loop, so that a long list does not block the calls of other users.
+    // Let other work run after every 50 ads, so that a long list does not block the calls of other users.
     if (ads.length % 50 === 0) await setImmediate();
   }
   const readAt = storedItems.reduce((earliest, { at }) => Math.min(earliest, at), Number.POSITIVE_INFINITY);
@@ -174,7 +177,8 @@ async function selectFittingAds(
   };
 }
 
-// Limits for the fields of one ad, in characters or list items. They ensure that every single ad fits into one result.
+// Limits for the fields of one ad, in characters or list items. With these limits, every single ad fits into one
+// result.
 const maxAdTextLength = 10_000;
 const maxLineLength = 300;
 const maxCardBodyLength = 1000;
@@ -211,8 +215,8 @@ function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): Fu
 }
 
 /**
- * Builds the fields that the brief view and the full view of an ad have in common. Also returns the rows of the ad for
- * the dataset.
+ * Builds the fields that the brief view and the full view of an ad have in common. Also returns the table rows of the
+ * ad, from which the full view takes more fields.
  */
 function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
   const sentFields = parseItem(item) as Fields;
@@ -234,8 +238,8 @@ function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly La
 }
 
 /**
- * Returns how the fields of an ad changed between successive versions, the newest change first. Includes a field only
- * if its value is text in both versions.
+ * Returns how the fields of an ad changed from version to version, the newest change first. A change is included only
+ * if both versions have text in the field.
  */
 function listChanges(item: StoredItem): BoardChange[] {
   const versions = [item, ...item.versions.toReversed()];
@@ -257,8 +261,8 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the fields that keep the names and meanings of the API. The brief view has only the fields marked `brief`.
- * The full view, which shows the details of one ad, has all fields.
+ * Returns the fields that have the same names and meanings as in the API. The brief view of an ad contains only the
+ * fields marked `brief`, and the full view contains all fields.
  */
 const pickSentFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
@@ -275,13 +279,13 @@ function buildCard({ title, body }: { title: string | null; body: string | null 
   return card;
 }
 
-/** Sanitizes a text and shortens it to one line. Returns undefined if no visible text remains. */
+/** Sanitizes a text and shortens it to one line. Returns undefined if the result has no visible text. */
 const cleanLine = (value: unknown): string | undefined =>
   typeof value === 'string' ? sanitizeLine(clipToLength(value, maxLineLength)) || undefined : undefined;
 
 /**
- * Sanitizes a text of several lines and shortens it to `maxChars` characters. Returns undefined if no visible text
- * remains.
+ * Sanitizes a text of several lines and shortens it to `maxChars` characters. Returns undefined if the result has no
+ * visible text.
  */
 const cleanText = (text: string | null, maxChars: number): string | undefined =>
   text === null ? undefined : sanitize(clipToLength(text, maxChars)).trim() || undefined;
@@ -291,7 +295,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
   return lines.length > 0 ? lines : undefined;
 }
 
-/** Functions that sanitize a field for the board, by the type of the field. */
+/** Functions that sanitize the value of a field for the board, by field type. */
 const convertField: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
@@ -310,7 +314,7 @@ function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
-/** Maximum number of pictures that one call of `board_pictures` may request. */
+/** Maximum number of pictures in one call of `board_pictures`. */
 const maxPictures = 24;
 
 const boardPictures = defineTool({
@@ -321,7 +325,7 @@ const boardPictures = defineTool({
   buildExampleArguments: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
-  // Each id is an ad id. It may end with `#` and the number of a carousel card, e.g. `#2`.
+  // An id is an ad id, optionally followed by `#` and the number of a carousel card, e.g. `#2`.
   input: z.strictObject({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
@@ -335,7 +339,7 @@ const boardPictures = defineTool({
     const dataset = await context.openDataset();
     if (!(await isCallFromBoard(page))) return resultForModels;
     /**
-     * Finds the picture of an ad or of one card of a carousel ad.
+     * Finds the picture of an ad or of one of its carousel cards.
      * @param id ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
      */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
@@ -363,7 +367,7 @@ const invalidCardReason = 'what follows # is not the number of a card, from 1 to
 const notInDatasetReason = 'the ad is not in the dataset';
 const adIdAndCardPattern = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
 
-/** Returns as many of the pictures as fit into one result. The ids of the remaining pictures are returned in `left`. */
+/** Returns as many of the pictures as fit into one result. `left` lists the ids of the remaining pictures. */
 function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictures {
   const pictures: BoardPicture[] = [];
   let remainingBytes = maxResultBytes;
@@ -376,7 +380,7 @@ function selectFittingPictures(allPictures: readonly BoardPicture[]): BoardPictu
 }
 
 /**
- * All tools, in the order in which the server lists them. The two tools for the ad board come last. The server lists
- * them only if it also offers a tool that shows the board.
+ * All tools, in the order in which the server lists them. The tools of the ad board come last and are listed only
+ * together with a tool that shows the board.
  */
 export const allTools: readonly Tool[] = [...tools, boardAds, boardPictures];

@@ -6,14 +6,14 @@ import type { adFields, FieldValues } from '../views/fields.ts';
  */
 
 /**
- * The key of the board's data in the `_meta` field of a tool result. The host passes this data to the ad board, which
- * it shows next to the result.
+ * The key of the board's data in the `_meta` field of a tool result. The host passes `_meta` to the ad board, which it
+ * shows next to the result.
  */
 export const boardKey = 'ad-library/board';
 
 /**
- * The data that the ad board needs to show an ad as a card, and to filter and sort ads. Fields of the API keep their
- * names. Fields without a value are left out.
+ * The fields of an ad that the board needs to show, filter and sort ad cards. Fields of the API keep their names, and
+ * fields without a value are left out.
  */
 export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   id: string;
@@ -29,26 +29,26 @@ export type BriefAd = FieldValues<typeof adFields, { board: 'brief' }> & {
   /** True if the ad is new since the previous check of a watch. */
   isNew?: boolean;
   /**
-   * Id of the variant to which the ad belongs. A variant is a group of ads of one page with nearly the same text. Its
-   * id is the id of its earliest ad, so that ad itself has no `variant`.
+   * Id of the variant to which the ad belongs. A variant is a group of ads of one page with nearly the same text, and
+   * its id is the id of its earliest ad. The earliest ad itself has no `variant`.
    */
   variant?: string;
-  /** Only the title of the first carousel card. `FullAd` has all cards. */
+  /** Contains only the title of the first carousel card. In a `FullAd`, it contains all cards. */
   cards?: BoardCard[];
-  /** Host and path of the landing page. */
+  /** Host and path of the landing page, e.g. `shop.example/shoes`. */
   landing?: string;
 };
 
-/** An ad with all fields that the board shows in an ad's details and in comparisons. */
+/** An ad with all fields that the board shows, e.g. in the details of an ad or in a comparison. */
 export type FullAd = BriefAd &
   FieldValues<typeof adFields, { board: 'full' }> & {
-    /** URL of the landing page, if it uses https. */
+    /** URL of the landing page. Absent unless it uses https. */
     landingUrl?: string;
     /** Changes between versions of the ad, the newest first. */
     changes: BoardChange[];
   };
 
-/** A field of an ad whose value changed between two stored versions. */
+/** A change of an ad: the values of a field before and after the change. */
 export interface BoardChange {
   /** Time at which the newer version was first read, in ISO format. */
   at: string;
@@ -57,7 +57,7 @@ export interface BoardChange {
   to?: string;
 }
 
-/** One card of a carousel ad, an ad with several pictures and texts. */
+/** One card of a carousel ad (an ad with several pictures and texts). */
 export interface BoardCard {
   title?: string;
   body?: string;
@@ -68,21 +68,21 @@ export interface BoardAds<Ad extends BriefAd = BriefAd> {
   /** Time of the tool call, in ISO format. */
   asOf: string;
   /**
-   * Time at which the service returned the ads, in ISO format. If ads were read at different times, the earliest time
-   * counts. Absent if there are no ads.
+   * Time at which the service returned the ads, in ISO format. If the ads were read at different times, this is the
+   * earliest time. Absent if there are no ads.
    */
   readAt?: string;
-  /** The tools that the board may call on this server. The operator can turn tools off. */
+  /** The tools that the board may call. The operator of the server can turn tools off. */
   offeredTools: string[];
   ads: Ad[];
   /** Ids of ads that did not fit into this result. The board requests them with the argument `ids`. */
   left: string[];
-  /** Ids of requested ads that the server does not store, e.g. because it removed them to free space. */
+  /** Ids of requested ads that the server does not store, e.g. because it removed them to save memory. */
   missingIds: string[];
   gathering?: BoardGathering;
 }
 
-/** A stored result of the tool `gather_ads`, if the board shows the ads of this result. */
+/** The gathering (stored result of the tool `gather_ads`) whose ads the board shows. */
 export interface BoardGathering {
   id: string;
   found: number | null;
@@ -111,17 +111,17 @@ export interface BoardPicture {
 }
 
 /**
- * The data for the board that comes with the result of a tool. Some clients pass this data to their model, so it
- * contains only ids and numbers and no ad texts.
+ * The board's data in the result of a tool for models, e.g. `search_ads`. Some clients pass this data to their model,
+ * so it contains only ids and numbers and no ad texts.
  */
 export interface BoardContext {
   tool?: string;
   ids?: string[];
   gathering?: string;
-  /** True if the items are advertiser pages, which the board cannot show. */
+  /** True if the listed items are advertiser pages, which the board cannot show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** Price of the next page, if known. While the page is in the cache, `atLeast` is 0. */
+  /** Price of the next page, if known. `atLeast` is 0 as long as the page is in the cache. */
   nextCredits?: PriceBounds;
   estimate?: BoardEstimate;
   totalHits?: number;
@@ -132,7 +132,7 @@ export interface BoardContext {
   isDemo?: boolean;
 }
 
-/** The cost of reading all matching ads. Present only if the tool call returned an estimate. */
+/** The cost of reading all matching ads. Present only if the result of the tool contains an estimate. */
 export interface BoardEstimate {
   /** Number of matching ads. null if the service does not state it. */
   ads: number | null;
@@ -140,14 +140,14 @@ export interface BoardEstimate {
   read?: number;
   /** Number of result pages that were not read yet. */
   pages: number | null;
-  /** Price in credits. null if the price is unknown or only its bounds are known. */
+  /** Price in credits. null if the price is unknown or only `atLeast` and `atMost` are known. */
   credits: number | null;
-  /** Bounds of the price. Absent if there are no earlier charges to derive them from. */
+  /** Bounds of the price. Absent if the server has no earlier charges to derive them from. */
   atLeast?: number;
   atMost?: number;
 }
 
-/** The lowest and the highest possible price in credits. If both are equal, the price is exact. */
+/** The lowest and the highest possible price in credits, e.g. `{ atLeast: 3, atMost: 146 }`. */
 export interface PriceBounds {
   atLeast: number;
   atMost: number;

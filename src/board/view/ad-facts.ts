@@ -2,7 +2,8 @@ import { type Formats, formatConstant, formatCountry } from '../../ui/formats.ts
 import type { BriefAd, FullAd } from '../payload.ts';
 
 /**
- * Returns the facts that the board lists about an ad, by name. A fact is undefined if it is unknown or not loaded yet.
+ * Returns the facts that the board lists about an ad, e.g. *Format*, each with its name. A fact is undefined if it is
+ * unknown or not loaded yet.
  */
 export function listFacts(
   ad: BriefAd,

@@ -36,13 +36,13 @@ import {
 /** The whole ad board: heading, filters, charts, ads, footer and dialogs. */
 export function Board({ view }: { view: BoardView }) {
   const { state } = view;
-  const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.isTight } = state;
+  const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.hasLittleSpace } = state;
   const hasPanel = selectFilterableAds(state).length >= minAdsForOverview;
   const estimate = formatEstimate(state);
   const openAd = ads.find(({ id }) => id === openAdId);
   return (
     <>
-      <main class={[display.isTight && 'tight', estimate && 'estimate'].filter(Boolean).join(' ')}>
+      <main class={[display.hasLittleSpace && 'tight', estimate && 'estimate'].filter(Boolean).join(' ')}>
         <header>
           <Heading state={state} estimate={estimate} />
           {ads.length > 0 && <Controls view={view} isPanelOpen={hasPanel ? isPanelOpen : undefined} />}
@@ -130,9 +130,7 @@ function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean
   );
 }
 
-/**
- * Charts of the visible ads. Renders nothing if there are only a few ads, because the user can look at each of them.
- */
+/** Charts of the visible ads. Renders nothing if there are only a few ads, which the user can look at one by one. */
 function Charts({ view }: { view: BoardView }) {
   const { visibleAds, readAt, chosenValues, formats } = view.state;
   const createChooseHandler = (facet: 'format' | 'cta') => (value: string) =>
@@ -162,8 +160,8 @@ function Charts({ view }: { view: BoardView }) {
 }
 
 /**
- * Lets the user choose between one card per variant (a group of ads with nearly the same text) and one card per ad.
- * Renders nothing if both would show the same cards.
+ * Lets the user choose whether ads with nearly the same text (a variant) share one card. Renders nothing if this would
+ * make no difference.
  */
 const GroupingChoice = ({ view }: { view: BoardView }) =>
   view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
@@ -202,7 +200,7 @@ const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: Two
   </fieldset>
 );
 
-/** The button that returns from the ads of one text variant to all ads. */
+/** The button that returns to all ads from the ads of one variant (a group of ads with nearly the same text). */
 function BackButton({ view }: { view: BoardView }) {
   const showAllAds = () => {
     const { openVariant } = view.state;
@@ -217,7 +215,7 @@ function BackButton({ view }: { view: BoardView }) {
   );
 }
 
-/** The button that switches between inline and full-screen display. */
+/** The button that switches between full screen and the display within the conversation. */
 function ExpandButton({ view }: { view: BoardView }) {
   const isFullScreen = view.state.display.mode === 'fullscreen';
   const toggleFullScreen = () =>
@@ -234,8 +232,8 @@ function ExpandButton({ view }: { view: BoardView }) {
 }
 
 /**
- * Shows one sentence about a notable fact, e.g. which ad has run the longest. Clicking the sentence opens the ads that
- * it mentions.
+ * A button with a sentence about a notable fact, e.g. which ad has run the longest. Clicking it opens the ads that the
+ * sentence mentions.
  */
 function FindingButton({ view, finding: { sentence, clickTarget } }: { view: BoardView; finding: Finding }) {
   const { chosenValues } = view.state;
@@ -302,8 +300,8 @@ function Footer({ view }: { view: BoardView }) {
 }
 
 /**
- * Captures the first sentence of an error text. Error texts of the server are long, because they are written for
- * models. The board shows only this sentence and lets the user expand the rest.
+ * Captures the first sentence of an error text. The server writes long error texts for models, so the board shows this
+ * sentence and lets the user expand the rest.
  */
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
@@ -332,14 +330,14 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
 }
 
 /**
- * The button that loads the next page of a search. Because this costs credits, the user must confirm with a second
- * click on a button that shows the price.
+ * The button that loads the next page of a search. Because a page costs credits, the user must confirm its price with a
+ * second click.
  */
 function NextPage({ view }: { view: BoardView }) {
   const { context, offeredTools, formats } = view.state;
   /**
-   * The result whose next page the user is about to load. A second click confirms the price. If another result arrives
-   * in between, the user must confirm the new price.
+   * The search result whose next page the user has chosen to load but not yet confirmed. If another result arrives
+   * before the second click, the user must confirm again.
    */
   const [contextToConfirm, setContextToConfirm] = useState<BoardContext>();
   const [isBusy, setBusy] = useState(false);
@@ -349,8 +347,8 @@ function NextPage({ view }: { view: BoardView }) {
     setBusy(true);
     view.update({ status: 'Searching …', problem: undefined });
     try {
-      // Leave out the argument `fresh`, which ignores the cache. Otherwise the service would charge for cached pages
-      // again.
+      // Leave out the argument `fresh`, which ignores the cache. With it, the service would charge again for pages in
+      // the cache.
       const { fresh: _fresh, ...searchArguments } = view.state.toolArguments;
       const nextContext = await view.server.searchAds({ ...searchArguments, cursor: context.cursor });
       const { nextCredits: _, ...contextWithoutPrice } = context;
@@ -362,8 +360,7 @@ function NextPage({ view }: { view: BoardView }) {
     }
     setBusy(false);
   };
-  // `formatPrice` says "at most" even if the page is cached, because the cached response may expire before the second
-  // click.
+  // The price may say "at most" even if the page is cached, because the cached page may expire before the second click.
   const { nextCredits } = context;
   const priceText = `${nextCredits?.atMost === 0 ? ',' : nextCredits === undefined ? '' : ' for'} ${formatPrice(nextCredits, formats)}`;
   const isConfirming = contextToConfirm === context;

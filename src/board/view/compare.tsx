@@ -10,7 +10,9 @@ import { markDifferences, type TextPart } from './text-differences.ts';
 /** Maximum number of ads that can be compared side by side. */
 export const maxComparedAds = 4;
 
-/** A dialog that shows ads side by side, with one row per fact. Words that differ between the texts are highlighted. */
+/**
+ * A dialog that shows ads side by side, with one row per fact. Highlights the words that differ between the ad texts.
+ */
 export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const ads = ids.flatMap((id) => view.state.ads.find((ad) => ad.id === id) ?? []);
   const fullAds = ads.map(({ id }) => view.fullAds.get(id));
@@ -71,8 +73,8 @@ export function CompareDialog({ view, ids }: { view: BoardView; ids: readonly st
 type CellContent = string | false | undefined | ReturnType<typeof MarkedText>;
 
 /**
- * A row of the table that compares ads: the name of a fact, such as *Format*, and one cell per ad. Renders nothing if
- * all cells are empty.
+ * A row of the table that compares ads. It contains the name of a fact, such as *Format*, and one cell per ad. Renders
+ * nothing if all cells are empty.
  */
 const FactRow = ({ name, cells }: { name: string; cells: readonly CellContent[] }) =>
   cells.some(Boolean) ? (

@@ -15,8 +15,7 @@ import { type BoardView, getErrorText, sortAds } from './state.ts';
 export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
-  // A card may represent several ads with nearly the same text (a variant). All these ads have the position of the
-  // card.
+  // A card may represent several ads with nearly the same text. All these ads have the same position in the list.
   const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
   const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
   const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
@@ -25,7 +24,7 @@ export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
     view.update({ openAdId: adToOpen.id });
     document.querySelector('#drawer')?.scrollTo(0, 0);
   };
-  // Also load the previous and the next ad, so that the drawer can show them without delay.
+  // Also load the neighboring ads, so that the drawer can show them without delay.
   const idsToLoad = [ad, nextAd, previousAd].flatMap((neighbour) => neighbour?.id ?? []);
   const fullAd = view.fullAds.get(ad.id);
   const card = buildCardAd(fullAd ?? ad);
@@ -86,7 +85,10 @@ interface VariantStripProps {
   onOpen(ad: BriefAd): void;
 }
 
-/** A row of small pictures: one for each ad with nearly the same text. Renders nothing if there is only one such ad. */
+/**
+ * A row of small pictures, one for each ad with nearly the same text as the open ad. Renders nothing if there is only
+ * one such ad.
+ */
 const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
   variants.length < 2 ? null : (
     <ul class="strip" aria-label={`${view.state.formats.formatNumber(variants.length)} variants`}>
@@ -131,8 +133,8 @@ function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
 }
 
 /**
- * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly. Therefore, this
- * function runs the browser's copy command and replaces the copied text in its event.
+ * Copies a text to the clipboard. Hosts do not let an embedded page write to the clipboard directly. This function
+ * therefore runs the browser's copy command and replaces the copied text in its event.
  * @returns true if the text was copied
  */
 function copyToClipboard(text: string): boolean {
@@ -183,7 +185,7 @@ function LandingLink({ view, ad: { landingUrl } }: { view: BoardView; ad: FullAd
   );
 }
 
-/** The changes between versions of an ad. Renders nothing if there are none. */
+/** The list of what changed between the versions of an ad. Renders nothing if nothing changed. */
 const ChangeList = ({ ad: { changes }, formats: { formatDay } }: { ad: FullAd; formats: Formats }) =>
   changes.length === 0 ? null : (
     <section>

@@ -11,11 +11,11 @@ import {
   toggleValue,
 } from './state.ts';
 
-/** Number of values of a filter, e.g. *Country*, that are visible before the user expands the filter. */
+/** Number of values that each filter shows before the user expands it. */
 const collapsedValueCount = 2;
 
 /**
- * The filters of the board: one row per property of ads, such as the country, with the values that the user can select.
+ * The filters of the board: one row per property of ads, such as *Country*, with the values that the user can select.
  */
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariant, formats } = view.state;
@@ -60,8 +60,8 @@ interface FacetGroupProps {
 
 function FacetGroup({ values, formats: { formatNumber }, isOpen, onToggle, onChoose }: FacetGroupProps) {
   const { title } = getFacet(values[0]?.facet ?? 'state');
-  // `rank` is the position of a value in a list that is sorted by all ads. It does not depend on the selection, so
-  // values keep their place when the user selects one.
+  // The `rank` of a value does not depend on the selected values, so the list does not change when the user selects
+  // one.
   const topValues = values.filter(({ isChosen, rank }) => isChosen || rank < collapsedValueCount);
   const visibleValues = isOpen || values.length === topValues.length + 1 ? values : topValues;
   const hiddenCount = values.length - visibleValues.length;

@@ -5,13 +5,16 @@ import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
 /**
- * A sentence that the board shows above the ads, with a notable fact about an advertiser. Clicking the sentence opens
- * the ads that it is about.
+ * A sentence above the ads about a notable fact, e.g. which ad has run the longest. Clicking the sentence opens the ads
+ * that it is about.
  */
 export interface Finding {
-  /** Parts of the sentence. A `name` is third-party text, such as an advertiser name or a landing page. */
+  /** Parts of the sentence. A `name` is text from an ad, such as the name of an advertiser or a landing page. */
   sentence: readonly (string | { name: string })[];
-  /** What a click on the sentence opens: a variant, an ad, or the ads with certain filter values. */
+  /**
+   * What a click on the sentence opens: a variant (ads with nearly the same text), a single ad, or the ads with certain
+   * filter values.
+   */
   clickTarget:
     | { variant: string }
     | { ad: string }
@@ -20,13 +23,13 @@ export interface Finding {
 
 /**
  * Returns the id of the variant to which an ad belongs. A variant is a group of ads of one page with nearly the same
- * text, and its earliest ad has the same id. The user interface calls a variant a "message".
+ * text, and its id is the id of its earliest ad. The user interface calls a variant a "message".
  */
 export const getVariantId = ({ id, variant = id }: BriefAd): string => variant;
 
 /**
- * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. A user can look
- * at fewer ads one by one.
+ * Minimum number of ads for which the board shows charts, filters and a sentence about a notable fact. Fewer ads can be
+ * looked at one by one.
  */
 export const minAdsForOverview = 8;
 
@@ -34,8 +37,8 @@ interface FindingContext {
   /** Time at which the ads were read, in ISO format. Undefined if unknown. */
   readAt: string | undefined;
   /**
-   * True if the board has all matching ads, and no filter limits the dates of the ads. Only then can the launches of
-   * different months be compared.
+   * True if the board has all matching ads and no filter limits the dates of the ads. Otherwise the launches of
+   * different months cannot be compared.
    */
   hasAllLaunches: boolean;
   formats: Formats;
@@ -49,10 +52,7 @@ interface Advertiser {
 
 type FindingRule = (advertisers: readonly Advertiser[], context: FindingContext) => Finding | undefined;
 
-/**
- * Applies the rules for notable facts in order, and returns the finding of the first rule that applies. Returns
- * undefined if no rule applies.
- */
+/** Applies the rules for notable facts in order and returns the first finding. Returns undefined if no rule applies. */
 export function selectFinding(ads: readonly BriefAd[], context: FindingContext): Finding | undefined {
   if (ads.length < minAdsForOverview) return undefined;
   const adsWithPageName = ads.filter(({ pageName }) => pageName !== undefined);
@@ -97,8 +97,8 @@ function findRepeatedVariant(advertisers: readonly Advertiser[], { formats }: Fi
 }
 
 /**
- * Finds the ad that has run the longest. The ad must have run for at least 30 days, and for more than twice as long as
- * the median ad of its advertiser. Ads that are known to have ended are excluded.
+ * Finds the ad that has run the longest, leaving out ads that have ended. The ad must have run for at least 30 days,
+ * and for more than twice as long as the median ad of its advertiser.
  */
 function findLongestRun(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatCount } = formats;
@@ -126,8 +126,8 @@ function findLongestRun(advertisers: readonly Advertiser[], { formats }: Finding
 
 /**
  * Finds the largest change in the number of launched ads between two successive full months within the last year. One
- * month must have at least five launches and at least twice as many as the other month. The rule needs all ads of an
- * advertiser, including ended ads.
+ * of the two numbers must be at least 5 and at least twice the other number. The rule needs all ads of an advertiser,
+ * including ended ads.
  */
 function findLaunchChange(
   advertisers: readonly Advertiser[],
@@ -151,13 +151,13 @@ function findLaunchChange(
 }
 
 /**
- * Returns the pairs of successive full months in which launches doubled or halved, within the year before
- * `lastKnownDay`.
+ * Returns the pairs of successive full months, within the year before `lastKnownDay`, in which the number of launches
+ * doubled or halved.
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
   const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  // Leave out the first month, because the known ads may begin in the middle of it. Leave out the month of
-  // `lastKnownDay`, because it may not be complete.
+  // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only a part of these
+  // months.
   const [earliestMonth = ''] = [...counts.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
@@ -174,16 +174,15 @@ function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
 }
 
 /**
- * If at least this share of the ads was last seen on the same day, the list probably contains only ads that were still
- * running then. Ads that ended earlier are missing.
+ * If at least this share of the ads was last seen on the same day, the list probably lacks ads that ended before that
+ * day.
  */
 const maxShareOnOneDay = 0.8;
 
 /**
- * Returns the last day for which the ads are known. This is the earlier of two days: the day on which the ads were
- * read, and the last day on which the service saw one of them. Returns undefined if most ads were last seen on the same
- * day, long before they were read. Such a list contains only ads that were still running on that day, so launches in
- * earlier months cannot be compared.
+ * Returns the last day for which the ads are known. This is the day on which they were read, or the last day on which
+ * the service saw one of them, if that is earlier. Returns undefined if most ads were last seen on the same day, long
+ * before they were read. Such a list lacks ads that ended earlier, so launches in earlier months cannot be compared.
  */
 function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
   const adsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
@@ -196,8 +195,8 @@ function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | und
 }
 
 /**
- * Finds the landing page to which most of an advertiser's different ad texts link. At least five different texts must
- * link to this page.
+ * Finds the landing page to which the most different ad texts of one advertiser link. At least five different texts
+ * must link to it.
  */
 function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: FindingContext): Finding | undefined {
   const { formatNumber } = formats;
@@ -232,14 +231,14 @@ export function groupBy<Item, Key>(items: readonly Item[], getKey: (item: Item) 
 const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>
   findMaxBy([...groups], ([, { length }]) => length);
 
-/** Returns the item with the highest measure. If several items share it, returns the first one. */
+/** Returns the item with the highest measure, or the first of them if several items have it. */
 const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => number): Item | undefined =>
   items.reduce<Item | undefined>(
     (largest, item) => (largest === undefined || getMeasure(item) > getMeasure(largest) ? item : largest),
     undefined,
   );
 
-/** Returns the month `months` before the given day, e.g. `2026-09` for `2026-11-20` and 2. */
+/** Returns the month that is a number of months before a day, e.g. `2026-09` for `2026-11-20` and 2. */
 function subtractMonths(isoDay: string, months: number): string {
   const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - months);
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 7);

@@ -5,9 +5,9 @@ import { minAdsForOverview } from './finding.ts';
 import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
- * Formats the number of messages (groups of ads with nearly the same text) and ads that are visible, e.g. `12 of 58
- * messages, 300 of 1,821 ads`. The second number is the number of matching ads. If filters of the board hide some ads,
- * it is the number of ads on the board.
+ * Formats how many messages (groups of ads with nearly the same text) and ads are visible, e.g. `12 of 58 messages, 300
+ * of 1,821 ads`. The total of ads is the number of matching ads. If filters of the board hide some ads, it is the
+ * number of ads on the board.
  */
 export function formatCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;
@@ -23,7 +23,7 @@ export function formatCounts(state: BoardState): string {
 }
 
 /**
- * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call has
+ * Formats the estimate of a `gather_ads` call, e.g. `146 ads in 2 pages, 15 credits`. Returns undefined if the call
  * also read ads, because the board then shows these ads.
  */
 export function formatEstimate({ context, formats }: BoardState): string | undefined {
@@ -49,8 +49,8 @@ export function formatPrice(price: PriceBounds | 0 | undefined, { formatCount, f
 }
 
 /**
- * Formats the line below the board's heading: the search conditions that the title does not mention, the number of
- * missing ads, and the date.
+ * Formats the line below the board's heading. It contains the search conditions that are not in the title, the number
+ * of missing ads, and the date.
  */
 export function formatDetails(state: BoardState, conditions: readonly string[]): string {
   const { gathering, pendingIds, missingIds, readAt, formats } = state;
@@ -66,8 +66,8 @@ export function formatDetails(state: BoardState, conditions: readonly string[]):
 }
 
 /**
- * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all of
- * them.
+ * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all
+ * matching ads.
  */
 export function formatChartScope(state: BoardState): string {
   const { formatCount, formatNumber } = state.formats;
@@ -86,7 +86,7 @@ export function formatEmptyResult(state: BoardState): string {
   return searchText === '' ? 'There are no ads to show.' : `Nothing was found: ${searchText}.`;
 }
 
-/** Formats how many credits a call was charged and how many remain. */
+/** Formats the cost of a call, i.e. how many credits were charged and how many remain. */
 export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, formatNumber }: Formats): string {
   const { charged = null, remaining = null } = receipt ?? {};
   const chargeText =
@@ -98,7 +98,7 @@ export function formatReceipt(receipt: BoardContext['receipt'], { formatCount, f
 const maxTextLength = 80;
 const maxConditions = 5;
 
-/** Titles for searches that contain neither search words nor an advertiser, by the tool that opened the board. */
+/** Titles by tool, for searches that contain neither search words nor an advertiser. */
 const titlesByTool: Record<string, string> = {
   view_ads: 'Ads looked at',
   check_watches: 'New in your watches',
@@ -106,8 +106,8 @@ const titlesByTool: Record<string, string> = {
 };
 
 /**
- * Builds the heading: a title, e.g. `“free shipping” in the United States`, and the conditions that are not part of the
- * title. Texts are sanitized, because a model may have copied the search words from an ad.
+ * Builds the heading: a title, e.g. `“free shipping” in the United States`, and the other search conditions. Texts are
+ * sanitized, because a model may have copied the search words from an ad.
  */
 export function buildHeading(state: BoardState): { title: string; conditions: string[] } {
   const { toolArguments, ads, context, collectionName, formats } = state;
@@ -123,7 +123,7 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
   } = filters;
   const { pageId, sort: _, order: __, ...otherFilters } = remainingFilters;
   const conditions = Object.entries(otherFilters).map(([key, values]) => formatCondition(key, values, formats));
-  // Show the advertiser's name, which the ads contain, instead of the page id in the filters.
+  // Show the advertiser's name instead of its page id. The search contains only the id, but the ads contain the name.
   const namesOfPageIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
   const advertisers = [...new Set([...advertiser, ...advertiserExact, ...namesOfPageIds].map(String))];
   const searchWords = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
@@ -149,8 +149,8 @@ export function buildHeading(state: BoardState): { title: string; conditions: st
 const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLength));
 
 /**
- * Collects the values of each filter key in the search. If the search is split into several parts, merges the values of
- * all parts.
+ * Collects the values of each filter key in a search. A search may be split into several filter objects, whose values
+ * are merged.
  */
 function collectFilters({ filters, split }: BoardState['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
@@ -161,7 +161,7 @@ function collectFilters({ filters, split }: BoardState['toolArguments']): Record
   return valuesByKey;
 }
 
-/** Returns true if a filter limits the time in which the ads ran. */
+/** Returns true if the search has a filter that limits the time in which ads ran, e.g. `startedAt`. */
 export const hasTimeFilter = (toolArguments: BoardState['toolArguments']): boolean =>
   Object.keys(collectFilters(toolArguments)).some((key) => /active|start|end|seen|days|date|created/i.test(key));
 

@@ -14,14 +14,14 @@ export type JsonObject = Record<string, unknown>;
 export type Host = ReturnType<typeof connectHost>;
 
 /**
- * The requests of the host that the board supports, with the response to each. The board rejects all other requests.
+ * The host's requests that the board supports, each with the board's response. The board rejects all other requests.
  */
 const responsesByMethod: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
 const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
 
 /**
- * Connects to the host's window, which embeds the board. Messages from other windows are ignored.
- * @param notificationHandlers functions that handle the parameters of notifications, by method
+ * Connects to the window of the host that embeds the board. Messages from other windows are ignored.
+ * @param notificationHandlers functions that handle the notifications of the host, by method
  */
 export function connectHost(notificationHandlers: Record<string, (params: JsonObject) => void>) {
   const pendingRequests = new Map<number, { resolve(result: JsonObject): void; reject(error: Error): void }>();
@@ -56,7 +56,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
 
 /** Thrown when a tool returns an error result. The board shows its message to the user. */
 export class ToolError extends Error {
-  /** False if the server says that the same call would fail again. */
+  /** False if the server states that the same call would fail again. */
   readonly canRetry: boolean;
 
   constructor(result: JsonObject) {
@@ -70,16 +70,13 @@ export type Server = ReturnType<typeof connectServer>;
 
 /** Returns functions that call the server's tools through the host. */
 export function connectServer(host: Host) {
-  /**
-   * A token in the HTML of this page. The server recognizes calls from the board by this token, because models never
-   * see it.
-   */
+  /** A token in the HTML of this page. Models never see it, so the server recognizes calls from the board by it. */
   const pageToken = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const callTool = async <Response extends object = BoardContext>(name: string, args: object): Promise<Response> => {
-    const silenceTimeout = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilenceMs);
+    const responseTimeout = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error('The host has not answered for two minutes.')), responseTimeoutMs);
     });
-    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silenceTimeout]);
+    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), responseTimeout]);
     if (result.isError === true) throw new ToolError(result);
     return getBoardContext(result) as Response;
   };
@@ -102,12 +99,12 @@ export function connectServer(host: Host) {
 }
 
 /**
- * A call fails if the host does not respond within this time, in milliseconds. The limit is longer than any call,
- * including the time the user needs to grant a permission in the host.
+ * A call fails if the host does not respond within this time, in milliseconds. The time suffices for any call, even if
+ * the user must first grant a permission in the host.
  */
-const maxSilenceMs = 120_000;
+const responseTimeoutMs = 120_000;
 
-/** Reads the board's data from the `_meta` of a result. Returns an empty object if the host removed it. */
+/** Reads the board's data from the `_meta` field of a result. Returns an empty object if the host removed the data. */
 const getBoardContext = (result: JsonObject): BoardContext =>
   ((result._meta as JsonObject | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
 
@@ -118,7 +115,7 @@ export const getExplanation = (result: JsonObject): string =>
   getText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
 
-/** Returns false if the server says that the same call would fail again. */
+/** Returns false if the server states that the same call would fail again. */
 export const canRetry = ({ _meta }: JsonObject): boolean =>
   ((_meta as JsonObject | undefined)?.['ad-library/error'] as { retryable?: boolean } | undefined)?.retryable !== false;
 
@@ -135,8 +132,8 @@ function getText({ content }: JsonObject): string {
 }
 
 /**
- * Returns the board's data from a tool result. Some hosts, such as ChatGPT on the web, replace the `_meta` field that
- * contains this data. In that case, the data is derived from the structured content.
+ * Returns the board's data in a tool result. Some hosts, such as ChatGPT on the web, remove this data from `_meta`. It
+ * is then derived from the structured content of the result.
  */
 export function readBoardContext(result: JsonObject): BoardContext {
   const context = getBoardContext(result);
@@ -152,12 +149,12 @@ export function readBoardContext(result: JsonObject): BoardContext {
 }
 
 /**
- * Reads the ads in the structured content of a tool result. If the server has restarted and no longer stores these ads,
- * the result is the only source for them.
+ * Reads the ads in the structured content of a tool result. After a restart, the server may no longer store these ads,
+ * so the result is the only source for them.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
   listItems(result).map((item) => {
-    // Remove `landingUrl`, because the board may open only URLs that the server has validated.
+    // Remove `landingUrl`, because the board may open only URLs that the server has checked.
     const fields = Object.entries({ ...item, landingUrl: null });
     const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
     const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
@@ -185,14 +182,14 @@ function listItems(result: JsonObject): JsonObject[] {
 }
 
 /**
- * Matches the names of the host's CSS variables that override the colors, fonts, borders and shadows of the board, e.g.
+ * Matches names of CSS variables with which a host overrides the colors, fonts, borders and shadows of the board, e.g.
  * `--color-text-primary`.
  */
 const hostVariablePattern = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
 
 /**
- * Applies the host's theme, its colors and its safe areas to the page (MCP Apps, *Theming*). Font files of the host are
- * not loaded, because they would come from another origin.
+ * Applies the host's theme, colors and safe areas to the page (MCP Apps, *Theming*). The host's fonts are not loaded,
+ * because the page may load nothing from other origins.
  */
 export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void {
   const rootElement = document.documentElement;
@@ -206,18 +203,19 @@ export function applyTheme({ theme, styles, safeAreaInsets }: JsonObject): void 
 
 /** How the MCP host displays the board. */
 export interface DisplayState {
-  /** `inline` (between messages) or `fullscreen`. Undefined if the host does not say. */
+  /** `inline` (within the conversation) or `fullscreen`. Undefined if the host does not say. */
   mode?: string | undefined;
   canExpand: boolean;
   /**
-   * True if space is limited. The board then hides charts and filters behind a button, so that ads are visible first.
+   * True if there is little space. The board then hides charts and filters behind a button, so that ads are visible
+   * first.
    */
-  isTight: boolean;
+  hasLittleSpace: boolean;
 }
 
 /**
- * Maximum height of the board in pixels, by display mode. A taller board scrolls, so that the conversation around it
- * remains visible.
+ * Maximum height of the board in pixels, by display mode. A taller board gets a scroll bar, so that the conversation
+ * around it remains visible.
  */
 const maxHeights = { inline: 500, unknown: 820 };
 const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
@@ -229,7 +227,7 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
  */
 export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {
   let hostMaxHeight = Number.POSITIVE_INFINITY;
-  let display: DisplayState = { canExpand: false, isTight: false };
+  let display: DisplayState = { canExpand: false, hasLittleSpace: false };
   let reportedSize = '';
   const tightLayout = matchMedia(tightLayoutQuery);
   const reportSize = () => {
@@ -242,7 +240,7 @@ export function observeDisplay(host: Host, onDisplayChange: (display: DisplaySta
   };
   const updateDisplay = (change: Partial<DisplayState>) => {
     display = { ...display, ...change };
-    display.isTight = tightLayout.matches || display.mode === 'inline';
+    display.hasLittleSpace = tightLayout.matches || display.mode === 'inline';
     onDisplayChange(display);
     reportSize();
   };

@@ -7,13 +7,13 @@ import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
 import { type BoardView, isGrouped, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
 
-/** Number of ads that the list renders at first. When the user scrolls toward the end, the list renders more ads. */
+/** Number of ads that the list renders at first, and then each time the user scrolls toward its end. */
 const adsPerBatch = 30;
 /**
- * Maximum number of ads that stay rendered when the filters or the sort order change. A longer list would make the
- * change slow.
+ * Maximum number of ads that remain rendered when the user changes the filters or the sort order. With more ads, the
+ * change would be slow.
  */
-const maxDrawnAfterChange = 4 * adsPerBatch;
+const maxRenderedAfterChange = 4 * adsPerBatch;
 
 /** The list of ads, shown as cards or as rows of a timeline. */
 export function AdList({ view }: { view: BoardView }) {
@@ -22,13 +22,13 @@ export function AdList({ view }: { view: BoardView }) {
   const endMarker = useRef<HTMLDivElement>(null);
   const drawnCount = Math.min(
     cards.length,
-    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxDrawnAfterChange),
+    batchState.cards === cards ? batchState.count : Math.min(batchState.count, maxRenderedAfterChange),
   );
   useEffect(() => {
     const endObserver = new IntersectionObserver(
       ([entry]) => entry?.isIntersecting && setBatchState({ cards, count: drawnCount + adsPerBatch }),
-      // The host embeds this page in a frame, so the default root is the host's window. Browsers ignore `rootMargin`
-      // for that root. Therefore, use this document as the root.
+      // Use this document as the root, so that `rootMargin` has an effect. The default root is the window of the host,
+      // for which browsers ignore `rootMargin`.
       { root: document, rootMargin: '1200px' },
     );
     if (endMarker.current) endObserver.observe(endMarker.current);
@@ -75,15 +75,15 @@ interface ItemProps {
   view: BoardView;
   ad: BriefAd;
   axis: TimeAxis | undefined;
-  /** Number of ads that share the card because their texts are nearly the same. */
+  /** Number of ads that share the card, because their texts are nearly the same. */
   adCount: number;
   number: string;
   isSelected: boolean;
 }
 
 /**
- * Base class for an ad in the list. A list can contain thousands of ads, and rendering all of them again would be slow.
- * An item therefore re-renders only if one of its props changes.
+ * Base class for an ad in the list. It re-renders only if one of its props changes, because a list can contain
+ * thousands of ads and rendering all of them again would be slow.
  */
 abstract class AdItem extends Component<ItemProps> {
   override shouldComponentUpdate(nextProps: ItemProps): boolean {
@@ -153,8 +153,8 @@ function VariantsButton({ ad, adCount, view }: ItemProps) {
 }
 
 /**
- * The checkbox that selects an ad. A card may represent several ads with nearly the same text (a variant). Checking the
- * box then selects only the ad that the card shows. Clearing the box deselects all ads of the variant.
+ * The checkbox that selects an ad. A card may represent several ads with nearly the same text. Checking the box then
+ * selects only the ad on the card, and clearing the box deselects all of its ads.
  */
 function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
   const toggleSelection = () => {
@@ -193,8 +193,7 @@ export function RunBar({ ad, axis }: { ad: BriefAd; axis: TimeAxis | undefined }
 }
 
 /**
- * The month labels above the timeline. The component also sets the CSS variable for the vertical grid lines behind the
- * bars.
+ * The month labels above the timeline. The component also sets the CSS variable for the vertical lines behind the bars.
  */
 function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
   const labelsRef = useRef<HTMLDivElement>(null);
@@ -215,8 +214,8 @@ function TimelineAxis({ axis, formats }: { axis: TimeAxis; formats: Formats }) {
     <div id="axis" aria-hidden="true">
       <div ref={labelsRef}>
         {months.map(({ position, name }) => (
-          // Shift each label left by its position: the first label by 0% and the last label by 100% of its width. All
-          // labels then stay within the axis.
+          // Shift each label to the left in proportion to its position, from 0% to 100% of its width. The first and the
+          // last label then stay within the axis.
           <span key={name} style={{ insetInlineStart: `${100 * position}%`, translate: `${-100 * position}%` }}>
             {formats.formatMonth(name)}
           </span>

@@ -28,7 +28,7 @@ import {
   emptyState,
 } from './state.ts';
 
-/** Number of ad ids that one call sends. The server returns as many of these ads as fit into one result. */
+/** Number of ad ids in one call. The server returns as many of these ads as fit into one result. */
 const idsPerCall = 1000;
 
 let state: BoardState = emptyState;
@@ -43,7 +43,7 @@ const host = connectHost({
 const server = connectServer(host);
 /**
  * The number of each variant (a group of ads with nearly the same text), and the ids of its ads. The ids are in the
- * order in which the ads were first shown. For example, the second ad of variant 3 is labeled `3.2`.
+ * order in which the board first showed the ads. For example, the second ad of variant 3 is labeled `3.2`.
  */
 const variantNumbers = new Map<string, { number: number; ids: string[] }>();
 
@@ -99,7 +99,10 @@ async function showResult(result: JsonObject): Promise<void> {
   view.update({ collectionName: collections.find(({ id }) => id === collectionId)?.name });
 }
 
-/** Runs `readAds` and shows its progress or its error. If it fails, the ads received so far stay on the board. */
+/**
+ * Runs `readAds` and shows its progress or its error. After an error, the ads that were already received stay on the
+ * board.
+ */
 async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
   view.update({ status: 'Reading the ads …', problem: undefined });
   try {
@@ -114,8 +117,8 @@ async function readWithStatus(readAds: () => Promise<void>): Promise<void> {
 }
 
 /**
- * Loads the ads of a tool result from the server. If the server no longer stores an ad, the board shows the fields in
- * the result instead.
+ * Loads the ads of a tool result from the server. For an ad that the server no longer stores, the board shows the
+ * fields in the result instead.
  */
 async function loadListedAds(result: JsonObject, ids: readonly string[]): Promise<void> {
   const loadError = await loadAds(ids).catch((error: unknown) => error);
@@ -136,8 +139,8 @@ async function loadGathering(id: string): Promise<void> {
 }
 
 /**
- * Loads ads by id, in several calls. The ads of the first call are shown immediately, and all others together at the
- * end, because a list that keeps changing is hard to read.
+ * Loads ads by id, in several calls. The ads of the first call are shown immediately. All others are shown together at
+ * the end, so that the list does not keep changing.
  */
 async function loadAds(ids: readonly string[]): Promise<void> {
   let responses: BoardAds[] = [];
@@ -175,8 +178,8 @@ function showResponses(responses: readonly BoardAds[], pendingIds: readonly stri
 function addAds(ads: readonly BriefAd[], stateChange: Partial<BoardState>): void {
   const knownIds = new Set(state.ads.map(({ id }) => id));
   const newAds = ads.filter(({ id }) => !knownIds.has(id));
-  // The first ads got their numbers before all ads were loaded and sorted. Remove these numbers, so that all ads are
-  // numbered in their final order.
+  // While ads are still missing, the ads on the board have preliminary numbers. Remove these numbers, so that all ads
+  // are numbered in their final order.
   if (newAds.length > 0 && state.pendingIds.length > 0) variantNumbers.clear();
   const allAds = [...state.ads, ...newAds];
   const nextState = { ...state, ...stateChange, ads: allAds };

@@ -19,8 +19,7 @@ export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   useLayoutEffect(() => {
     const element = dialogRef.current;
     element?.showModal();
-    // If the user clicks outside the dialog, the target of the click is the `dialog` element itself. Close the dialog
-    // in this case.
+    // A click outside the dialog has the `dialog` element itself as its target. Close the dialog after such a click.
     element?.addEventListener('click', ({ target }) => target === element && element.close());
   }, []);
   return (
@@ -49,8 +48,8 @@ export const CloseButton = () => (
 );
 
 /**
- * Loads the full data of ads into `view.fullAds`. Renders nothing while loading succeeds. If loading fails, renders the
- * error and a retry button.
+ * Loads the full data of ads into `view.fullAds`. Renders nothing unless loading fails; then it renders the error and a
+ * retry button.
  */
 export function FullAdLoader({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const [problem, setProblem] = useState<string>();

@@ -14,7 +14,7 @@ type ShowPicture = (picture: BoardPicture) => void;
 export type PictureLoader = ReturnType<typeof createPictureLoader>;
 
 /**
- * Creates a loader for ad pictures. Pictures that became visible last are loaded first, because the user may have
+ * Creates a loader for ad pictures. It loads the pictures first that became visible last, because the user may have
  * scrolled past the others.
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
@@ -39,7 +39,8 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
-      // If the server returned no pictures, the loader would repeat the same call forever. Stop with an error instead.
+      // If the server returned no pictures, the loader would repeat the same call forever. Treat this as an error
+      // instead.
       if (pictures.length === 0) throw new Error('The server returned none of these pictures.');
       queuedIds.push(...left.toReversed());
     } catch {
@@ -61,11 +62,11 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
     { root: document, rootMargin: '300px' },
   );
   return {
-    /** Returns a picture that is already loaded. */
+    /** Returns a picture that is already loaded, and otherwise undefined. */
     get: (id: string) => loadedPictures.get(id),
     /**
-     * Requests a picture as soon as `frame` (the element for the picture) becomes visible, and passes it to `show` when
-     * it arrives.
+     * Requests a picture as soon as `frame`, the element for the picture, becomes visible. Calls `show` when the
+     * picture arrives.
      * @returns a function that stops watching the element
      */
     watch: (id: string, frame: Element, show: ShowPicture) => {
@@ -82,9 +83,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
 interface LazyPictureProps {
   ad: BriefAd;
   view: { pictureLoader: PictureLoader; state: { formats: Formats } };
-  /**
-   * The number of the carousel card whose picture is shown. If it is undefined, the picture of the ad itself is shown.
-   */
+  /** The number of the carousel card whose picture is shown. If undefined, the picture of the ad itself is shown. */
   card?: number;
 }
 

@@ -8,16 +8,13 @@ import { type BoardView, getErrorText, isGrouped } from './state.ts';
 interface ActionsProps {
   view: BoardView;
   ids: readonly string[];
-  /**
-   * First words of the message that is sent to the conversation if the user enters no question. The default is `Tell me
-   * about`.
-   */
+  /** First words of the message to the conversation if the user enters no question, `Tell me about` by default. */
   defaultRequest?: string;
 }
 
 /**
- * The actions for a set of ads. The user can ask a question about them if the host accepts messages from the board. The
- * user can save them if the server offers the required tools.
+ * The actions for a set of ads. *Ask* is available if the host accepts messages from the board, and *Save* if the
+ * server offers the required tools.
  */
 export function Actions({ view, ids, defaultRequest = 'Tell me about' }: ActionsProps) {
   const questionInput = useRef<HTMLInputElement>(null);
@@ -33,7 +30,7 @@ export function Actions({ view, ids, defaultRequest = 'Tell me about' }: Actions
     isSending.current = false;
     setBusy(false);
   };
-  // Hosts do not allow embedded pages to submit forms, so handle the Enter key here.
+  // Hosts do not let embedded pages submit forms, so handle the Enter key here.
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
     if (event.key === 'Enter' && !event.isComposing) void askQuestion();
@@ -87,14 +84,14 @@ const numberCollator = new Intl.Collator('en', { numeric: true });
 
 const findAd = (view: BoardView, id: string) => view.state.ads.find((ad) => ad.id === id) ?? { id };
 
-/** Formats the numbers of the given ads, e.g. `ads 1, 2 and 4`. */
+/** Formats the numbers of ads on the board, e.g. `ads 1, 2 and 4`. */
 const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
   const numbers = ids.map((id) => view.getNumber(findAd(view, id))).sort(numberCollator.compare);
   return `${ids.length === 1 ? 'ad' : 'ads'} ${joinWithAnd(numbers)}`;
 };
 
 /**
- * Describes an ad for the model: its number on the board and its id. The text contains nothing written by advertisers,
+ * Describes an ad for the model by its number on the board and its id. The description contains no text by advertisers,
  * because such text could manipulate the model.
  */
 function describeId(view: BoardView, id: string): string {
@@ -106,8 +103,8 @@ function describeId(view: BoardView, id: string): string {
 }
 
 /**
- * Sends the user's question about ads to the conversation. If the host lets the board update the model's context, the
- * ad ids are sent that way. Otherwise they are part of the message.
+ * Sends the user's question about ads to the conversation. The message contains the ad ids only if the host does not
+ * let the board add them to the model's context.
  */
 async function sendQuestion(
   view: BoardView,
@@ -133,8 +130,8 @@ async function sendQuestion(
 }
 
 /**
- * Asks the model to repeat the failed call. The board could repeat the call itself, but in the conversation the model
- * sees the result, and the user can approve the price.
+ * Asks the model to repeat the failed call. The board does not repeat the call itself, so that the model sees the
+ * result and the user can approve the price in the conversation.
  */
 export const askToRetry = (view: BoardView): Promise<boolean> =>
   sendMessage(
@@ -144,7 +141,8 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
   );
 
 /**
- * Tells the model which ads the user has selected on the board, and which ad ids the numbers in earlier messages mean.
+ * Tells the model which ads the user has selected on the board, and which ids belong to the ad numbers in earlier
+ * messages.
  * @returns false if the host does not support this, refuses, or does not respond within three seconds
  */
 export async function updateModelContext(view: BoardView): Promise<boolean> {
@@ -164,14 +162,14 @@ export async function updateModelContext(view: BoardView): Promise<boolean> {
 }
 
 /**
- * How long the user can undo a save before it is sent, in milliseconds. After that, the board cannot remove the ad from
- * the collection.
+ * How long the user can undo a save, in milliseconds. The ad is sent to the server after this time, and the board
+ * cannot remove it from the collection again.
  */
-const undoMs = 5000;
+const undoPeriodMs = 5000;
 
 type CollectionChoice = Awaited<ReturnType<BoardView['server']['listCollections']>>[number];
 
-/** The dialog that saves ads to a collection. Closing the dialog cancels all calls that have not been sent yet. */
+/** The dialog that saves ads to a collection. Closing the dialog cancels all ads that have not been sent yet. */
 export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly string[] }) {
   const { formatCount, formatNumber } = view.state.formats;
   const adsText = formatCount(ids.length, 'ad');
@@ -209,7 +207,7 @@ export function SaveDialog({ view, ids }: { view: BoardView; ids: readonly strin
     );
     await new Promise<void>((resolve) => {
       endUndoPeriod.current = resolve;
-      setTimeout(resolve, undoMs);
+      setTimeout(resolve, undoPeriodMs);
     });
     setCloseLabel('Stop');
     let [addedCount, doneCount] = [0, 0];

@@ -6,7 +6,7 @@ import { type Finding, getVariantId, groupBy } from './finding.ts';
 import { type DisplayState, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 
-/** The complete state of the ad board. It is immutable; each change creates a new object. */
+/** The complete state of the ad board. It is never modified; each change creates a new object. */
 export interface BoardState {
   /** Formats numbers and dates in the user's locale. */
   formats: Formats;
@@ -14,8 +14,8 @@ export interface BoardState {
   /** The ads that match the filters that the user has selected on the board. */
   visibleAds: readonly BriefAd[];
   /**
-   * The ads that each card represents, in the order of the cards. A card represents a single ad, or all visible ads
-   * with nearly the same text (a variant).
+   * The ads of each card, in the order of the cards. A card represents a single ad, or all visible ads with nearly the
+   * same text (a variant).
    */
   cards: readonly (readonly BriefAd[])[];
   /** The time axis on which the board shows when each ad ran. Undefined if no ad has a date. */
@@ -23,18 +23,24 @@ export interface BoardState {
   finding?: Finding | undefined;
   /** Ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads that a tool result listed but that the server no longer stores. */
+  /** Ids of ads in a tool result that the server no longer stores. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
-  /** The id of the text variant whose ads the user has opened. The board then shows only these ads. */
+  /**
+   * Id of the variant (a group of ads with nearly the same text) that the user has opened. The board then shows only
+   * its ads.
+   */
   openVariant?: string | undefined;
-  /** True if the user chose one card per variant, false for one card per ad. Undefined until the user chooses. */
+  /**
+   * True if the user chose to group ads with nearly the same text on one card, false for one card per ad. Undefined
+   * until the user chooses.
+   */
   isGroupingChosen?: boolean | undefined;
   sort: SortName;
   mode: 'cards' | 'timeline';
   /**
-   * True if the user has opened the panel with charts and filters, and false if the user has closed it. Undefined until
-   * the user chooses; the panel is then open if there is enough space.
+   * True if the user has opened the panel with charts and filters, false if the user has closed it. Undefined until the
+   * user does either; the panel is then open if there is enough space.
    */
   isPanelOpen?: boolean | undefined;
   selectedIds: ReadonlySet<string>;
@@ -55,7 +61,7 @@ export interface BoardState {
   gathering?: BoardGathering | undefined;
   /** Arguments of the tool call that opened the board. */
   toolArguments: Readonly<Record<string, unknown>>;
-  /** The data for the board that came with the result of the tool call that opened it. */
+  /** The board's data in the result of the tool call that opened the board. */
   context: BoardContext;
   collectionName?: string | undefined;
   display: DisplayState;
@@ -71,26 +77,26 @@ export interface BoardProblem {
   retry?: (() => void) | undefined;
 }
 
-/** The state of the board, and the functions available to its components. */
+/** The state of the board, and the functions that its components use. */
 export interface BoardView {
   readonly state: Readonly<BoardState>;
   /** Applies a change to the state and re-renders the board. */
   update(change: Partial<Omit<BoardState, 'visibleAds' | 'cards'>>): void;
   /**
-   * Returns the number of an ad, by which the user and the model refer to it. Ads are numbered in the order in which
-   * they are first shown, and an ad keeps its number. For example, the second ad of variant 3 (a group of ads with
-   * nearly the same text) has the number 3.2.
+   * Returns the number by which the user and the model refer to an ad. Ads are numbered in the order in which they are
+   * first shown, and then keep their number. For example, the second ad of variant 3 (a group of ads with nearly the
+   * same text) has the number 3.2.
    */
   getNumber(ad: BriefAd): string;
-  /** Applies the theme and the size announced by the host. */
+  /** Applies the theme and the size that the host announces. */
   applyHostContext(context: JsonObject): void;
   /** Returns true if the host announced a capability, e.g. `message`. */
   hasCapability(capability: string): boolean;
   /** Requests ads by id from the server and adds them to the board. */
   loadAds(ids: readonly string[]): Promise<void>;
   /**
-   * Ads with all their fields, by id. The board first receives each ad as a `BriefAd`, and loads the other fields when
-   * it needs them.
+   * Ads with all their fields, by id. The board first receives each ad as a `BriefAd` and loads the other fields when
+   * needed.
    */
   fullAds: Map<string, FullAd>;
   server: Server;
@@ -114,7 +120,7 @@ export const emptyState: BoardState = {
   offeredTools: [],
   toolArguments: {},
   context: {},
-  display: { isTight: false, canExpand: false },
+  display: { hasLittleSpace: false, canExpand: false },
   status: 'Waiting for ads …',
 };
 
@@ -122,7 +128,8 @@ export const emptyState: BoardState = {
 export const getErrorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Creates the error that the board shows. It includes a retry button unless the server says that a retry cannot help.
+ * Creates the error that the board shows. The error gets a retry button unless the server states that a retry cannot
+ * help.
  */
 export const createProblem = (error: unknown, retry: () => unknown): BoardProblem => ({
   text: getErrorText(error),
@@ -130,8 +137,8 @@ export const createProblem = (error: unknown, retry: () => unknown): BoardProble
 });
 
 /**
- * Returns how many ads match the search, including ads that the board does not have. Returns undefined if the board has
- * all of them, and `Infinity` if the total is unknown.
+ * Returns how many ads match the search, including those that are not on the board. Returns undefined if the board has
+ * all matching ads, and `Infinity` if their number is unknown.
  */
 export function countAllMatches({
   ads,
@@ -152,8 +159,8 @@ export function countAllMatches({
 const variantCounts = new WeakMap<readonly BriefAd[], number>();
 
 /**
- * Counts the text variants (groups of ads with nearly the same text) in a list of ads. The count is cached per list,
- * because several components need it in every render.
+ * Counts the variants (groups of ads with nearly the same text) in a list of ads. Several components need the count in
+ * every render, so it is cached for each list.
  */
 export function countVariants(ads: readonly BriefAd[]): number {
   const variantCount = variantCounts.get(ads) ?? new Set(ads.map(getVariantId)).size;
@@ -162,19 +169,22 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if ads with nearly the same text (a variant) share one card. Until the user chooses, they share a card
+ * Returns true if ads with nearly the same text share one card. The user can choose this. By default, they share a card
  * if this reduces the number of cards by at least a quarter.
  */
 export const isGrouped = ({ ads, openVariant, isGroupingChosen }: BoardState): boolean =>
   openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
-/** Returns the ads to which filters apply: all ads, or the ads of the text variant that the user has opened. */
+/**
+ * Returns the ads to which the filters apply: all ads, or the ads of the variant (nearly the same text) that the user
+ * has opened.
+ */
 export const selectFilterableAds = ({ ads, openVariant }: BoardState): readonly BriefAd[] =>
   openVariant === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariant);
 
 /**
- * Applies a change to the state, and recomputes the derived fields that depend on it, such as `visibleAds`. All other
- * derived fields remain the same objects, so that their components do not re-render.
+ * Applies a change to the state, and recomputes derived fields, such as `visibleAds`, if the change affects them. All
+ * other derived fields stay the same objects, so that their components do not re-render.
  */
 export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
   const state = { ...previousState, ...change };
@@ -195,8 +205,8 @@ interface Facet {
   getValues(ad: BriefAd): readonly string[];
   formatValue(value: string, formats: Formats): string;
   /**
-   * True if the filter sorts its values in descending order, e.g. months from the latest to the earliest. By default,
-   * the most frequent values come first.
+   * True if the filter lists its values in descending order, e.g. the latest month first. By default, the most frequent
+   * value comes first.
    */
   isSortedByValue?: true;
 }
@@ -204,7 +214,10 @@ interface Facet {
 const listDefined = (value: string | undefined) => (value === undefined ? [] : [value]);
 const returnUnchanged = (value: string) => value;
 
-/** The properties of ads by which the user can filter. `getFacet` adds the labels that the user has given to ads. */
+/**
+ * The properties of ads by which the user can filter. Labels that the user has given to ads are further properties; see
+ * `getFacet`.
+ */
 export const facets = {
   state: {
     title: 'State',
@@ -234,15 +247,12 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/**
- * The name of a property by which the user can filter, e.g. `state`. For a label, the name starts with `#`, e.g.
- * `#hook`.
- */
+/** The name of a property by which the user can filter, e.g. `state`, or `#` and the name of a label, e.g. `#hook`. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
 
-/** Returns the property with this name, which may be a label. */
+/** Returns the property with a name. A name that starts with `#` is the name of a label. */
 export function getFacet(name: FacetName): Facet {
   if (!isLabelFacet(name)) return facets[name];
   const title = name.slice(1);
@@ -263,12 +273,12 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
 }
 
 /**
- * The filter values that the user has selected, by property. An ad matches if, for each property with a selection, it
- * has at least one of the selected values.
+ * The filter values that the user has selected, by property. An ad matches if it has at least one of the selected
+ * values of each property.
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the properties by which the filters exclude an ad, because the ad has none of the selected values. */
+/** Returns the properties for which an ad has none of the selected values. The filters hide the ad if there are any. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -289,14 +299,14 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
 /**
- * If every value of a property belongs to only one ad, the property is offered as a filter only with at most this many
- * values.
+ * Maximum number of values of a filter in which every value belongs to only one ad. A property with more such values is
+ * not useful as a filter.
  */
 const maxValuesOfSingleAds = 8;
 
 /**
- * Returns, for each property that distinguishes the ads, its values. The field `ads` of a value is the number of ads
- * that have this value and match the selection in all other properties.
+ * Returns the values of each property that distinguishes the ads. `ads` is the number of ads that have the value and
+ * match the selected values of all other properties.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -312,14 +322,14 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // A property is not a useful filter if all ads have the same value, or if it has many values that each belong to
-    // only one ad.
+    // Leave out a property if all ads have the same value, or if it has many values that belong to only one ad each. It
+    // would not be a useful filter.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
     );
     if (!isFilter && !chosenValues[facet]?.size) return [];
-    // Sort by the number of all ads with a value, and not by the number of matching ads. The order does not depend on
-    // the selection, so values keep their place when the user selects one.
+    // Sort by the number of all ads with a value, not only of matching ads. The order then does not depend on the
+    // selection, so that values keep their place when the user selects one.
     const sortedCounts = [...counts].sort(
       isSortedByValue ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.allAds - a.allAds,
     );
@@ -332,9 +342,7 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   });
 }
 
-/**
- * Selects a value of a property, e.g. a country, or deselects it if it is already selected. Returns the new selection.
- */
+/** Selects a value of a property, e.g. a country, or deselects a selected value. Returns the new selection. */
 export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value: string): ChosenValues {
   const values = new Set(chosenValues[facet]);
   if (!values.delete(value)) values.add(value);
@@ -352,8 +360,8 @@ const createDescendingComparator =
 
 const nameCollator = new Intl.Collator('en');
 /**
- * A character that sorts after all names. It replaces the missing name of an ad without an advertiser, so that these
- * ads come last.
+ * A character that sorts after all names. It stands in for the missing name of an advertiser, so that ads without an
+ * advertiser come last.
  */
 const lastCharacter = '\uffff';
 
@@ -379,8 +387,7 @@ export const sortNames = Object.keys(sortOrders) as SortName[];
 export const getSortTitle = (name: SortName): string => sortOrders[name][0];
 
 /**
- * Returns a copy of the ads in the given sort order. In the order `variants`, ads whose text most other ads share come
- * first.
+ * Returns a copy of the ads in a sort order. The order `variants` puts those ads first whose text most other ads share.
  */
 export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
   if (name !== 'variants') return [...ads].sort(sortOrders[name][1]);
@@ -389,8 +396,8 @@ export function sortAds(ads: readonly BriefAd[], name: SortName): BriefAd[] {
 }
 
 /**
- * A time axis. Both ends are in milliseconds since the Unix epoch. The bars of all ads use the same axis, so that users
- * can compare them.
+ * A time axis, with both ends in milliseconds since the Unix epoch. The bars of all ads have the same axis, so that
+ * users can compare them.
  */
 export interface TimeAxis {
   startMs: number;
@@ -403,8 +410,8 @@ const getLastDay = ({ endDate, lastSeenAt, active }: BriefAd): number =>
   parseDay(active === false ? endDate : lastSeenAt);
 
 /**
- * Maximum length of the time axis: ten years, in days. Without this limit, a single wrong date would shrink all other
- * bars.
+ * Maximum length of the time axis in days, i.e. ten years. Without this limit, a single wrong date would make the bars
+ * of all other ads tiny.
  */
 const maxAxisDays = 3653;
 
@@ -441,8 +448,8 @@ export function locateRun(ad: BriefAd, axis: TimeAxis | undefined) {
 }
 
 /**
- * Returns the months whose first day is on the axis, with the position of that day as a fraction of the axis. If there
- * are more than `maxMonths`, returns only every second month, every third month, and so on.
+ * Returns the months that start on the axis, each with the position of its first day as a fraction of the axis. If
+ * there are more than `maxMonths`, returns only every second month, every third month, and so on.
  */
 export function listAxisMonths({ startMs, endMs }: TimeAxis, maxMonths: number) {
   const startDate = new Date(startMs);

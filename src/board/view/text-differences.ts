@@ -1,6 +1,6 @@
 import { diffArrays } from 'diff';
 
-/** A part of a text. The compared text contains either all words of the part or none of them. */
+/** A part of a text. It consists of words that the compared text contains, or of words that it does not contain. */
 export interface TextPart {
   text: string;
   /** True if the compared text does not contain these words. */
@@ -8,7 +8,7 @@ export interface TextPart {
 }
 
 /**
- * Time limit for one comparison, in milliseconds. Texts that take longer have little in common, so marking their
+ * Time limit for one comparison, in milliseconds. Texts that take longer have so little in common that marking their
  * differences would not help.
  */
 const timeoutMs = 150;
@@ -18,17 +18,16 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segment }) => segment);
 
 /**
- * If two texts have less than 30% of their characters in common, no differences are marked. Otherwise almost all words
- * would be marked.
+ * Minimum share of characters that two texts must have in common. Otherwise no differences are marked, because almost
+ * all words would be marked.
  */
 const minCommonShare = 0.3;
 
 const countCharacters = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);
 
 /**
- * Compares the first text with each of the others, and splits every text into parts. In the first text, words that are
- * missing from at least one other text are marked as different. In the other texts, words that are missing from the
- * first text are marked.
+ * Compares the first text with each of the others, and splits every text into parts. In the first text, marks words
+ * that are missing from at least one other text. In the other texts, marks words that are missing from the first text.
  */
 export function markDifferences(texts: readonly string[]): TextPart[][] {
   const [firstWords = [], ...otherTexts] = texts.map(splitWords);
@@ -51,8 +50,8 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
 }
 
 /**
- * Joins successive words into one part if all of them differ, or none of them do. A space between two differing words
- * also counts as different.
+ * Joins successive words into one part if all of them are marked as different, or none of them. A space between two
+ * marked words is marked as well.
  */
 function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];
