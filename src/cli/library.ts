@@ -105,10 +105,15 @@ async function importAndReport(
   if (importResult.otherFiles.length > 0) writeToStderr(`${formatOtherFiles(importResult.otherFiles)}\n`);
   if (importResult.files.length === 0)
     writeToStderr('nothing was read: the folder contains no file that an import reads\n');
+  const { incompleteReason, unreadResults } = importResult;
+  // With --complete, the last line of the report may already contain the sentence.
+  for (const sentence of unreadResults) if (sentence !== incompleteReason) writeToStderr(`${sentence}\n`);
   if (isComplete) writeToStderr(`${formatQuestion(question ?? '', importResult)}\n`);
-  // The command has failed if a record was skipped, or if a file contained no ad and no page.
-  const hasFailed = importResult.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
-  const exitCode = hasFailed || importResult.files.length === 0 ? 1 : 0;
+  // The command has failed if a record was skipped, if a file contained no ad and no page, or if the ads of a question
+  // could not be compared with its earlier ads.
+  const hasProblem = importResult.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
+  const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
+  const exitCode = hasFailed ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }

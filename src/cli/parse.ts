@@ -83,7 +83,8 @@ reads the first sheet:
 A record replaces an earlier record with the same id. Records that cannot be
 used are skipped. The report names their line or path and the reason, the recognised
 format, and the keys and values that are not understood. The exit code is 1 if
-a record was skipped or if a file contains no ad and no page.`;
+a record was skipped, if a file contains no ad and no page, or if --complete
+marked no ad as gone because a part of the download is missing.`;
 
 const callHelp = `
 Tools: ${toolNames.join(', ')}.

@@ -209,6 +209,8 @@ const buildWebsitePage = (id: number, hasNext: boolean, hasPrevious = false) => 
   },
 });
 
+const buildTable = (id: number) => `advertiser,headline\nTea,Ad ${id}\n`;
+
 const complete = buildMetaPage([1, 2]);
 const toLines = (...pages: object[]) => pages.map((page) => JSON.stringify(page)).join('\n');
 
@@ -289,6 +291,32 @@ const incompleteFiles: [title: string, files: Record<string, unknown>][] = [
     'the URL of the next page',
     { 'a.json': { results: [firstAd], next: 'https://ads.example/?page=2', previous: null } },
   ],
+  ['tables with a missing number', { 'ads-1.csv': buildTable(1), 'ads-3.csv': buildTable(3) }],
+  ['tables without a first number', { 'ads-2.csv': buildTable(2), 'ads-3.csv': buildTable(3) }],
+  ['a table without a number and a third table', { 'ads.csv': buildTable(1), 'ads-3.csv': buildTable(3) }],
+  ['tables without the last number', { 'ads-1-of-3.csv': buildTable(1), 'ads-2-of-3.csv': buildTable(2) }],
+  ['a missing download of a browser', { 'ads.csv': buildTable(1), 'ads (2).csv': buildTable(3) }],
+  ['a missing table by record number', { '0.csv': buildTable(1), '50.csv': buildTable(2), '150.csv': buildTable(3) }],
+  ['numbered responses without paging', { 'page-1.json': [firstAd], 'page-3.json': [{ ...firstAd, id: '3' }] }],
+  ...(
+    [
+      ['search_results_connection.count', { data: { search_results_connection: { count: 3, edges: [] } } }],
+      ['searchResultsCount', { searchResultsCount: 3, cursor: null }],
+      ['total', { total: 3, has_more: false }],
+      ['total as text', { total: '1,200', has_more: false }],
+      ['total_count', { total_count: 3, next: null }],
+      ['totalResults', { totalResults: 3 }],
+      ['search_information.total_results', { search_information: { query: 'tea', total_results: 3 } }],
+      ['meta.total', { meta: { page: 1, total: 3 } }],
+    ] as const
+  ).map(([key, wrapper]): [string, Record<string, unknown>] => [
+    `fewer records than ${key} states`,
+    { 'a.json': { ...wrapper, ads: [firstAd] } },
+  ]),
+  [
+    'fewer records than the pages of a search state',
+    { 'a1.json': { total: 4, ads: [firstAd] }, 'a2.json': { total: 4, ads: [{ ...firstAd, id: '3' }] } },
+  ],
   ['the only copy of a page twice', { 'a1.json': buildMetaPage([1], 'a'), 'a2.json': buildMetaPage([1], 'a') }],
 ];
 
@@ -343,6 +371,28 @@ const completeFiles: typeof incompleteFiles = [
   ['pages of SearchApi', { 'a1.json': buildSearchApiPage(1, undefined, 't1'), 'a2.json': buildSearchApiPage(3, 't1') }],
   ['an empty last page', { 'a1.json': buildMetaPage([1], 'a'), 'a2.json': { data: [] } }],
   ['a page and a table', { 'a.json': complete, 'b.csv': 'advertiser,headline\nTea,One\n' }],
+  ['numbered tables', { 'ads-1.csv': buildTable(1), 'ads-2.csv': buildTable(2), 'ads-3.csv': buildTable(3) }],
+  ['a table without a number and a second table', { 'ads.csv': buildTable(1), 'ads-2.csv': buildTable(2) }],
+  ['all three tables', { '1-of-3.csv': buildTable(1), '2-of-3.csv': buildTable(2), '3-of-3.csv': buildTable(3) }],
+  ['the days of two downloads', { '2026-01-05.csv': buildTable(1), '2026-01-12.csv': buildTable(2) }],
+  ['dates without separators', { 'ads20260105.csv': buildTable(1), 'ads20260112.csv': buildTable(2) }],
+  ['months as words', { 'ads 5 Jan 2026.csv': buildTable(1), 'ads 12 Jan 2026.csv': buildTable(2) }],
+  ['German dates', { 'ads 05.01.2026.csv': buildTable(1), 'ads 12.01.2026.csv': buildTable(2) }],
+  ['dates and numbers', { '2026-01-05-1.csv': buildTable(1), '2026-01-05-2.csv': buildTable(2) }],
+  ['years', { '2024.csv': buildTable(1), '2026.csv': buildTable(2) }],
+  ['ids of advertisers', { '81250017.csv': buildTable(1), '81250019.csv': buildTable(2) }],
+  ['all stated results', { 'a.json': { searchResultsCount: 2, searchResults: complete.data, cursor: null } }],
+  [
+    'all stated results on two pages',
+    { 'a1.json': { total: 2, ads: [firstAd] }, 'a2.json': { total: 2, ads: [{ ...firstAd, id: '3' }] } },
+  ],
+  [
+    'results of which one ended while they were requested',
+    {
+      'a1.json': { total: 3, has_more: true, ads: [firstAd] },
+      'a2.json': { total: 2, has_more: false, ads: [{ ...firstAd, id: '3' }] },
+    },
+  ],
 ];
 
 const writeFiles = (folder: string, files: Record<string, unknown>) =>
@@ -363,10 +413,47 @@ for (const [outcome, cases] of [
   test.for(cases)(`an import of files with %s ${outcome}`, async ([_, files], { folder, database }) => {
     const databaseFlag = ['--database', database];
     await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
-    const { err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
+    const { code, err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
     if (cases === completeFiles) expect(err).toMatch(/question socks: \d+ ads? listed, 1 gone\n$/);
     else expect(err).toMatch(/question socks: no ad was marked as gone, because .* (?:missing|results|read);/);
+    expect(code).toBe(cases === completeFiles ? 0 : 1);
   });
+
+test('an import without --complete prints how many of the stated results are missing', async ({ folder, database }) => {
+  const paths = await writeFiles(folder, { 'a.json': { total: 120, has_more: false, ads: [firstAd] } });
+  const { code, err } = await run(['import', ...paths, '--database', database]);
+  expect(err).toMatch(/a\.json states 120 results, but only 1 were read\n$/);
+  expect(code).toBe(0);
+});
+
+test('numbered tables from which any table but the last was removed never mark ads as gone', async ({
+  folder,
+  database,
+}) => {
+  const databaseFlag = ['--database', database];
+  await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+  const series = fc.record({
+    length: fc.integer({ min: 3, max: 12 }),
+    removedIndex: fc.nat(20),
+    prefix: fc.constantFrom('ads-', 'page', '2026-01-05 part ', 'summary_', 'x1-', 'download ('),
+    digits: fc.integer({ min: 1, max: 4 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(series, async ({ length, removedIndex, prefix, digits }) => {
+      const names = Array.from({ length }, (_, index) => `${prefix}${String(index + 1).padStart(digits, '0')}`);
+      const remainingNames = names.toSpliced(removedIndex % (length - 1), 1);
+      const files = remainingNames.map((name, index) => [
+        `${name}${prefix.endsWith('(') ? ')' : ''}.csv`,
+        buildTable(index),
+      ]);
+      const paths = await writeFiles(folder, Object.fromEntries(files));
+      const { code, err } = await run(['import', ...paths, ...question, ...databaseFlag]);
+      expect(err).toMatch(/no ad was marked as gone, because a file (?:before|between) .* is missing;/);
+      expect(code).toBe(1);
+    }),
+    { numRuns: 15 },
+  );
+});
 
 test('a chain of pages from which any page was removed never marks ads as gone', async ({ folder, database }) => {
   const databaseFlag = ['--database', database];

@@ -9,7 +9,7 @@ import { createDemoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSameSecret } from '../service/request.ts';
 import type { Library, LibraryOptions } from '../service/service.ts';
-import { findMissingPart, type ImportedFile } from './find-missing-part.ts';
+import { findMissingPart, findUnreadResults, type ImportedFile } from './find-missing-part.ts';
 
 export type { FetchPicturesOptions, PicturesReport } from '../import/stored-pictures.ts';
 export { findKeyOptionProblem, type KeyInfo, type KeyOptions } from '../service/accounts.ts';
@@ -105,6 +105,8 @@ export interface ImportedFiles {
   questionResult?: { listed: number; gone: number } | undefined;
   /** The reason why no ads were marked as gone although `isComplete` was true. Undefined for any other import. */
   incompleteReason?: string | undefined;
+  /** A sentence for each search whose response states a larger number of results than the files contain. */
+  unreadResults: string[];
 }
 
 /**
@@ -153,11 +155,12 @@ export async function importFiles(
       }
     }
     const { question: questionName } = options;
-    if (!isComplete || questionName === undefined) return { files, otherFiles };
+    const importedFiles = { files, otherFiles, unreadResults: findUnreadResults(files) };
+    if (!isComplete || questionName === undefined) return importedFiles;
     const incompleteReason = findMissingPart(files);
-    if (incompleteReason !== undefined) return { files, otherFiles, incompleteReason };
+    if (incompleteReason !== undefined) return { ...importedFiles, incompleteReason };
     const questionResult = await library.completeQuestion({ run: runNumber, question: questionName });
-    return { files, otherFiles, questionResult };
+    return { ...importedFiles, questionResult };
   });
 }
 

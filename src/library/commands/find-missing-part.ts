@@ -1,11 +1,20 @@
 import { groupBy } from '../../views/lists.ts';
+import { formatCount } from '../../views/numbers.ts';
 import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';
+import {
+  findNumberGap,
+  findVariableNumbers,
+  groupByNumber,
+  type NumberedName,
+  parseFileNames,
+} from './file-numbers.ts';
 
 /*
  * Finds out whether the files of an import lack a part of the search results. A service returns results in pages, and
  * a page says that more results follow, but rarely which page it continues. A lost page can therefore only be noticed
  * if the order of the pages is known. Pages of one search are in one file, or in files whose names differ in one number.
+ * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is missing.
  */
 
 /** The report about one imported file, with the name of the file. */
@@ -17,12 +26,18 @@ interface PagedFile {
   pages: ResultPage[];
 }
 
+/** A file with result pages, and the numbers in its name. */
+type NumberedPagedFile = PagedFile & NumberedName;
+
 /**
  * Finds out whether the files of an import lack a part of the search results. Returns the reason, or undefined if
  * nothing seems to be missing.
  *
- * Something is missing if a file could not be read completely, or if a result page says that another page comes before
- * or after it and the files do not contain that page.
+ * Something is missing in these cases:
+ * - A file could not be read completely.
+ * - A result page says that another page comes before or after it, and the files do not contain that page.
+ * - A result page says that there are more results than the files contain.
+ * - The numbers in the names of the files have a gap.
  */
 export function findMissingPart(files: readonly ImportedFile[]): string | undefined {
   const groups = groupFiles(listDifferentPages(files));
@@ -33,11 +48,29 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
   const hasEmptyAnswer = files.some(({ resultPages }) => resultPages.some(({ isEmptyAnswer }) => isEmptyAnswer));
   if (files.every(({ ads }) => ads === 0) && !hasEmptyAnswer) return 'no ad was read';
   for (const group of groups) {
-    const gap = findMissingPage(group) ?? findMissingFile(group);
+    const gap = findMissingPage(group);
     if (gap !== undefined) return gap;
   }
-  return undefined;
+  return findMissingFile(files);
 }
+
+/**
+ * Returns a sentence for each search whose response states a larger number of results than the files contain. It does
+ * not check anything else, because an import may well contain only a part of the results.
+ */
+export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
+  groupFiles(listDifferentPages(files)).flatMap((group) => {
+    const pages = group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })));
+    const statement = pages.findLast(({ page }) => page.totalRecords !== undefined);
+    const recordCount = sum(pages.map(({ page }) => page.recordCount));
+    const total = statement?.page.totalRecords ?? 0;
+    return statement && total > recordCount ? [describeUnreadResults(statement.file, total, recordCount)] : [];
+  });
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCount: number): string =>
+  `${name} states ${formatCount(total, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
 
 /** Lists the files with result pages. Each page is listed once, even if several files contain a copy of it. */
 function listDifferentPages(files: readonly ImportedFile[]): PagedFile[] {
@@ -68,22 +101,26 @@ function isEmptyEndOfResults(file: ImportedFile, groups: readonly PagedFile[][])
 
 /** Returns the reason why a page of the results must be missing, or undefined if all pages are there. */
 function findMissingPage(group: readonly PagedFile[]): string | undefined {
-  /** The previous page and its file, if the page says that more results follow. */
+  /** The previous page and its file, if more results follow the page. */
   let openPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and on the pages that it continues. */
   let recordCount = 0;
+  /** The number of results that these pages state, if they do. */
+  let total: number | undefined;
+  const describeGap = (file: ImportedFile, page: ResultPage) =>
+    page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, total ?? 0, recordCount);
   for (const { file, page } of group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
-    if (openPage && !canFollow(openPage.page, page)) return describeMissingEnd(openPage.file);
+    if (openPage && !canFollow(openPage.page, page)) return describeGap(openPage.file, openPage.page);
     if (!openPage && page.hasPrevious)
       return `${file.name} does not contain the first results, and the page before them is missing`;
     recordCount = page.recordCount + (openPage ? recordCount : 0);
-    openPage = page.hasNextPage ? { file, page } : undefined;
-    const total = page.totalRecords;
-    const isTotalReliable = page.range !== undefined || !page.isLast;
-    if (!openPage && total !== undefined && isTotalReliable && recordCount < total)
-      return `${file.name} says that there are ${total} results, but only ${recordCount} were read`;
+    // The number of results may change while a program requests the pages, so use the number on the last page.
+    total = page.totalRecords ?? (openPage ? total : undefined);
+    const hasUnreadResults = total !== undefined && recordCount < total;
+    if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);
+    openPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
   }
-  return openPage && describeMissingEnd(openPage.file);
+  return openPage && describeGap(openPage.file, openPage.page);
 }
 
 const describeMissingEnd = ({ name }: ImportedFile): string =>
@@ -103,60 +140,24 @@ function canFollow(earlier: ResultPage, page: ResultPage): boolean {
   );
 }
 
-/** A file with the numbers in its name. */
-interface NumberedFile extends PagedFile {
-  numbers: number[];
-}
-
 /**
  * Groups the files that may contain pages of one search: the files whose names differ in one number, e.g. `page-1.json`
  * and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
  */
-function groupFiles(files: readonly PagedFile[]): NumberedFile[][] {
-  const filesByName = groupBy(files.map(parseFileName), ({ nameWithoutNumbers }) => nameWithoutNumbers);
-  return [...filesByName.values()].flatMap((namedFiles) => {
-    const lastVariable = findVariableNumbers(namedFiles).at(-1) ?? -1;
-    const groups = groupBy(namedFiles, ({ numbers }) => numbers.toSpliced(lastVariable, 1).join(' '));
-    return [...groups.values()].map((group) =>
-      group.sort((left, right) => (left.numbers[lastVariable] ?? 0) - (right.numbers[lastVariable] ?? 0)),
-    );
-  });
-}
-
-/** Returns the indexes of the numbers that differ between files. */
-const findVariableNumbers = (files: readonly NumberedFile[]): number[] =>
-  (files[0]?.numbers ?? []).flatMap((number, index) =>
-    files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
+function groupFiles(files: readonly PagedFile[]): NumberedPagedFile[][] {
+  const names = parseFileNames(files.map(({ file }) => file.name));
+  const numberedFiles = files.map((file, index) => ({ ...file, ...(names[index] as NumberedName) }));
+  return [...groupBy(numberedFiles, ({ nameWithoutNumbers }) => nameWithoutNumbers).values()].flatMap((namedFiles) =>
+    groupByNumber(namedFiles, findVariableNumbers(namedFiles).at(-1) ?? -1),
   );
-
-/** Parses the numbers in the name of a file. A browser adds the number of a copy, as in `ads (1).json`. */
-function parseFileName({ file, pages }: PagedFile): NumberedFile & { nameWithoutNumbers: string } {
-  const [, stem = file.name, copyNumber = '0'] =
-    /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(file.name) ?? [];
-  return {
-    ...{ file, pages },
-    nameWithoutNumbers: stem.replace(/\d+/g, '#'),
-    numbers: [...(stem.match(/\d+/g) ?? []), copyNumber].map(Number),
-  };
 }
 
-/** The largest number that counts as the number of a page. A larger number may be a date. */
-const maxPageNumber = 999;
-
-/** Returns the reason why a file must be missing from files that are numbered one by one. */
-function findMissingFile(group: readonly NumberedFile[]): string | undefined {
-  if (!group.some(({ pages }) => pages.some(({ hasNextPage }) => hasNextPage))) return undefined;
-  const [variable] = findVariableNumbers(group);
-  if (variable === undefined) return undefined;
-  const steps = group.slice(1).map(({ file, numbers }, index) => {
-    const previous = group[index];
-    return { file, previousFile: previous?.file, step: (numbers[variable] ?? 0) - (previous?.numbers[variable] ?? 0) };
-  });
-  // Files may also be numbered by the index of their first record, e.g. 0, 25 and 50.
-  if (Math.min(...steps.map(({ step }) => step)) >= 10) return undefined;
-  const gap = steps.find(({ step }) => step > 1);
-  if (gap) return `a file between ${gap.previousFile?.name} and ${gap.file.name} is missing`;
-  const firstNumber = group[0]?.numbers[variable] ?? 0;
-  if (firstNumber > 1 && firstNumber <= maxPageNumber) return `a file before ${group[0]?.file.name} is missing`;
-  return undefined;
+/** Returns the reason why a file must be missing from files that are numbered one by one, or undefined. */
+function findMissingFile(files: readonly ImportedFile[]): string | undefined {
+  const hasNextPage = (name: string) =>
+    files.some((file) => file.name === name && file.resultPages.some((page) => page.hasNextPage));
+  return findNumberGap(
+    files.map(({ name }) => name),
+    hasNextPage,
+  );
 }

@@ -107,7 +107,7 @@ function collectRecords(
   if (!isObject(value)) return [];
   const resultPage = enclosingPage ?? createResultPage();
   if (!enclosingPage) search.resultPages.push(resultPage);
-  updateResultPage(resultPage, value);
+  updateResultPage(resultPage, value, path);
   return Object.entries(value).flatMap(([key, child]) =>
     typeof child === 'object' && child !== null && !isRequestKey(key)
       ? collectRecords({ path: joinPath(path, key), value: child }, { depth: depth + 1, resultPage }, search)

@@ -410,7 +410,7 @@ class JsonReader {
     const enclosingPage = this.#findEnclosingPage();
     const parent = this.#frames[this.#openedCount - 1];
     if (enclosingPage && parent && !parent.isList) {
-      updateResultPage(enclosingPage, { [parent.key]: value });
+      updateResultPage(enclosingPage, { [parent.key]: value }, parent.path);
       if (isRequestKey(parent.key)) return;
     }
     const { records, areRecordsCertain, resultPages } = findRecords(

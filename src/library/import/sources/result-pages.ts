@@ -61,8 +61,13 @@ export function addRecordToPage(page: ResultPage, record: unknown): void {
 export const isRequestKey = (name: string): boolean => requestKeys.has(normalizeKey(name));
 const requestKeys = new Set(['searchparameters', 'requestparameters', 'request', 'params']);
 
-/** Reads what an object around the records says about its result page: other pages of the results, and any error. */
-export function updateResultPage(page: ResultPage, wrapper: Record<string, unknown>): void {
+/**
+ * Reads what an object around the records says about its result page: other pages of the results, and any error.
+ * @param path the path of the object in its document, e.g. `data.search_results_connection`
+ */
+export function updateResultPage(page: ResultPage, wrapper: Record<string, unknown>, path = ''): void {
+  const statesTotal = mayStateTotal(wrapper) || informationPath.test(path);
+  const isConnection = 'edges' in wrapper || /connection$/i.test(path);
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
     if (isEmptyRecordList(key, value)) page.hasRecordList = true;
@@ -73,7 +78,7 @@ export function updateResultPage(page: ResultPage, wrapper: Record<string, unkno
     if (key === 'cursor' && !('node' in wrapper)) observeNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
-    if (totalKeys.has(key) && typeof value === 'number' && mayStateTotal(wrapper)) page.totalRecords = value;
+    if ((totalKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) observeTotal(page, value);
     if (pagingKeys.has(key) && isObject(value)) observePaging(page, value);
     observePageNumber(page, key, value);
     if (errorKeys.has(key)) {
@@ -100,7 +105,17 @@ const nextPageKeys = new Set([
 /** Keys that are false if more results follow. */
 const lastPageKeys = new Set(['islastpage', 'lastpagereached', 'isresultcomplete', 'iscomplete', 'complete']);
 const previousPageKeys = new Set(['haspreviouspage', 'previous', 'prev', 'previousurl', 'prevpageurl']);
-const totalKeys = new Set(['total', 'totalcount', 'searchresultscount']);
+/**
+ * Keys of the number of all results. The website of the Meta Ad Library writes `count` into
+ * `search_results_connection`, ScrapeCreators writes `searchResultsCount`, and SerpApi and SearchApi write
+ * `search_information.total_results`.
+ */
+const totalKeys = new Set([
+  ...['total', 'totalcount', 'totalresults', 'totalresultscount', 'totalrecords', 'totalitems', 'totalhits'],
+  ...['searchresultscount', 'resultscount', 'resultcount'],
+]);
+/** Matches the path of an object that describes the results and does not contain them. */
+const informationPath = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
 const pageNumberKeys = new Set(['page', 'currentpage', 'pagenumber']);
 const pageCountKeys = new Set(['totalpages', 'pagecount', 'lastpage']);
 const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links']);
@@ -112,6 +127,12 @@ const errorKeys = new Set(['error', 'errors']);
  */
 const mayStateTotal = (wrapper: Record<string, unknown>): boolean =>
   Object.keys(wrapper).length === 1 || Object.values(wrapper).some(Array.isArray);
+
+/** Remembers the number of all results. Some services write the number as text, e.g. `"1,200"`. */
+function observeTotal(page: ResultPage, value: unknown): void {
+  const total = typeof value === 'string' && /^\d[\d,]{0,14}$/.test(value) ? Number(value.replaceAll(',', '')) : value;
+  if (typeof total === 'number' && Number.isFinite(total)) page.totalRecords = total;
+}
 
 const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
@@ -153,8 +174,8 @@ function observePaging(page: ResultPage, paging: Record<string, unknown>): void 
     else page.isFirst = true;
     if (typeof total === 'number' && start + count < total) page.hasNextPage = true;
   }
-  if (typeof total === 'number') page.totalRecords = total;
-  updateResultPage(page, paging);
+  observeTotal(page, total);
+  updateResultPage(page, paging, 'paging');
   if (!page.hasNextPage) page.isLast = true;
 }
 

@@ -1,0 +1,143 @@
+import { groupBy } from '../../views/lists.ts';
+
+/*
+ * Reads the numbers in the names of files, such as `page-1.json` and `page-2.json`. The numbers show the order of the
+ * files, and whether a file between two others is missing. Dates and times of day in the names are no such numbers.
+ */
+
+/** The name of a file, split into its text and its numbers. */
+export interface NumberedName {
+  name: string;
+  /** The name with a placeholder for each number. Dates stay in the text, because they do not number files. */
+  nameWithoutNumbers: string;
+  /** All numbers in the name. The last one is the number of a copy, which is 0 if there is none. */
+  numbers: number[];
+}
+
+/** A file name may contain a month as a word. */
+const monthWord =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
+const year = '(?:19|20)\\d\\d';
+const month = '(?:0[1-9]|1[0-2])';
+const day = '(?:0[1-9]|[12]\\d|3[01])';
+/** Matches dates such as `2026-01-31`, `20260131`, `31.01.2026`, `2026-01`, `2026-W05` and `31 Jan`. */
+const datePattern = new RegExp(
+  [
+    `(?<!\\d)${year}([-_. ]?)${month}\\1${day}(?!\\d)`,
+    `(?<!\\d)(?:0?[1-9]|[12]\\d|3[01])([-_.])(?:0?[1-9]|[12]\\d|3[01])\\2${year}(?!\\d)`,
+    '(?<!\\d)(?:0?[1-9]|[12]\\d|3[01])\\.(?:0?[1-9]|1[0-2])\\.\\d\\d(?!\\d)',
+    `(?<!\\d)${year}[-_. ]?(?:w|kw|cw|week)[-_. ]?\\d{1,2}(?!\\d)`,
+    `(?<!\\d)${year}[-_.]${month}(?!\\d)`,
+    `(?<![a-z\\d])(?:\\d{1,2}[-_. ]?)?${monthWord}(?![a-z])(?:[-_. ]?\\d{1,2}(?!\\d))?(?:[-_. ,]{0,2}${year}(?!\\d))?`,
+  ].join('|'),
+  'gi',
+);
+/** Matches a time of day with seconds, such as `10-15-00`. */
+const timePattern = /(?<!\d)([01]\d|2[0-3])([-_.:])([0-5]\d)\2([0-5]\d)(?!\d)/g;
+
+/**
+ * Parses the names of files. A browser numbers copies, as in `ads.json` and `ads (1).json`. If a file has the name of
+ * numbered files without a number, it is the first of them, e.g. `ads.json` before `ads-2.json`.
+ */
+export function parseFileNames(names: readonly string[]): NumberedName[] {
+  const splitNames = names.map(splitName);
+  const stems = new Set(splitNames.map(({ stem }) => stem));
+  const separatorByFirstStem = new Map<string, string>();
+  for (const { stem } of splitNames) {
+    const [, firstStem = '', separator = ''] = /^(.*?[^\d _-])([ _-])\d{1,3}$/s.exec(stem) ?? [];
+    if (stems.has(firstStem)) separatorByFirstStem.set(firstStem, separator);
+  }
+  return splitNames.map(({ name, stem, copyNumber }) => {
+    const separator = separatorByFirstStem.get(stem);
+    const hasFileWithOne = stems.has(`${stem}${separator}1`);
+    const numberedStem = separator === undefined ? stem : `${stem}${separator}${hasFileWithOne ? 0 : 1}`;
+    const dates = numberedStem.match(datePattern) ?? [];
+    const stemWithoutDates = numberedStem.replace(datePattern, '<date>').replace(timePattern, '$1$3$4');
+    return {
+      name,
+      nameWithoutNumbers: [stemWithoutDates.replace(/\d+/g, '#'), ...dates].join('|'),
+      numbers: [...(stemWithoutDates.match(/\d+/g) ?? []), copyNumber].map(Number),
+    };
+  });
+}
+
+/** Splits a file name into its stem and the number of the copy. Removes extensions. */
+function splitName(name: string) {
+  const [, stem = name, copyNumber = '0'] = /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(name) ?? [];
+  return { name, stem, copyNumber };
+}
+
+/** Returns the indexes of the numbers that differ between files. */
+export const findVariableNumbers = (files: readonly NumberedName[]): number[] =>
+  (files[0]?.numbers ?? []).flatMap((number, index) =>
+    files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
+  );
+
+/** Groups files whose names differ only in the number with this index. Each group is sorted by this number. */
+export function groupByNumber<File extends NumberedName>(files: readonly File[], numberIndex: number): File[][] {
+  const groups = groupBy(files, ({ numbers }) => numbers.toSpliced(numberIndex, 1).join(' '));
+  return [...groups.values()].map((group) =>
+    group.sort((left, right) => (left.numbers[numberIndex] ?? 0) - (right.numbers[numberIndex] ?? 0)),
+  );
+}
+
+/** The largest number that counts as the number of a page. A larger number may be an id. */
+const maxPageNumber = 999;
+/** The largest number that counts as the index of the first record in a file. */
+const maxRecordIndex = 1_000_000;
+
+/**
+ * Returns the reason why a file must be missing, because the names of the files have a gap, or undefined if there is no
+ * gap.
+ * @param hasNextPage returns true for a file that says that more results follow. Larger numbers can then be page
+ * numbers.
+ */
+export function findNumberGap(names: readonly string[], hasNextPage: (name: string) => boolean): string | undefined {
+  const groups = groupBy(parseFileNames(names), ({ nameWithoutNumbers }) => nameWithoutNumbers);
+  for (const files of groups.values())
+    for (const numberIndex of findVariableNumbers(files))
+      for (const group of groupByNumber(files, numberIndex)) {
+        const gap = findGap(group, numberIndex, hasNextPage);
+        if (gap !== undefined) return gap;
+      }
+  return undefined;
+}
+
+function findGap(
+  group: readonly NumberedName[],
+  numberIndex: number,
+  hasNextPage: (name: string) => boolean,
+): string | undefined {
+  const files = group.map(({ name, numbers }) => ({ name, number: numbers[numberIndex] ?? 0 }));
+  const [first] = files;
+  const last = files.at(-1);
+  if (files.length < 2 || !first || !last) return undefined;
+  const steps = files.slice(1).map(({ name, number }, index) => {
+    const previous = files[index];
+    return { name, previousName: previous?.name, step: number - (previous?.number ?? 0) };
+  });
+  const smallestStep = Math.min(...steps.map(({ step }) => step).filter((step) => step > 0));
+  // Files may also be numbered by the index of their first record, e.g. 0, 25 and 50.
+  const isByRecord =
+    smallestStep >= 10 &&
+    last.number <= maxRecordIndex &&
+    steps.every(({ step }) => step % smallestStep === 0) &&
+    (first.number % smallestStep === 0 || files.length > 2);
+  const isByPage =
+    !isByRecord && (last.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
+  if (!isByRecord && !isByPage) return undefined;
+  const gap = steps.find(({ step }) => step > (isByRecord ? smallestStep : 1));
+  if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
+  const largestFirstNumber = isByPage ? maxPageNumber : maxRecordIndex;
+  if (first.number > 1 && first.number <= largestFirstNumber) return `a file before ${first.name} is missing`;
+  const fileCount = parseFileCount(first.name);
+  if (isByPage && fileCount !== undefined && last.number < fileCount - (first.number === 0 ? 1 : 0))
+    return `a file after ${last.name} is missing`;
+  return undefined;
+}
+
+/** Returns the number of all files, if a file name contains it, as in `ads-1-of-3.csv`. */
+function parseFileCount(name: string): number | undefined {
+  const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(name) ?? [];
+  return fileCount === undefined ? undefined : Number(fileCount);
+}
