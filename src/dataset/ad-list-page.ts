@@ -24,11 +24,11 @@ export function buildPageRequest({ collectionId, filters }: GatheringQuestion, {
 }
 
 /**
- * Returns the ids of the ads on a page, without ids that are too long to be stored, and the total number of ads if the
- * service states it.
+ * Returns the ids of the ads on a page, and the total number of matching ads if the service states it. Omits ids that
+ * are too long to be stored.
  */
 export async function readListedAds({ collectionId }: GatheringQuestion, response: AdListResponse) {
-  // Import the API client on first use instead of at startup, so that the process starts faster.
+  // Import the API client on first use, so that the process starts faster.
   const { parseAds } = await import('../api/client.ts');
   const collectionResponse = response as ApiResponse<'listCollectionItems'>;
   const ids = parseAds(collectionResponse).map(({ id }) => id);
@@ -42,8 +42,8 @@ export async function readListedAds({ collectionId }: GatheringQuestion, respons
 }
 
 /**
- * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. For a cached response,
- * its age is subtracted.
+ * Returns the time at which the service sent a response, in milliseconds since the Unix epoch. A cached response has an
+ * `age`.
  */
 export const getResponseTime = ({ receipt }: Pick<AdListResponse, 'receipt'>, now: number): number =>
   now - (receipt.age ?? 0);

@@ -39,16 +39,16 @@ import { findPublicUrl, listReach, readPayers } from './transparency.ts';
 import { VariantIndex } from './variants.ts';
 
 /**
- * Facts about an ad that are computed once for each version of the dataset. Summaries, launch counts and coverage notes
- * (which say what data is missing) use these facts, because building the ad's complete table row would be slower.
+ * Facts about an ad that are computed once for each version of the dataset. Summaries, launch counts and notes on
+ * missing data use these facts, because building the ad's table row would be slower.
  */
 export interface KnownAdFacts {
   pageId: string | null;
   pageName: string | null;
   language: string | null;
   /**
-   * Id of the ad's variant, i.e. its group of ads with nearly the same text on the same advertiser page. null for an ad
-   * without visible text.
+   * Id of the ad's variant, i.e. of the group of ads on the same advertiser page with nearly the same text. null for an
+   * ad without visible text.
    */
   variantId: string | null;
   /** Time at which the service last saw the ad running, in milliseconds since the Unix epoch. */
@@ -59,31 +59,31 @@ export interface KnownAdFacts {
   chartedFields: readonly ChartedField[];
 }
 
-/** The ad fields that the board, our view in MCP hosts, shows in charts and filters. */
+/** The ad fields that the board (the interactive view of ads) shows in charts and filters. */
 export const chartedFields = ['displayFormat', 'ctaType', 'startedAt', 'country'] as const;
 type ChartedField = (typeof chartedFields)[number];
 
 /**
- * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null if this time is
- * more than a day after the ad was read, because such a date must be wrong. One day is tolerated because of time zones.
- * If the wrong date counted as the last day of its search, all other ads would look ended.
+ * Returns when the service last saw an ad running, in milliseconds since the Unix epoch. Returns null for a date more
+ * than one day after the ad was read, because it must be wrong. Otherwise it would become the last day of the search,
+ * and all other ads would look ended.
  */
 function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
   const time = parseTime(lastSeenAt);
   return time === undefined || time > readAt + dayMs ? null : time;
 }
 
-/** Values that are parsed from the JSON of an ad once and then cached, because parsing is slow. */
+/** Values from the JSON of an ad. They are cached, because parsing the JSON is slow. */
 interface ParsedAd extends Pick<KnownAdFacts, 'pageId' | 'pageName' | 'lastSeenAt' | 'chartedFields'> {
   textHash: string;
   perceptualHash: string | undefined;
-  /** Values that reveal by which field the service sorted its results, such as dates, spend and reach. */
+  /** Values such as dates, spend and reach, from which the sort order of the service is detected. */
   orderValues: OrderValues;
 }
 
 /**
- * The variants (groups of nearly equal texts) among the ads of one advertiser page. `adHashes[i]` and `variantIds[i]`
- * belong to the same ad. The ads are in the order of their arrival.
+ * The variants (groups of ads with nearly equal texts) of one advertiser page. `adHashes[i]` and `variantIds[i]` belong
+ * to the same ad. The ads are in the order of their arrival.
  */
 interface PageVariants {
   adHashes: string[];
@@ -91,46 +91,37 @@ interface PageVariants {
   variantIndex: VariantIndex;
 }
 
-/** Facts about all ads in one version of a dataset (the stored ads of one tenant). */
+/** Facts about all ads in one version of a tenant's dataset. A tenant is the owner of an API key. */
 interface KnownFacts {
   version: string;
   factsById: ReadonlyMap<string, KnownAdFacts>;
   variantsByPage: ReadonlyMap<string | null, PageVariants>;
 }
 
-/** Facts about all gatherings of a dataset. A gathering is the stored ads of one search. */
+/** Facts about the gatherings of a dataset. A gathering is the stored ads of one search. */
 interface GatheringFacts {
-  /**
-   * The order in which the service listed the ads of each incomplete gathering (the stored ads of one search), by
-   * gathering id.
-   */
+  /** The order in which the service listed the ads of each incomplete gathering, by gathering id. */
   listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
-  /**
-   * The first and the last date on which any ad of a gathering (the stored ads of one search) was seen running, by
-   * gathering id.
-   */
+  /** The first and the last date on which any ad of each gathering was seen running, by gathering id. */
   lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
-  /** The gathering (the stored ads of one search) that read each ad last, by normalized ad id. */
+  /** The gathering that read each ad last, by normalized ad id. */
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
-/**
- * Number of tenants (API keys) whose facts stay in memory. Equals the number of tenants whose SQL tables stay loaded.
- */
+/** Maximum number of tenants (API keys) whose facts stay in memory. As many tenants have their SQL tables loaded. */
 const maxCachedTenants = 2;
-/** Number of ads to process before yielding to the event loop, so that other calls are not delayed. */
+/** After this number of ads, the event loop gets a turn, so that other calls are not delayed. */
 const adsPerBatch = 10;
 
-/** Maximum number of detected languages in the cache. */
 const maxCachedLanguages = 20_000;
 
 const decoder = new TextDecoder();
 
 /**
- * Creates the caches that all tenants (API keys) share. Their keys are text hashes and stored objects, so a tenant
- * cannot read another tenant's data.
+ * Creates the caches that all tenants (API keys) share. No tenant can read another tenant's data, because a lookup
+ * needs the hash of the ad text or the stored object itself.
  */
 const createSharedCaches = () => ({
   languages: new LRUCache<string, { language: string | null }>({ max: maxCachedLanguages }),
@@ -156,12 +147,12 @@ export function createAdRowReaders(now: () => number) {
   return { forTenant: (tenantId: string): AdRowReader => readersByTenant.memo(tenantId) };
 }
 
-/** The row readers of all tenants. Each tenant (API key) has its own. */
+/** The row readers of all tenants, i.e. of all API keys. */
 export type AdRowReaders = ReturnType<typeof createAdRowReaders>;
 
 /**
- * Reads one user's ads as table rows. Each row states the variant of its ad, i.e. its group of nearly equal texts. The
- * groups depend only on the stored ads and their order of arrival, so every process computes the same groups.
+ * Reads one user's ads as table rows. Each row states the variant of its ad, i.e. its group of ads with nearly equal
+ * texts. The groups depend only on the stored ads and their order of arrival, so all processes compute the same groups.
  */
 export class AdRowReader {
   readonly #sharedCaches: SharedCaches;
@@ -176,7 +167,7 @@ export class AdRowReader {
     this.#now = now;
   }
 
-  /** Returns a string that changes once a day. Rows must be rebuilt when it changes, because picture URLs expire. */
+  /** Returns a string that changes once a day. The rows must then be rebuilt, because picture URLs expire. */
   getTimeVersion(): string {
     return String(Math.floor(this.#now() / dayMs));
   }
@@ -219,31 +210,28 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of ad pictures by normalized ad id. A hash is known if this server has fetched the
-   * picture, or if a local library (which serves imported ads) stores the hash. If a picture could not be fetched, the
-   * value is `failedPicture`.
+   * Returns the perceptual hashes of ad pictures by normalized ad id. The value is `failedPicture` if a picture could
+   * not be fetched. Pictures that nobody has fetched are missing, unless a local library (a server of imported ads)
+   * stores them.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
       const { perceptualHash } = this.#parseAd(item);
       return perceptualHash === undefined ? [] : [[normalizeAdId(item.id), perceptualHash] as const];
     });
-    // If a local library stores a picture, use its hash instead of `failedPicture`. The library may have stored the
-    // picture after the attempt to fetch it failed.
+    // A hash from a local library replaces `failedPicture`, because the library may have stored the picture after a
+    // failed attempt to fetch it.
     return new Map<string, unknown>([...pictures, ...storedHashes]);
   }
 
-  /**
-   * Returns when the ads of each gathering (the stored ads of one search) were last seen running. The keys are
-   * gathering ids.
-   */
+  /** Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. */
   async readLastSeenRanges(contents: AdContents): Promise<GatheringFacts['lastSeenRanges']> {
     return (await this.#readGatheringFacts(contents)).lastSeenRanges;
   }
 
   /**
-   * Returns in which order the service listed the ads of each incomplete gathering (the stored ads of one search). The
-   * keys are gathering ids.
+   * Returns in which order the service listed the ads of each incomplete gathering (the stored ads of one search), by
+   * gathering id.
    */
   async readListingOrders(contents: AdContents): Promise<GatheringFacts['listingOrders']> {
     return (await this.#readGatheringFacts(contents)).listingOrders;
@@ -278,8 +266,8 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the facts about each ad by normalized ad id. Calls run one after another, because each call extends the
-   * groups of nearly equal texts that the previous call computed.
+   * Returns the facts about each ad by normalized ad id. Calls run one after another, because each call reuses the
+   * facts of the previous call.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {
     const nextFacts = this.#knownFacts.then((previousFacts) =>
@@ -354,8 +342,8 @@ const listChartedFields = (ad: Fields): ChartedField[] =>
   });
 
 /**
- * Groups the ads of one advertiser page by nearly equal text. If ads were only appended since the last call, extends
- * the existing groups. Otherwise computes all groups again.
+ * Groups the ads of one advertiser page by nearly equal text. Extends the previous groups if ads were only appended.
+ * Otherwise computes all groups again.
  */
 async function extendVariants(
   hashedAds: readonly { item: StoredItem; adHash: string }[],
@@ -384,11 +372,11 @@ function buildStoredAdRows(item: StoredItem, facts: Omit<AdRowFacts, 'gatheredAt
   return buildAdRows(JSON.parse(adJson), { ...facts, gatheredAt, firstGatheredAt, json: includeJson ? adJson : '' });
 }
 
-/** Values in the row of an ad that do not come from the JSON of the ad, such as the time at which it arrived. */
+/** Values in the table row of an ad that do not come from its JSON, such as the time at which the ad arrived. */
 interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'> & GroupedPicture> {
   /**
-   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active` are
-   * computed for this time.
+   * Time at which this version of the ad arrived, in milliseconds since the Unix epoch. `daysRunning` and `active`
+   * refer to this time.
    */
   gatheredAt: number;
   /**
@@ -397,11 +385,9 @@ interface AdRowFacts extends Partial<Pick<KnownAdFacts, 'language' | 'variantId'
   firstGatheredAt?: number;
   /** The latest date on which any ad of the same search was seen running, as ISO text. */
   lastSeenTo?: string | null | undefined;
-  /**
-   * The result of the last attempt to fetch the ad's picture. If it is undefined, the column `pictureState` is null.
-   */
+  /** The last attempt to fetch the ad's picture. If undefined, the column `pictureState` is null. */
   pictureAttempt?: Parameters<typeof findPictureState>[1];
-  /** The JSON of the ad as the service sent it. Defaults to serializing the object. */
+  /** The JSON of the ad as the service sent it. By default, the ad object is serialized. */
   json?: string;
 }
 
@@ -417,7 +403,8 @@ export interface AdRows {
 }
 
 /**
- * Builds the rows of an ad in all tables. Fields may be missing or have a different type than the API document defines.
+ * Builds the rows of an ad in all tables. The service may omit fields or send other types than the API document
+ * defines.
  */
 export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const fields = ad as Fields;
@@ -426,8 +413,8 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
   const cardLinks = readObjects(fields.cards).map((card) => toTextCell(readCardLink(card)));
   return {
     originalAd: ad,
-    // Use `Object.assign`, because an object literal with two spreads takes ten times as long and this function runs
-    // for thousands of ads.
+    // This function runs for thousands of ads, and `Object.assign` is ten times as fast as an object literal with two
+    // spreads.
     ad: Object.assign(buildApiColumns(fields, id), buildDerivedColumns(fields, adTexts, facts), readPayers(fields), {
       json: toJsonCell(facts.json ?? JSON.stringify(ad)),
     }),
@@ -439,14 +426,13 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
 }
 
 /**
- * Returns the text from which the language of an ad is detected, or null if there is none. Texts with placeholders such
- * as `{{product.name}}` are omitted, because the ad network replaces the placeholders with other words.
+ * Returns the text from which the language of an ad is detected, or null if there is none. Omits texts with
+ * placeholders such as `{{product.name}}`, because the ad network replaces them with other words.
  */
 export function extractLanguageText(ad: object): string | null {
   return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
 }
 
-/** Replaces texts that contain placeholders such as `{{product.name}}` with null. */
 const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
   headline: dropTemplate(headline),
   body: dropTemplate(body),
@@ -456,8 +442,8 @@ const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
 const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
 
 /**
- * Returns true if any text of an ad contains a placeholder. The ad library then shows the placeholder instead of the
- * text that people saw.
+ * Returns true if any text of an ad contains a placeholder such as `{{product.name}}`. People saw another text in its
+ * place.
  */
 const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
@@ -468,18 +454,15 @@ const buildApiColumns = (ad: Fields, id: string) =>
   Object.assign({ id, pageId: toIdCell(ad.pageId), pageName: readPageName(ad) }, readApiCells(ad));
 
 /**
- * Returns the name of the ad's advertiser page. The name is trimmed, because the same advertiser could otherwise be
- * counted twice.
+ * Returns the name of the ad's advertiser page. Spaces around the name are removed, so that they do not make the same
+ * advertiser count twice.
  */
 function readPageName(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
   return (toTextCell(page.pageName) ?? toTextCell(ad.pageName))?.trim() ?? null;
 }
 
-/**
- * Builds the columns of the table `ads` that are not copied from API fields but computed by this server, e.g.
- * `daysRunning`.
- */
+/** Builds the columns of the table `ads` that this server computes from API fields, e.g. `daysRunning`. */
 function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
   const {
     gatheredAt,
@@ -539,8 +522,8 @@ function joinAdTexts({ headline, body, cards }: AdTexts): string | null {
 }
 
 /**
- * Returns the first line of an ad that a person would read. Texts with placeholders such as `{{product.name}}` are
- * skipped, because people never see them in this form.
+ * Returns the first line of an ad that people read. Skips texts with placeholders such as `{{product.name}}`, because
+ * people see other words in their place.
  */
 function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | null {
   for (const text of [body, card?.body, headline, card?.title]) {
@@ -555,8 +538,8 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
 }
 
 /**
- * Returns the text by which similar ads are grouped: headline and body, or the card texts if both are missing. Texts
- * with placeholders such as `{{product.name}}` are omitted, because ads for different products share them.
+ * Returns the text by which similar ads are grouped: headline and body, or the card texts if both are missing. Omits
+ * texts with placeholders such as `{{product.name}}`, because ads for different products share them.
  */
 export function selectVariantText(texts: AdTexts): string | null {
   const { headline, body, cards } = dropTemplates(texts);

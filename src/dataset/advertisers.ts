@@ -3,12 +3,11 @@ import type { KnownAdFacts } from './ad-rows.ts';
 type AdvertiserFields = Pick<KnownAdFacts, 'pageId' | 'pageName'>;
 
 /**
- * Creates a function that returns a key for the advertiser of an ad. The key is null if the ad has neither a page id
- * nor a page name.
+ * Creates a function that returns a key for the advertiser of an ad, e.g. `page 12345` or `name acme`. The key is null
+ * if the ad has neither a page id nor a page name.
  *
- * An advertiser is identified by its page id, because a page may have been renamed and some ads lack the name. If an ad
- * has a name but no page id, the name is used, ignoring case. If exactly one page has this name, the ad is assigned to
- * that page.
+ * The page id identifies an advertiser, because a page may have been renamed and some ads lack the name. An ad without
+ * a page id belongs to the page with the same name, ignoring case, if exactly one page has this name.
  */
 export function createAdvertiserKeyFinder(ads: Iterable<AdvertiserFields>): (ad: AdvertiserFields) => string | null {
   const pageIdsByName = new Map<string, Set<string>>();

@@ -15,40 +15,41 @@ import type { ReadField, ReadFields } from './sql/statement.ts';
 
 /** How many ads of a search were read, and which ads are missing. */
 export interface IncompleteGathering {
-  /** Number of ads that were read, and number of ads that match the search. `matchingCount` is null if unknown. */
   readCount: number;
+  /** Number of ads that match the search. null if unknown. */
   matchingCount: number | null;
   /**
-   * Number of matching ads as a phrase, e.g. `90 found in 2 of 3 parts`. Set for a search that is split into smaller
-   * searches (parts), if the service reports a total for only some of them.
+   * Number of matching ads in words, e.g. `90 found in 2 of 3 parts`. Set if a search is split into smaller searches
+   * (parts) and only some parts report how many ads match.
    */
   matchingCountText?: string | undefined;
   /**
-   * How many ads `matchingCount` counts more than once. This happens if a search is split into smaller searches (parts)
-   * that overlap.
+   * Number of ads that `matchingCount` counts again, because they match several parts (smaller searches) of a split
+   * search.
    */
   repeatedCount: number;
-  /** Number of ads that were read and later evicted (removed from the dataset) to free space. */
+  /** Number of ads that were read and later removed from the dataset to free space. */
   evictedCount: number;
-  /** True if the last page of results was read. */
   hasReadLastPage: boolean;
   /** True if the service returns the same pages again, so that the remaining ads cannot be read. */
   isRepeatingPages: boolean;
   listingOrder: ListingOrder | undefined;
-  /** Descriptions of the parts of a split search that are incomplete. A part is one of the smaller searches. */
+  /** Describes each incomplete part (smaller search) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
   incompletePartTexts: readonly string[];
   /**
-   * True if no ads of some part of a split search were read. The order of the listed ads then says nothing about the
-   * missing ads.
+   * True if some part of a split search was not read at all. Its ads may come at any place in the order of the listed
+   * ads.
    */
   hasUnreadPart: boolean;
-  /** Day on which the same search was last read completely. Undefined if that never happened. */
+  /** Day on which the same search was last read completely. Undefined if it never was. */
   earlierCompleteDay: string | undefined;
-  /** Price of reading the remaining ads of the search, in credits. Undefined if the price is unknown. */
   remainingPrice: RemainingPrice | undefined;
 }
 
-/** Lowest and highest price in credits. The price is unknown if `atMost` is undefined. */
+/**
+ * The lowest and the highest price of reading the remaining ads, in credits. If `atMost` is undefined, the price is
+ * unknown.
+ */
 export interface RemainingPrice {
   atLeast: number;
   atMost?: number | undefined;
@@ -98,8 +99,8 @@ function formatReadCount({ readCount, matchingCount, matchingCountText, repeated
 const emptyOrderTexts = { orderPhrase: '', missingAdsSentence: undefined };
 
 /**
- * Texts for each date by which a service may sort ads. `names` describes the descending and the ascending order. `verb`
- * precedes a date, as in `The missing ads are from 2026-05-11`.
+ * Texts for each date by which a service may sort ads. `names` are for the descending and the ascending order. `verb`
+ * stands before a date, as in `The missing ads are from 2026-05-11`.
  */
 const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [string, string]; verb: string }>> = {
   startedAt: { names: ['newest first', 'oldest first'], verb: 'are from' },
@@ -109,8 +110,7 @@ const dateOrderTexts: Partial<Record<ListingOrder['field'], { names: readonly [s
 
 /**
  * Describes the order in which the service listed the ads, and which ads are therefore missing. The missing ads may
- * have the same value as the last listed ad, so the description includes this value. Services list ads without a value
- * last.
+ * have the same value as the last listed ad, or no value, because services list ads without a value last.
  */
 function describeListingOrder(listingOrder: ListingOrder | undefined) {
   if (listingOrder === undefined)
@@ -151,15 +151,15 @@ function formatRemainingPrice({
 const maxNamedAdvertisers = 3;
 const maxNameTokens = 20;
 
-/** Quotes the name of an advertiser. If no ad contains its name, quotes its id. */
+/** Quotes the name of an advertiser, or its page id if the name is unknown. */
 export const quoteAdvertiserName = ({ pageName, pageId }: Pick<OneDayAdvertiser, 'pageName' | 'pageId'>): string =>
   quote(truncateLine(pageName ?? pageId ?? '', maxNameTokens));
 
 /**
  * Lists the advertisers whose ads were nearly all last seen on the same day, and explains why their running times are
  * unreliable. Returns undefined if there are none.
- * @param options `hasNames`: false to count the advertisers without naming them, because the font of a chart may lack
- * letters of their names
+ * @param options `hasNames`: false to state only the number of advertisers, because a chart's font may lack letters of
+ * their names
  */
 export function formatOneDayAdvertisers(
   advertisers: readonly OneDayAdvertiser[],
@@ -188,33 +188,27 @@ export function formatOneDayAdvertisers(
   return `Last seen on one day: ${advertiserList}. ${explanation}`;
 }
 
-/** A field is reported as incomplete if less than this share of the ads has a value for it. */
+/** A field is reported as incomplete if fewer than 95 % of the ads have a value for it. */
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
-/**
- * Two conditions for mentioning an advertiser in a note about an incomplete field. The advertiser has at least this
- * many ads, and its share of ads with the field is at most this fraction of the overall share.
- */
+/** An advertiser with fewer ads is not mentioned in a note about an incomplete field. */
 const minAdsOfWorstAdvertiser = 10;
+/** An advertiser is mentioned if the share of its ads that have the field is at most half of the overall share. */
 const maxRelativeShareOfWorstAdvertiser = 0.5;
 const maxWorstAdvertisers = 2;
 
-/**
- * Defines which advertisers a note about missing fields covers. The keys of the advertisers come from
- * `createAdvertiserKeyFinder`.
- */
+/** The advertisers that a note about missing fields covers. Their keys come from `createAdvertiserKeyFinder`. */
 export interface GapScope {
   /**
-   * The advertisers named in the SQL statement or in the rows of its result. If undefined, the ads of all advertisers
-   * count.
+   * The advertisers in the SQL statement or in the rows of its result. If undefined, the ads of all advertisers count.
    */
   namedAdvertiserKeys?: ReadonlySet<string> | undefined;
   /**
-   * The advertisers in the rows of the result, if the rows identify any. Their missing fields are reported even if the
-   * ads as a whole have few.
+   * The advertisers in the rows of the result. Their missing fields are reported even if the ads as a whole have few
+   * missing fields.
    */
   advertiserKeysInRows?: ReadonlySet<string> | undefined;
-  /** Returns the name of an advertiser. Undefined if the sentence should contain no names. */
+  /** Returns the name of an advertiser. If undefined, the note contains no names. */
   getAdvertiserName?: ((key: string) => string) | undefined;
 }
 
@@ -264,7 +258,8 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
   [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
 
 /**
- * Returns the advertisers whose ads lack a field most often. The advertiser with the most incomplete data comes first.
+ * Returns the advertisers with the largest number of ads that lack a field. The advertiser with most such ads comes
+ * first.
  */
 function findWorstAdvertisers(
   candidates: readonly string[],
@@ -287,7 +282,10 @@ const formatAdvertiserList = (keys: readonly string[], getAdvertiserName: GapSco
     ? ` of ${formatCount(keys.length, 'advertiser')}`
     : ` of ${joinNames(keys.map(getAdvertiserName))}`;
 
-/** Columns whose values are misleading if nearly all ads of an advertiser were last seen on the same day. */
+/**
+ * The columns that say when ads started or how long they ran. Their values are misleading if nearly all ads of an
+ * advertiser were last seen on the same day.
+ */
 const runningTimeColumns = new Set([
   'startedAt',
   'startedMonth',
@@ -303,8 +301,8 @@ export const hasRunningTimeColumn = ({ fields }: ReadFields): boolean =>
 
 /**
  * Merges the fields that several SQL statements read, so that each field is listed once. Statements that read only the
- * view `current_ads` count fewer ads than others, so they are merged separately. If both kinds of statements read a
- * field, it is listed with the larger number of ads.
+ * view `current_ads` cover fewer ads, so they are merged separately. If both kinds read a field, the larger number of
+ * ads is used.
  */
 export function mergeReadFields(readFieldsByStatement: readonly (ReadFields | undefined)[]): ReadFields[] {
   const definedReadFields = readFieldsByStatement.filter((readFields) => readFields !== undefined);

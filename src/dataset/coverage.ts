@@ -35,8 +35,8 @@ import { findOneDayAdvertisers } from './one-day.ts';
 import { cleanCell, type ReadFields } from './sql/statement.ts';
 
 /**
- * Schema of a text about a search that is split into smaller searches (parts). It is set if the total number of ads is
- * known for only some parts. See `formatFoundInParts`.
+ * Schema of a text such as `90 found in 2 of 3 parts`. It is set if a search is split into smaller searches (parts) and
+ * only some parts report how many ads match.
  */
 export const FoundInPartsView = z
   .string()
@@ -71,7 +71,7 @@ const UncoveredView = z
   .meta({ title: 'Uncovered' });
 type UncoveredView = DataOf<typeof UncoveredView>;
 
-/** Schema of the number of ads in the SQL view `current_ads`, and the days on which these ads were read. */
+/** Schema of the ads in the SQL view `current_ads`: their number, and the days on which they were read. */
 const CurrentView = z
   .looseObject({
     ads: z.number().describe('Number of ads.'),
@@ -99,43 +99,40 @@ export const CoverageView = z
 export type CoverageView = DataOf<typeof CoverageView>;
 
 /**
- * Schema of `coverage` for tools that write files. It declares no fields, to keep the tool list small. Only `query_ads`
- * describes them.
+ * Schema of `coverage` in the results of tools that write files. The fields are described only in `query_ads`, to keep
+ * the tool list small.
  */
 export const FileCoverageView = z
   .looseObject({})
   .describe('Which ads the file is based on, and what is missing. The fields are as in query_ads.');
 
-/** The input for computing the coverage of a query result, i.e. which ads it is based on and which are missing. */
+/** The input for computing coverage, i.e. which ads a query result is based on and which ads are missing. */
 export interface CoverageInput {
   contents: DatasetContents;
-  /** Facts about each ad of the dataset, by normalized ad id. */
+  /** Facts about all ads of the dataset, by normalized ad id. */
   adFacts: ReadonlyMap<string, KnownAdFacts>;
   /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];
   rows?: readonly (readonly unknown[])[];
   /** Maximum length to which the cells in `rows` were cut, in characters. */
   maxCellChars?: number;
-  /** The ad fields that each SQL statement reads. Fields that many ads lack are mentioned in the coverage. */
+  /** The ad fields that each SQL statement reads. The coverage mentions the fields that many ads lack. */
   readFieldsByStatement?: readonly ReadFields[];
-  /**
-   * The order in which the service listed the ads, and the price of reading the remaining ads. Both maps have gathering
-   * ids as keys.
-   */
+  /** The order in which the service listed the ads of each gathering, by gathering id. */
   listingOrders?: ReadonlyMap<string, ListingOrder | undefined>;
+  /** The price of reading the remaining ads of each gathering, by gathering id. */
   remainingPrices?: ReadonlyMap<string, RemainingPrice | undefined>;
 }
 
-/** Maximum number of incomplete searches to list. */
+/** Maximum number of incomplete gatherings in `partial`. The others are only counted in `morePartial`. */
 export const maxListedGatherings = 5;
 const maxNamedAdvertisers = 10;
 const maxNameTokens = 20;
 const maxQuestionTokens = 40;
 
 /**
- * Computes which ads a query result is based on and which are missing. If a search was read several times, only its
- * newest gathering (stored result) counts. If a search is split into smaller searches (parts), the parts are not listed
- * separately.
+ * Computes which ads a query result is based on and which ads are missing. If a search was read several times, only its
+ * newest gathering (stored result) counts. The parts (smaller searches) of a split search are not listed separately.
  */
 export function viewCoverage(input: CoverageInput): CoverageView {
   const { contents } = input;
@@ -173,7 +170,7 @@ export function viewCoverage(input: CoverageInput): CoverageView {
 }
 
 /**
- * Returns the coverage of a result that is not about ads, such as a list of stored searches. It contains only counts,
+ * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
  * because missing ads do not affect such a result.
  */
 export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
@@ -182,8 +179,7 @@ export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView =
 });
 
 /**
- * Returns the newest gathering of each search, i.e. its most recently stored result. Omits the parts (smaller searches)
- * of a split search.
+ * Returns the newest gathering (stored result) of each search. Omits the parts (smaller searches) of a split search.
  */
 function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);
@@ -191,7 +187,7 @@ function selectTopLevelGatherings(contents: DatasetContents): Gathering[] {
   return newestGatherings.filter(({ id }) => !parts.has(id));
 }
 
-/** Returns the searches whose ads were not all read, newest first. */
+/** Returns the gatherings (stored results of searches) whose ads were not all read, newest first. */
 export const selectIncompleteGatherings = (contents: DatasetContents): Gathering[] =>
   selectTopLevelGatherings(contents)
     .filter(({ complete }) => !complete)
@@ -212,9 +208,8 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
 }
 
 /**
- * Selects the advertisers whose missing fields are reported. If the SQL statement limits its rows to certain
- * advertisers, these advertisers are included even if they are not in the rows. The reason is that a join or a
- * condition may have removed exactly the ads that lack a field.
+ * Selects the advertisers whose missing fields are reported: the advertisers in the rows, and those that the SQL
+ * statement names. A named advertiser may have no rows, because a condition removed exactly the ads that lack a field.
  */
 const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope => ({
   advertiserKeysInRows: keysInRows,
@@ -222,8 +217,8 @@ const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Adv
 });
 
 /**
- * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font may lack
- * some letters.
+ * Returns notes on missing data for the caption of a chart. They contain no advertiser names, because the font of the
+ * chart may lack some letters.
  */
 export function listCaptionNotes(input: CoverageInput): string[] {
   const incomplete = selectIncompleteGatherings(input.contents);
@@ -243,9 +238,11 @@ export function listCaptionNotes(input: CoverageInput): string[] {
 }
 
 /**
- * Returns notes about the stored ads of one search. `missing` is set if not all ads were read, `oneDay` if some
- * advertisers' ads were nearly all last seen on the same day, and `fieldGaps` if many ads lack a field by which the
- * board filters.
+ * Returns notes about a gathering (the stored ads of one search):
+ *
+ * - `missing`: set if not all ads were read.
+ * - `oneDay`: set if nearly all ads of some advertisers were last seen on the same day.
+ * - `fieldGaps`: set if many ads lack a field by which the board (the interactive view of ads) filters.
  */
 export function describeGathering(gathering: Gathering, input: CoverageInput) {
   const { complete, adIds } = gathering;
@@ -257,7 +254,7 @@ export function describeGathering(gathering: Gathering, input: CoverageInput) {
   };
 }
 
-/** Counts how many ads have a value for each field by which the board (a view in MCP hosts) filters ads. */
+/** Counts how many ads have a value for each field by which the board (the interactive view of ads) filters. */
 function countChartedFields(ads: readonly KnownAdFacts[]): ReadFields {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const countByAdvertiser = (countedAds: readonly KnownAdFacts[]) => {
@@ -305,8 +302,8 @@ function describeIncompleteGathering(
 }
 
 /**
- * Combines the listing orders of all parts (smaller searches) of a split search. Returns undefined unless all parts
- * have the same order.
+ * Combines the orders in which the parts (smaller searches) of a split search were listed. Returns undefined unless all
+ * parts have the same order.
  */
 function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
   const [first, ...otherListingOrders] = listingOrders;
@@ -341,7 +338,7 @@ function describeMissingParts(gathering: Gathering): string[] {
     : partTexts;
 }
 
-/** Returns how many ads belong to a completely read search, and on which days they were read. */
+/** Returns how many ads belong to completely read searches, and the first and the last day on which they were read. */
 function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
@@ -378,8 +375,8 @@ interface Advertiser extends Pick<KnownAdFacts, 'pageId' | 'pageName'> {
 interface Advertisers {
   advertisersByKey: ReadonlyMap<string, Advertiser>;
   /**
-   * Keys of the advertisers that occur in the rows of the result. Undefined if the rows contain neither ad ids nor
-   * known advertisers.
+   * Keys of the advertisers in the rows of the result. Undefined if the rows contain neither ad ids nor known
+   * advertisers.
    */
   keysInRows: ReadonlySet<string> | undefined;
   getAdvertiserName(key: string): string;
@@ -398,7 +395,7 @@ function collectAdvertisers({
   );
   const listCells = (...names: string[]): unknown[] =>
     columns.flatMap((column, index) => (names.includes(column) ? rows.map((row) => row[index]) : []));
-  // Advertisers are always compared without regard to case, because an SQL statement may change the case of names.
+  // Ignore the case of advertiser names, because an SQL statement may change it.
   const namesInRows = new Set(listCells('pageId', 'pageName').map((cell) => String(cell).toLowerCase()));
   const idsInRows = new Set(listCells('id', 'adId').map((id) => normalizeAdId(String(id))));
   const findAdvertiserKey = createAdvertiserKeyFinder(adFacts.values());
@@ -410,8 +407,7 @@ function collectAdvertisers({
     const advertiserKey = findAdvertiserKey({ pageId, pageName });
     if (advertiserKey === null) continue;
     const advertiser = advertisersByKey.get(advertiserKey) ?? { pageId, pageName, adCount: 0, uncoveredCount: 0 };
-    // Later ads overwrite the name. Ads are sorted by the time of their newest version, so a renamed page keeps its
-    // newest name.
+    // The ads are sorted by age, so the newest ad sets the name. A renamed page therefore gets its current name.
     advertiser.pageId ??= pageId;
     advertiser.pageName = pageName ?? advertiser.pageName;
     advertiser.adCount++;
@@ -419,7 +415,7 @@ function collectAdvertisers({
     if (idsInRows.has(key) || isNameInRows(pageId) || isNameInRows(pageName)) keysInRows.add(advertiserKey);
     advertisersByKey.set(advertiserKey, advertiser);
   }
-  // Tables such as `gatherings` contain ids that are not ad ids. Such ids do not identify an advertiser.
+  // The ids may come from another table, such as `gatherings`. Only ad ids identify an advertiser.
   const hasAdIds = [...idsInRows].some((id) => adFacts.has(id));
   const getAdvertiserName = (key: string) =>
     quoteAdvertiserName(advertisersByKey.get(key) ?? { pageId: null, pageName: null });
@@ -443,7 +439,7 @@ function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisers
   };
 }
 
-/** Columns that identify the ads or the advertisers in the rows of a query result. */
+/** The columns of a query result that identify ads or advertisers. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
 const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({
@@ -454,12 +450,12 @@ const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser
 });
 
 /**
- * Formats the coverage (which data a result is based on, and which is missing) for the text of the result.
- * @param statedNotes sentences on incomplete searches with which the result already begins; they are not repeated
+ * Formats the coverage as text: which ads a result is based on, and which ads are missing.
+ * @param notesStatedAbove notes with which the result begins; the coverage refers to them instead of repeating them
  */
-export const formatCoverage = (coverage: CoverageView, statedNotes: readonly string[] = []): string =>
+export const formatCoverage = (coverage: CoverageView, notesStatedAbove: readonly string[] = []): string =>
   [
-    `${formatGatherings(coverage, statedNotes)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
+    `${formatGatherings(coverage, notesStatedAbove)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
     ...(coverage.notes ?? []),
   ].join(' ');
 
@@ -472,7 +468,8 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
 }
 
 /**
- * Lists the advertisers with ads outside of all completely read searches. Returns an empty string if there are none.
+ * Formats the list of advertisers with ads outside of all completely read searches. Returns an empty string if there
+ * are none.
  */
 export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
@@ -486,7 +483,7 @@ export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageV
   return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${moreText}.`;
 }
 
-function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]): string {
+function formatGatherings(coverage: CoverageView, notesStatedAbove: readonly string[]): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, unlisted = 0, removedAds = 0 } = coverage;
   const prefix = `Coverage: ${formatCount(ads, 'ad')}`;
   const unlistedText =
@@ -497,7 +494,7 @@ function formatGatherings(coverage: CoverageView, statedNotes: readonly string[]
   const outside = outsideAds > 0 ? `, ${formatUncoveredCount(outsideAds)}` : '';
   if (partial.length === 0) return `${prefix}${outside}; every gathering is complete.${notes}`;
   const moreText = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${prefix}${outside}. Not complete: ${partial.map((partialGathering) => formatPartialGathering(partialGathering, statedNotes)).join(' ')}${moreText}${notes}`;
+  return `${prefix}${outside}. Not complete: ${partial.map((partialGathering) => formatPartialGathering(partialGathering, notesStatedAbove)).join(' ')}${moreText}${notes}`;
 }
 
 const formatUncoveredCount = (adCount: number) =>
@@ -505,13 +502,13 @@ const formatUncoveredCount = (adCount: number) =>
 
 const formatPartialGathering = (
   { gathering, about, gatheredAt, note }: PartialView,
-  statedNotes: readonly string[],
+  notesStatedAbove: readonly string[],
 ): string =>
-  `${gathering} ${quote(about)}, ${gatheredAt}${statedNotes.includes(note) ? ', as stated above.' : `: ${note}`}`;
+  `${gathering} ${quote(about)}, ${gatheredAt}${notesStatedAbove.includes(note) ? ', as stated above.' : `: ${note}`}`;
 
 /**
- * Returns the notes with which an empty result begins. They describe incomplete searches, because the expected rows may
- * be among the missing ads. Searches that were read completely at an earlier time are skipped.
+ * Returns the notes with which an empty result begins. They say which searches were not read completely, because the
+ * expected rows may be among the missing ads. Searches that were read completely at an earlier time are skipped.
  */
 export const listNotesOfEmptyResult = ({ partial = [] }: CoverageView): string[] =>
   partial.filter(({ earlierComplete }) => earlierComplete === undefined).map(({ note }) => note);

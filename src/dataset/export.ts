@@ -10,33 +10,33 @@ import type { Sheet, SheetCell } from './workbook.ts';
 export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 
 /**
- * Runs an SQL statement from the beginning and passes the result to `readRows`. Resolves to the value that `readRows`
- * returns.
+ * Runs an SQL statement and passes its result to `readRows`. Resolves to the value that `readRows` returns. Each call
+ * runs the statement again.
  */
 export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
-/** One SQL statement of an export. In a workbook, its rows form a sheet with the name `name`. */
+/** One SQL statement of an export. A workbook contains its rows as a sheet called `name`. */
 export interface Statement {
   name: string;
   sql: string;
   run: RunStatement;
 }
 
-/** The columns, number of rows and first rows of an exported SQL statement. */
+/** Facts about an exported SQL statement: its columns, its number of rows and its first rows. */
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rowCount: number;
-  /** The first rows. With them, a model can check the export without opening the file. */
+  /** The first rows, with which a model can check the export without opening the file. */
   firstRows: Cell[][];
-  /** Number of cells that were cut to the maximum length of a cell in Excel. */
+  /** Number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCells: number;
-  /** The ad fields that the SQL statement reads, and how many ads have a value for each of them. */
+  /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
   readFields: SqlExport['readFields'];
   /** False if the SQL statement reads no ads, but only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
   /**
-   * The distinct values of the column `id` or `adId`. They may also be ids of other things than ads. Undefined if there
-   * is no such column.
+   * The distinct values of the column `id` or `adId`, which may also be ids of other things than ads. Undefined without
+   * such a column.
    */
   distinctIds: Set<Cell> | undefined;
 }
@@ -44,15 +44,13 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
 interface ExportTarget {
   format: ExportFormat;
   /**
-   * Writes a chunk of the file. The next rows are read after the returned promise has resolved, so that memory use
-   * stays low.
+   * Writes a chunk of the file. The next rows are not read before the promise resolves, so that memory use stays low.
    */
   writeBytes(bytes: Uint8Array): void | Promise<void>;
-  /** Maximum size of the file in bytes. */
   maxBytes: number;
   /**
-   * Returns the rows of the workbook's "Method" sheet. Called after all other sheets are written, because the sheet
-   * contains their row counts.
+   * Returns the rows of the workbook's "Method" sheet. It is written last, because it states how many rows the other
+   * sheets have.
    */
   buildMethodRows(counts: readonly ExportCounts[]): SheetCell[][];
 }
@@ -63,8 +61,8 @@ export const allAdsSql = `SELECT ${getColumnNames('ads')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /**
- * Runs SQL statements and writes their rows to a file as they arrive, so that the rows are never all in memory. A
- * workbook contains one sheet per statement.
+ * Runs SQL statements and writes their rows to a file. The rows are written as they arrive, so they are never all in
+ * memory. A workbook contains one sheet per statement.
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
 export async function writeExport(
@@ -107,7 +105,7 @@ export async function writeExport(
 
 const maxFirstRows = 3;
 
-/** Counts rows while passing them on. An SQL statement may run twice, so the counts are reset before the first row. */
+/** Passes rows on and counts them. Resets the counts first, because an SQL statement may run twice. */
 async function* countRows(
   { columns, rows, readFields, isAboutAds }: SqlExport,
   counts: ExportCounts,
@@ -150,12 +148,12 @@ async function writeText(format: 'csv' | 'jsonl', { columns, rows }: SqlExport, 
   }
 }
 
-/** The byte order mark. It tells spreadsheet applications that the file is in UTF-8. */
+/** A byte order mark, which tells spreadsheet applications that the file is in UTF-8. */
 const byteOrderMark = '\ufeff';
 
 /**
- * Formats a row as a line of CSV (RFC 4180). Texts are quoted if they contain a character that any spreadsheet
- * application uses as list separator.
+ * Formats a row as a line of CSV (RFC 4180). Quotes a text that contains a list separator of any spreadsheet
+ * application, e.g. `;`.
  */
 async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEventLoop): Promise<string> {
   const formulaPattern = row.some((cell) => typeof cell === 'string' && functionCallPattern.test(cell))
@@ -173,9 +171,9 @@ async function formatCsvLine(row: readonly Cell[], yieldToEventLoop: YieldToEven
  * Formats a text as a CSV cell. To prevent CSV injection, inserts an apostrophe wherever a spreadsheet application
  * would start a formula.
  *
- * An application with a different list separator does not recognize the quotes and splits the text into several cells,
- * so a formula may start in the middle of the text. If no cell of the row can call a function, lines such as `- item of
- * a list` are harmless and remain unchanged.
+ * A formula may start in the middle of a text, because an application with another list separator ignores the quotes
+ * and splits the text. If no cell of the row can call a function, lines such as `- item of a list` are harmless and
+ * remain unchanged.
  */
 async function formatCsvText(
   cell: string,
@@ -192,20 +190,20 @@ async function formatCsvText(
   return quotedTextPattern.test(cell) ? `"${text}"` : text;
 }
 
-/** Number of characters to escape before yielding to the event loop. Escaping them takes a few milliseconds. */
-const charsPerPiece = 32_768;
-/** Escaping a text of at most this many characters takes so little time that no yielding is needed. */
+/** Long texts are escaped in parts of about this many characters. Escaping one part takes a few milliseconds. */
+const charsPerTextPart = 32_768;
+/** After escaping a longer text, the event loop gets a turn, so that other calls can run. */
 const maxShortTextChars = 1000;
 
 /**
- * Splits a long text before list separators such as `;`. The `formulaPattern` never matches across two pieces, because
- * a match starts with a list separator and contains no other one.
+ * Splits a long text before list separators such as `;`. No match of `formulaPattern` is split, because a match starts
+ * with a list separator and contains no other one.
  */
 function* splitAtSeparators(text: string): Generator<string> {
   const separatorPattern = /[;|\t\r\n]/g;
   let start = 0;
-  while (text.length - start > charsPerPiece) {
-    separatorPattern.lastIndex = start + charsPerPiece;
+  while (text.length - start > charsPerTextPart) {
+    separatorPattern.lastIndex = start + charsPerTextPart;
     const end = separatorPattern.exec(text)?.index ?? text.length;
     yield text.slice(start, end);
     start = end;
@@ -213,19 +211,19 @@ function* splitAtSeparators(text: string): Generator<string> {
   yield text.slice(start);
 }
 
-/** Formats a date in UTC so that people and spreadsheet applications can read it, e.g. `2026-06-14 12:30:05`. */
+/** Formats an ISO date for people and spreadsheet applications, e.g. `2026-06-14 12:30:05`. */
 const formatDate = (date: string) => date.replace(/(?:T00:00:00)?(?:\.000)?Z$/, '').replace('T', ' ');
 
 /**
- * Matches texts that must be quoted in CSV. They contain a quotation mark, a line break, or a list separator of any
+ * Matches texts that must be quoted in CSV, i.e. with a quotation mark, a line break or a list separator of any
  * spreadsheet application.
  */
 const quotedTextPattern = /[",;|\t\r\n]/;
-/** Matches texts that could call a function with `(`, or start another program with `|` (DDE). */
+/** Matches texts that could call a function, e.g. `SUM(A1)`, or start another program, e.g. `=cmd|…` (DDE). */
 const functionCallPattern = /[|(]/;
 /**
- * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=`. Includes full-width
- * signs such as `＝`.
+ * Matches the start of a text that a spreadsheet application would run as a formula, e.g. `=`. Full-width signs such as
+ * `＝` count too.
  */
 const formulaStartPattern = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
 /** Matches a list separator before a sign that starts a formula, e.g. `;=`. */
@@ -241,29 +239,27 @@ const createJsonLineFormatter = (columns: readonly string[]) => (row: readonly C
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
 type YieldToEventLoop = ReturnType<typeof createEventLoopYielder>;
 
-/**
- * Maximum number of rows below the header of a sheet, and maximum number of characters in a cell. Source: "Excel
- * specifications and limits".
- */
+/** Maximum number of rows below the header of a sheet. Source: "Excel specifications and limits". */
 const maxSheetRows = 1_048_575;
+/** Maximum number of characters in a cell. Source: "Excel specifications and limits". */
 const maxSheetCellChars = 32_767;
-/** Largest integer that Excel stores exactly, because Excel has 15 significant digits. */
+/** Largest integer that Excel stores exactly. Excel has a precision of 15 digits. */
 const maxSheetInteger = 999_999_999_999_999;
-/** First date that Excel counts correctly. Excel counts 29 February 1900, a day that never existed. */
+/** First date that Excel counts correctly. Before it, Excel counts 29 February 1900, a day that never existed. */
 const firstSheetDate = '1900-03-01';
 /** Excel's number for 1 January 1970. Excel counts days from the beginning of 1900. */
 const excelDayNumberOf1970 = 25_569;
 
 /**
- * A column of the result with its type. The type is known only after the last row has been read. The statement
- * therefore runs twice: first to determine the types, then to write the rows.
+ * A column of the result with its type. Only the last row completes the type, so the statement runs twice: first to
+ * determine the types, then to write the rows.
  */
 interface TypedColumn {
   name: string;
   type: ColumnType;
-  /** True if all dates in the column are at midnight. They are then written without a time. */
+  /** True if all dates in the column are at midnight. They are then formatted without a time. */
   hasOnlyDays: boolean;
-  /** Length of the longest cell in characters, at most `maxColumnWidth`. */
+  /** Length of the longest cell, in characters. At most `maxColumnWidth`. */
   widthChars: number;
 }
 
@@ -271,7 +267,7 @@ type ColumnType = 'nothing' | 'date' | 'integer' | 'number' | 'text';
 
 const maxColumnWidth = 60;
 
-/** Reads all rows of an SQL statement to determine the type of each column. Also returns the number of rows. */
+/** Reads all rows of an SQL statement to determine the type of each column and the number of rows. */
 async function readColumnTypes({ columns, rows }: SqlExport): Promise<{ columns: TypedColumn[]; rowCount: number }> {
   const typedColumns = columns.map(
     (name): TypedColumn => ({
@@ -363,11 +359,9 @@ function buildSheet(columns: TypedColumn[], batches: SqlExport['rows'], counts: 
 const isExactInExcel = (number: number) =>
   Number.isFinite(number) && (!Number.isInteger(number) || Math.abs(number) <= maxSheetInteger);
 
-/**
- * Maximum number of cells and characters in a Parquet row group. Groups are small, because writing a group blocks the
- * event loop.
- */
+/** Maximum number of cells in a Parquet row group. Groups are small, because writing a group blocks the event loop. */
 const maxGroupCells = 40_000;
+/** Maximum number of characters in a Parquet row group. */
 const maxGroupChars = 2_000_000;
 
 /** Writes a Parquet file, one row group at a time. */

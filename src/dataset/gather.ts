@@ -57,24 +57,23 @@ export interface GatherRequest {
   fresh: boolean;
 }
 
-/** The properties of a tool call's context that are needed to read and store ads. */
+/** The dependencies and limits of a tool call that reads and stores ads, e.g. the API client and the deadline. */
 export interface GatherContext extends StopSignals {
   api: Api;
   adFilters: readonly SearchFilter[];
   /** Opens the caller's dataset (all stored ads). It includes ads that other processes have added. */
   openDataset(): Promise<Dataset>;
-  /** Returns true if the response to a request is cached, so that the request costs nothing. */
+  /** Returns true if the response to a request is cached. Such a request costs nothing. */
   isCached(request: Omit<ServiceRequest, 'fingerprint'>): Promise<boolean>;
-  /** Returns how many ads match a search, if a cached response contains that number. */
+  /** Returns the total number of ads that match the filters, if a cached response states it. */
   findCachedTotal(filters: object): Promise<CachedTotal | undefined>;
   /**
-   * Creates the credit limit of this tool call. All API calls of the tool call share it. Without `maxCredits`, the
-   * limit is 0, so that the tool call stops at the first charge.
+   * Creates the budget that all API calls of this tool call share. Without `maxCredits`, the budget is 0 credits, so
+   * the tool call stops at the first charge.
    */
   createCallBudget(maxCredits?: number): Promise<CallBudget>;
   /**
-   * Waits for a lock with the given name, which only calls of the same caller use. Resolves to a function that releases
-   * the lock.
+   * Waits until no other call of the same caller holds the lock `name`. Resolves to a function that releases the lock.
    */
   acquireLock(name: string): Promise<() => void>;
   /** Time at which the call started, in milliseconds since the Unix epoch. */
@@ -112,20 +111,18 @@ export interface GatherOutcome {
   readCount: number;
   /** Normalized ids of the ads that this call has read. */
   idsReadByCall: ReadonlySet<string>;
-  /**
-   * Credits that this call has spent. If the service did not report a charge, its highest possible value is counted.
-   */
+  /** Credits that this call has spent. If the service does not report a charge, the highest possible charge counts. */
   spentCredits: number;
-  /** True if the call had to start again, because an earlier call with `fresh` stopped too long ago to be continued. */
-  hasStartedOver: boolean;
   /**
-   * Records that the caller has received the result. After that, a call with `fresh` starts a new gathering instead of
-   * continuing this one.
+   * True if the call read all pages from the beginning, because an earlier call with `fresh` was too old to be
+   * continued.
    */
+  hasStartedOver: boolean;
+  /** Records that the caller has received the result. The next call with `fresh` then reads all ads again. */
   markResultReturned(): Promise<void>;
 }
 
-/** A gathering (the stored ads of one search) that can be continued, together with a snapshot of the dataset. */
+/** A gathering (the stored ads of one search) that a call continues, and a snapshot of the dataset. */
 export type OpenedGathering = Awaited<ReturnType<typeof openCurrentGathering>>;
 
 /**
@@ -154,8 +151,7 @@ export async function withOpenedGathering<Result>(
 }
 
 /**
- * A call with `fresh` reads all pages again. If it stops early, another call with `fresh` can continue it until this
- * many milliseconds after its start.
+ * A call with `fresh: true` reads all pages again. If it stops early, another such call can continue it within one day.
  */
 const maxFreshAgeMs = dayMs;
 
@@ -169,7 +165,7 @@ async function openCurrentGathering(
   const shouldStartOver =
     fresh && !(newestGathering && canContinueFreshGathering(newestGathering, contentsBefore, context.now));
   const openedGathering = openGathering(question, contents, shouldStartOver, context.clock());
-  /** True if an earlier call with `fresh` stopped early and started too long ago (`maxFreshAgeMs`) to be continued. */
+  /** True if an earlier call with `fresh` stopped early, but started more than `maxFreshAgeMs` ago. */
   const isTooOldToContinue = shouldStartOver && newestGathering?.fresh === true && !newestGathering.ended;
   return { ...openedGathering, contents, isTooOldToContinue };
 }
@@ -195,17 +191,16 @@ function canContinueFreshGathering({ id, parts }: Gathering, contentsBefore: Dat
  */
 const maxCachedAds = 1000;
 /**
- * Maximum number of ad ids stored for one search. If a search is split into smaller searches (parts), an ad counts once
- * for each part that lists it. Within this limit, the dataset evicts no ids of a search that is being read.
+ * Maximum number of ad ids to read for one search. If the search is split into smaller searches (parts), an ad counts
+ * once for each part that lists it. Up to this number, the dataset evicts no ids of a search that is being read.
  */
 const maxAdsInParts = 100_000;
 /**
- * If this many consecutive pages contain no new ad, the service is considered to repeat its pages, and reading stops.
+ * After this many consecutive pages without a new ad, reading stops, because the service probably repeats its pages.
  */
-const maxIdlePages = 3;
+const maxPagesWithoutNewAds = 3;
 /**
- * The next page is requested only if the remaining time is at least the duration of the slowest page multiplied by this
- * factor.
+ * The next page is requested only if the remaining time is at least 1.5 times the duration of the slowest page so far.
  */
 const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
@@ -221,12 +216,11 @@ interface PartProgress extends GatheringPart {
   /** Normalized ids of all ads that this call or earlier calls have read for this part of the search. */
   readAdIds: Set<string>;
   /**
-   * Ids on the pages that this call has read. They show whether a page contains a new ad. An ad counts as new even if
-   * an earlier call has read it.
+   * Ids of the ads on all pages that this call has read. If a page adds no id, the service may be repeating its pages.
    */
   adIdsListedByCall: Set<string>;
-  /** Number of consecutive pages on which the service listed no ad that is new to this call. */
-  idlePages: number;
+  /** Number of consecutive pages that contained only ads from earlier pages of this call. */
+  pagesWithoutNewAds: number;
   /**
    * All requests that may be charged. Each promise settles when its request has finished, even if the call was
    * cancelled earlier.
@@ -244,26 +238,22 @@ class GatheringReader {
   readonly #reopenGathering: () => Promise<OpenedGathering>;
   readonly #dataset: Dataset;
   readonly #callBudget: CallBudget;
-  /** The stored ads of the search and of each of its parts (smaller searches), with the latest known progress. */
+  /** The stored ads and the progress of the search and of each of its parts (smaller searches). */
   #openedGathering: OpenedGathering;
   /** Normalized ids of all ads that this or an earlier call has read, in all parts of the search. */
   readonly #adIds = new Set<string>();
   /** Normalized ids of the ads that this call has read. */
   readonly #idsReadByCall = new Set<string>();
-  /**
-   * Number of ads that the service has listed in all parts of the search. An ad that belongs to two parts is counted
-   * twice.
-   */
+  /** Number of ads that the service has listed. An ad that belongs to two parts of the search counts twice. */
   #listedCount = 0;
   /**
-   * Maximum number of ads to read for this search: the limit of the request, or the number of ads that fit in the
-   * dataset, whichever is lower.
+   * The lower of two numbers: the maximum number of ads in the request, and the number of ads that fit in the dataset.
    */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */
   readonly #pageSizes: { maxToTry: number; maxAccepted: number };
   #slowestPageMs = 0;
-  /** Number of pages that this call has read. If the user allowed only the first page, the call stops after it. */
+  /** If the user allowed only the first page, the call stops as soon as this number is 1. */
   #pagesRead = 0;
 
   private constructor(
@@ -356,7 +346,7 @@ class GatheringReader {
         fresh,
         readAdIds,
         adIdsListedByCall: new Set(),
-        idlePages: 0,
+        pagesWithoutNewAds: 0,
         chargeableRequests,
       });
       if (stopInfo.deadEndReason) await this.#saveSplitGathering({ fresh: false });
@@ -398,7 +388,7 @@ class GatheringReader {
       const { state } = part;
       if (state.ended) return { reason: 'end' };
       isTotalPlausible &&= totalAds === undefined || state.listed < totalAds;
-      if (seenCursors.has(state.cursor) || part.idlePages >= maxIdlePages)
+      if (seenCursors.has(state.cursor) || part.pagesWithoutNewAds >= maxPagesWithoutNewAds)
         return this.#endPart(part, createRepeatedPagesError(), 'repeats');
       seenCursors.add(state.cursor);
     }
@@ -409,13 +399,18 @@ class GatheringReader {
   }
 
   /**
-   * Records that a part (smaller search) cannot be continued, so that a later call with `fresh` starts the part again.
+   * Records that a part (smaller search) cannot be continued. A later call with `fresh` then reads the part from its
+   * beginning.
    */
-  async #endPart({ state }: PartProgress, error: AdLibraryError, deadEnd: 'repeats' | 'rejected'): Promise<StopInfo> {
-    const stuck = deadEnd === 'repeats';
+  async #endPart(
+    { state }: PartProgress,
+    error: AdLibraryError,
+    deadEndReason: 'repeats' | 'rejected',
+  ): Promise<StopInfo> {
+    const stuck = deadEndReason === 'repeats';
     if ((state.fresh || stuck) && state.step > 0)
       await this.#dataset.saveGathering({ ...state, fresh: false, stuck, step: state.step + 1, adIds: [] });
-    return { reason: 'error', error, deadEndReason: deadEnd };
+    return { reason: 'error', error, deadEndReason };
   }
 
   /** Reads the next page of a part (smaller search). If the service refuses the page size, tries smaller sizes. */
@@ -461,10 +456,9 @@ class GatheringReader {
       storingPage ??= this.#storePage(part, response);
       return storingPage;
     };
-    // The service charges for every page that it has sent. Therefore store the page even if the caller has
-    // disconnected.
+    // The service charges for every page that it sends. Store the page even if the caller has disconnected.
     const onSending = (sending: Promise<ServiceResponse>) => {
-      // Ignore errors here, because `storePageOnce` at the end of this method throws the same error.
+      // The last line of this method throws the same error, so ignore it here.
       const request = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
       part.chargeableRequests.push(request);
       return request;
@@ -476,9 +470,9 @@ class GatheringReader {
       ...buildPageRequest(part.question, position),
       ...callOptions,
     });
-    // A response without a sequence number counts as older than all responses that have a sequence number.
+    // `order` is the sequence number of the response. A response without one counts as older than all others.
     const { order = 0, receipt, raw } = response;
-    // Add the ads of a cached response again, because the dataset may have evicted them.
+    // A cached response costs nothing, but the dataset may have evicted its ads. Add them again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
       const { requestId } = receipt;
@@ -506,12 +500,11 @@ class GatheringReader {
       for (const idSet of [part.readAdIds, adIdsListedByCall, this.#adIds, this.#idsReadByCall]) idSet.add(id);
     const newIdCount = part.readAdIds.size - readCountBefore;
     this.#listedCount += newIdCount;
-    part.idlePages = adIdsListedByCall.size > listedCountBefore ? 0 : part.idlePages + 1;
+    part.pagesWithoutNewAds = adIdsListedByCall.size > listedCountBefore ? 0 : part.pagesWithoutNewAds + 1;
     const nextState = {
       ...state,
       found: totalAds ?? state.found,
-      // The dataset may have evicted ids of earlier pages. Therefore `listed` can be higher than the number of stored
-      // ids.
+      // `listed` can exceed the number of stored ids, because the dataset may have evicted ids of earlier pages.
       listed: Math.max(state.listed, readCountBefore) + newIdCount,
       ...(this.#request.question.split === undefined && { charged: addCharge(state.charged, charged) }),
       ended: !hasMore,
@@ -526,9 +519,9 @@ class GatheringReader {
   }
 
   /**
-   * Stores the state of a split search as a whole. A search without `split` has only one part, whose state is already
-   * stored. The state of the whole search is first stored after the first page, because a search without pages must not
-   * replace an earlier result.
+   * Stores the state of a split search as a whole. Does nothing for a search without `split`, because its state is
+   * stored as the state of its only part. A split search is not stored before its first page, because a search without
+   * pages must not replace an earlier result.
    */
   async #saveSplitGathering(change: Partial<GatheringState>): Promise<void> {
     if (this.#request.question.split === undefined) return;
@@ -574,8 +567,8 @@ class GatheringReader {
 }
 
 /**
- * Returns how many ads match a search. The number comes from the stored result of the search or from a cached response,
- * whichever is newer.
+ * Returns how many ads match a search, from the stored result of the search or from a cached response, whichever is
+ * newer.
  */
 export async function findKnownTotal(question: GatheringQuestion, contents: DatasetContents, context: GatherContext) {
   const cachedTotal =

@@ -19,15 +19,15 @@ import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
 /**
- * Schema for changes of the service's counters, i.e. of numbers that the service counts or estimates. For example, `{
- * duplicates: { rose: 6, fell: 1 } }` means that the number of duplicates rose for 6 ads and fell for 1.
+ * Schema for changes of the numbers that the service counts or estimates. For example, `{ duplicates: { rose: 6, fell:
+ * 1 } }` means that the number of duplicates rose for 6 ads and fell for 1.
  */
 export const CounterChangesView = z
   .looseObject({})
   .optional()
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
-/** Schema for the changes since the same search was last read completely. `fresh` is the number of new ads. */
+/** Schema for the changes since the same search was last read completely. */
 const SinceLastView = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
@@ -38,7 +38,7 @@ const SinceLastView = z
   })
   .meta({ title: 'SinceLast' });
 
-/** Descriptions of the credit fields in result schemas. The schemas of all price estimates share these descriptions. */
+/** Descriptions of the credit fields that all price estimates share. */
 export const creditDescriptions = {
   credits: 'Expected credits. null if unknown.',
   atLeast: 'Least credits that the calls may cost.',
@@ -72,7 +72,9 @@ export function buildCreditRange(lowestPrice: number, highestPrice: number | und
   return { credits: atLeast === atMost ? atMost : null, atLeast, ...(atMost !== undefined && { atMost }) };
 }
 
-/** Schemas of the result fields that explain an error. They are set if an error ended the call early. */
+/**
+ * Schemas of the result fields that explain an error. They are set if an error ended the call before all ads were read.
+ */
 export const StopView = {
   error: z.string().optional().describe('Kind of the error that ended the call.'),
   problem: z.string().optional().describe('Text of the error.'),
@@ -112,7 +114,7 @@ export const GatherOutput = z.looseObject({
 });
 export type GatherOutput = DataOf<typeof GatherOutput>;
 
-/** Maximum number of ids in `gone`, the list of ads that the search no longer returns. */
+/** Maximum number of ids in `gone`, the list of ads that no longer match the search. */
 const maxListedGoneIds = 40;
 
 /**

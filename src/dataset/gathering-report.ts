@@ -48,7 +48,7 @@ function formatHeadline(output: GatherOutput): string {
     unlisted,
     repeats,
   } = output;
-  // If a limit stopped the call, first say which limit, which ads are missing, and what reading them costs.
+  // If a limit stopped the call, begin with the limit, the missing ads and the price of reading them.
   if (incomplete)
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
   const total = found === null ? foundInParts : `${formatNumber(found)} found`;
@@ -64,7 +64,10 @@ const formatUnlistedAds = (ads: number) =>
 
 const startOverHint = 'To read the rest, start over with fresh: true, which is charged again.';
 
-/** Note for a call that had to start again, because the earlier call with `fresh` was too old to be continued. */
+/**
+ * Note for a call that read all ads from the beginning, because the last call with `fresh: true` was too old to be
+ * continued.
+ */
 export const startedOverNote =
   'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
@@ -72,8 +75,8 @@ export const startedOverNote =
 export const readAgainHint = 'To read them again, call with fresh: true, which is charged again.';
 
 /**
- * Formats a note that the dataset has no space for more ads of this search. Returns undefined if the call did not stop
- * because of this limit.
+ * Formats the note that the dataset has no space for more ads of this search. Returns undefined if the call did not
+ * stop for this reason.
  */
 export function formatDatasetLimit(
   { maxAds = Infinity, maxAdsInParts }: StopInfo,
@@ -97,7 +100,7 @@ export function buildStopFields({ reason, error, deadEndReason }: StopInfo, { ex
   };
 }
 
-/** Explains errors in words. Used if a result contains both an error and the ads that were read before it. */
+/** Explains errors in words, for a result that contains both an error and the ads that were read before it. */
 export interface ErrorContext {
   explainError(thrown: unknown): { kind: ErrorKind; text: string };
 }

@@ -9,14 +9,14 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** The property of a tool call's context that is needed to read ads as table rows. */
+/** The part of a tool call's context with which ads are read as table rows. */
 export interface RowContext {
   getAdRowReader(): AdRowReader;
 }
 
 /**
- * Replaces the long texts of an ad with null. A summary does not need them, and they would take too much memory for all
- * ads of a search.
+ * Null for each long text of an ad. A summary does not need these texts, and for all ads of a search they would take
+ * too much memory.
  */
 const emptyTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
@@ -43,7 +43,7 @@ export async function readGatheredRows(
 }
 
 /**
- * Formats the changes since the same search was last read completely.
+ * Formats the changes since the same search was last read completely, e.g. `12 new, 3 changed, 1 no longer listed`.
  * @param previousReadingAt time of that earlier reading, in milliseconds since the Unix epoch
  */
 export function formatDifferences(
@@ -62,9 +62,9 @@ export function formatDifferences(
 }
 
 /**
- * Returns the title for ads that a search no longer lists. With most filters, these ads may still be running. They have
- * ended in two cases. If the search finds only running ads (`active`), ads that ended are no longer listed. If the
- * search finds the ads of a `question`, a complete import has removed the ads that are gone.
+ * Returns the title for ads that a search no longer lists. With most filters, such ads may still be running. They have
+ * ended in two cases: the search finds only running ads (`active`), or it finds the ads of a `question`, from which a
+ * complete import removes ads that are gone.
  */
 export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
   filters?.question === undefined && filters?.active !== true
@@ -73,7 +73,7 @@ export const formatGoneAdsTitle = (filters: Gathering['filters']): string =>
 
 const maxIdsInText = 12;
 
-/** Formats the first ids on one line and says how many more there are. Returns undefined if there are no ids. */
+/** Formats a line such as `New: 101, 102 and 5 more`. Returns undefined if there are no ids. */
 function formatIdsLine(label: string, ids: readonly string[]): string | undefined {
   if (ids.length === 0) return;
   const shownIds = ids.slice(0, maxIdsInText).map((id) => quoteUnlessWord(sanitizeId(id)));
@@ -82,8 +82,8 @@ function formatIdsLine(label: string, ids: readonly string[]): string | undefine
 }
 
 /**
- * Summarizes the ads of a search as text. Each line has the number of ads per value of one property. The values are
- * third-party text, so they are sanitized and shortened.
+ * Summarizes ads as text, with one line per property such as country or language. Each line counts the ads per value.
+ * The values are third-party text, so they are sanitized and shortened.
  */
 export function formatSummary(rows: GatheredRows, maxTokens = 700): string {
   const summaryLines = buildSummaryLines(rows);
@@ -119,8 +119,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   const lastSeenDays = summarizeLastSeenDays(selectAdsByActivity(null));
   const daysRunningPerAd = ads.map(({ daysRunning }) => daysRunning);
   const runningWhenLastReadCount = ads.filter(({ activeWhenLastRead }) => activeWhenLastRead === 1).length;
-  // Add this number only if the state of some ads is unknown. Otherwise the number of running ads already says the
-  // same.
+  // Without ads of unknown state, this would only repeat the number of running ads.
   const runningText =
     unknownCount > 0 && runningWhenLastReadCount > 0
       ? `; ${formatNumber(runningWhenLastReadCount)} running when last read`
@@ -147,7 +146,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
     formatDistribution('Days running', daysRunningPerAd),
     ...(videoSeconds.some((seconds) => seconds !== null) ? [formatDistribution('Seconds of video', videoSeconds)] : []),
     `Ads with data: reach ${countAdsWith(({ audienceReach }) => audienceReach)}, spend ${countAdsWith(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${countAdsWith(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
-    // Every ad with visible text belongs to a variant, i.e. a group of nearly equal texts.
+    // Every ad with visible text belongs to a variant, i.e. a group of ads with nearly the same text.
     `Groups of near-identical copy: ${formatNumber(new Set(variants).size)}; ads without copy: ${formatNumber(ads.length - variants.length)}`,
     formatValueCounts('First lines', listValues('firstLine'), 6, quote),
     ...(placeholderCount > 0
@@ -158,7 +157,7 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
   ];
 }
 
-/** Formats how many ads lack each date. Returns an empty list if no date is missing. */
+/** Formats for how many ads each date is unknown. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
   const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
     const unknownCount = ads.filter((ad) => ad[name] === null).length;
@@ -198,15 +197,14 @@ const toCountedValue = (cell: Cell): CountedValue => (cell === null ? null : { k
 const toCountedCode = (cell: Cell): CountedValue =>
   cell === null ? null : { key: `${cell}`.toLowerCase(), spelling: `${cell}` };
 
-/** Returns the advertiser of each ad: the page name if any of the advertiser's ads has one, otherwise the page id. */
+/** Returns the advertiser of each ad: its page name, or its page id if none of its ads has a page name. */
 function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
   const findAdvertiserKey = createAdvertiserKeyFinder(ads);
   const namedKeys = new Set(ads.flatMap((ad) => (ad.pageName === null ? [] : (findAdvertiserKey(ad) ?? []))));
   return ads.map((ad) => {
     const key = findAdvertiserKey(ad);
     if (key === null) return null;
-    // `formatValueCounts` never shows an empty spelling. The page id therefore appears only if no ad of the page has a
-    // name.
+    // `formatValueCounts` ignores an empty spelling, so that it shows the page name from another ad of this advertiser.
     return { key, spelling: ad.pageName ?? (namedKeys.has(key) ? '' : (ad.pageId ?? '')) };
   });
 }
@@ -229,7 +227,7 @@ const compareByValue: CompareValueCounts = ([left], [right]) => (left < right ? 
 const compareByFrequency: CompareValueCounts = (left, right) => right[1] - left[1] || compareByValue(left, right);
 const compareNewestFirst: CompareValueCounts = (left, right) => compareByValue(right, left);
 
-/** Formats the number of ads per value on one line, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
+/** Formats a line with the number of ads per value, e.g. `Formats (2): VIDEO 9, IMAGE 4, none 1`. */
 function formatValueCounts(
   label: string,
   values: readonly CountedValue[],
@@ -261,8 +259,8 @@ function formatValueCounts(
 }
 
 /**
- * Returns the most frequent values without changing their order. If only one value would be omitted, it is returned
- * too, because its name takes no more space than "1 other".
+ * Returns the most frequent values in their original order. A single omitted value is returned too, because its name
+ * takes no more space than "1 other".
  */
 function selectShownValues(valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] {
   if (maxShownValues >= valueCounts.length - 1) return valueCounts;
@@ -281,7 +279,7 @@ function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]):
   return spelling;
 }
 
-/** Maximum length of a value in the summary, such as the name of an advertiser, in tokens. */
+/** Maximum length of a value in the summary, e.g. of an advertiser's name, in tokens. */
 const maxValueTokens = 24;
 
 /** Formats the minimum, median, 90th percentile and maximum of the known values. */

@@ -25,7 +25,10 @@ export const getQuestionKey = ({ filters = {}, split, collectionId }: GatheringQ
 const listPartQuestions = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** Removes each part (smaller search) of a split search that has the same filters as an earlier part. */
+/**
+ * Removes duplicate parts from a split search. A part is a smaller search; two parts are duplicates if their filters
+ * are equal.
+ */
 export function removeDuplicateParts(question: GatheringQuestion): GatheringQuestion {
   const partKeys = listPartQuestions(question).map(getQuestionKey);
   const split = question.split?.filter((_, index) => partKeys.indexOf(partKeys[index] ?? '') === index);
@@ -33,8 +36,8 @@ export function removeDuplicateParts(question: GatheringQuestion): GatheringQues
 }
 
 /**
- * Creates the state of a new gathering (the stored ads of one search). Its id is derived from the search and the
- * sequence number, so two processes that start the same gathering create the same id.
+ * Creates the state of a new gathering (the stored ads of one search). The id is a hash of the search and the sequence
+ * number, so two processes that start the same gathering create the same id.
  * @param startedAt time at which the gathering starts, in milliseconds since the Unix epoch
  * @param sequenceNumber higher than the sequence numbers of all earlier gatherings
  */
@@ -67,7 +70,7 @@ export function createGathering(
   };
 }
 
-/** A part of a split search, i.e. one of the smaller searches, with its filters and its progress. */
+/** One of the smaller searches (parts) into which a search is split, with its filters and its progress. */
 export interface GatheringPart {
   question: GatheringQuestion;
   state: GatheringState;
@@ -76,14 +79,13 @@ export interface GatheringPart {
 }
 
 /**
- * Opens the newest gathering (the stored ads) of a search, or creates one. Also returns the progress of each part
+ * Returns the newest gathering (the stored ads) of a search, or a new one, together with the progress of each part
  * (smaller search). A search without `split` has a single part.
  * @param fresh true to create a new gathering even if an earlier one exists
  */
 export function openGathering(question: GatheringQuestion, contents: DatasetContents, fresh: boolean, now: number) {
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
-  // The new gathering must sort after all others. Its number is therefore higher than all existing ones, even if the
-  // clocks of other processes are ahead.
+  // A new gathering must sort after all others, even after those of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
     (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.order + 1),
     now,
@@ -139,15 +141,15 @@ export function getQuestion({ filters, collectionId, parts }: Gathering): Gather
   return { filters: commonFilters, split: split as readonly Filters[] };
 }
 
-/** Returns the gatherings (stored results) of a search, newest first. */
+/** Returns the gatherings (stored results) of a question, i.e. of a search or a collection. The newest comes first. */
 export const findGatherings = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const questionKey = getQuestionKey(question);
   return gatherings.filter((gathering) => gathering.question === questionKey).reverse();
 };
 
 /**
- * Returns the newest complete gathering of a broader search, or undefined. A search is broader if all of its filters
- * also occur in this search with the same values, so its result includes all ads of this search.
+ * Returns the newest complete gathering (stored result) of a broader search. A search for `{countries: ["US"]}` is
+ * broader than a search for `{countries: ["US"], active: true}`, so it contains all ads of the latter.
  */
 export function findBroaderGathering(
   { gatherings }: Pick<DatasetContents, 'gatherings'>,
@@ -161,22 +163,19 @@ export function findBroaderGathering(
   );
 }
 
-/**
- * Filters that change the order of the ads, but not which ads match. Two searches that differ only in these filters
- * find the same ads.
- */
+/** Filters that change only the order of the ads. Searches that differ only in these filters find the same ads. */
 const sortFilters = new Set(['sort', 'order']);
 
 /**
- * Returns true if a complete gathering contains all ads that match `filters`. This is the case if `filters` include all
- * filters of the gathering, with the same values. A split search contains only the ads of its parts (smaller searches).
+ * Returns true if a complete gathering contains all ads that match `filters`, because `filters` includes all filters of
+ * the gathering with the same values. A split search contains only the ads of its parts, so it never counts.
  */
 function includesAllMatches(
-  { complete, filters: ownFilters, parts }: Gathering,
+  { complete, filters: gatheringFilters, parts }: Gathering,
   filters: Readonly<Record<string, unknown>>,
 ) {
-  if (!complete || ownFilters === null || parts.length > 0) return false;
-  return Object.entries(ownFilters).every(
+  if (!complete || gatheringFilters === null || parts.length > 0) return false;
+  return Object.entries(gatheringFilters).every(
     ([name, value]) =>
       sortFilters.has(name) ||
       (Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value)),
@@ -208,8 +207,8 @@ export function selectCurrentGatherings({ gatherings }: Pick<DatasetContents, 'g
 }
 
 /**
- * Returns how many ads belong to no gathering that is the newest of its search. They come only from single searches or
- * from replaced gatherings. Returns 0 if the dataset has no gatherings.
+ * Counts the ads that are not in the newest gathering (stored result) of any search, e.g. ads that only `search_ads`
+ * returned. Returns 0 if the dataset has no gatherings.
  */
 export function countAdsOutsideGatherings(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
@@ -224,8 +223,8 @@ export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads
 }
 
 /**
- * Adds up the credits charged for all stored searches. The sum is exact if the service reported every charge and no
- * gathering (stored result) was evicted.
+ * Adds up the credits charged for all gatherings (stored results of searches). The sum is exact if the service reported
+ * every charge and no gathering was evicted.
  */
 export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
@@ -234,15 +233,15 @@ export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents,
 }
 
 /**
- * Returns the gatherings that store the ad ids. For a split search, these are the gatherings of its parts (smaller
- * searches). For any other search, this is the gathering itself.
+ * Returns the gatherings that store the ad ids: the parts (smaller searches) of a split search, or else the gathering
+ * itself.
  */
 const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
   gathering.parts.length === 0 ? [gathering] : gathering.storedParts;
 
 /**
- * Formats the number of matching ads if the total is known for only some parts (smaller searches) of a split search,
- * e.g. `90 found in 2 of 3 parts`. Returns undefined in all other cases.
+ * Formats how many ads match a split search if only some of its parts (smaller searches) report a total, e.g. `90 found
+ * in 2 of 3 parts`. Returns undefined in all other cases.
  */
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const partTotals = storedParts.flatMap((part) => part.found ?? []);
@@ -251,13 +250,13 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
 }
 
 /**
- * Returns how many ads `found` counts more than once, because they belong to several parts (smaller searches) of a
- * split search.
+ * Returns how many ads the total `found` counts again, because they match several parts (smaller searches) of a split
+ * search.
  */
 export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
   storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
-/** Returns how many ads the service counted but never listed, although the last page was read. */
+/** Returns how many ads the service counted but did not list, although all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended
     ? sumOf(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
@@ -273,8 +272,8 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
   listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Returns for each ad id of a gathering (stored result) the sequence number of the latest API response that may have
- * contained the ad. The ids are normalized.
+ * Maps each normalized ad id of a gathering (stored result) to the sequence number of the latest API response that may
+ * have contained the ad.
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();
@@ -293,8 +292,8 @@ interface Period {
 export function getReadingPeriod({ gatherings }: Pick<DatasetContents, 'gatherings'>): Period | undefined {
   if (gatherings.length === 0) return undefined;
   const period = { from: Number.POSITIVE_INFINITY, to: 0 };
-  // `state` contains the newest time. For a split search, `gatheredAt` of the gathering is the time of its oldest part
-  // (smaller search).
+  // Use `state.gatheredAt`, the time of the last response. For a split search, the gathering's own `gatheredAt` is the
+  // time of its oldest part (smaller search).
   for (const { startedAt, state } of gatherings) {
     period.from = Math.min(period.from, startedAt);
     period.to = Math.max(period.to, state.gatheredAt);
@@ -338,7 +337,7 @@ export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
 }
 
-/** Formats the filters of a search as JSON, or the id of its collection as text. */
+/** Formats a search as JSON, e.g. `{"countries":["US"]}`, or a collection as text, e.g. `collection 12`. */
 export const formatQuestionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
   collectionId === null ? toCanonicalJson(filters ?? {}) : `collection ${collectionId}`;
 
@@ -355,29 +354,20 @@ function formatFilterValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? toCanonicalJson(value) : String(value);
 }
 
-/** The differences between two stored results of the same search. All lists contain ad ids. */
+/** The differences between two gatherings (stored results) of the same search. The lists contain ad ids. */
 export interface GatheringDifferences {
   newIds: string[];
-  /**
-   * Ads whose content changed after the earlier result was read. It does not matter which call noticed the change
-   * first.
-   */
+  /** Ads whose content changed after the earlier gathering was read. Any call may have noticed the change. */
   updatedIds: string[];
   goneIds: string[];
-  /**
-   * Changes of the numbers that the service counts or estimates, such as reach. Only ads that are in both results are
-   * compared.
-   */
+  /** Only ads that are in both gatherings are compared. */
   counters: CounterChanges;
 }
 
-/**
- * For each number that the service counts or estimates, such as reach: how many ads it rose for and how many it fell
- * for.
- */
+/** For each number that the service counts or estimates, such as reach: the number of ads for which it rose or fell. */
 export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 
-/** Returns the previous gathering (stored result) of the same search that was complete. */
+/** Returns the latest earlier gathering (stored result) of the same search that is complete. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlierGatherings = contents.gatherings.filter(
@@ -387,8 +377,8 @@ export function findPreviousComplete(gathering: Gathering, contents: DatasetCont
 }
 
 /**
- * Compares the stored ads of a search with an earlier result of the same search: new, changed and gone ads, and counter
- * changes.
+ * Compares two gatherings (stored results) of the same search. Returns the new, changed and gone ads, and the changes
+ * of counters such as reach.
  */
 export function compareGatherings(
   earlierGathering: Gathering,
@@ -402,7 +392,7 @@ export function compareGatherings(
   const counters: CounterChanges = {};
   for (const item of gatheredItems) {
     const responseNumber = responseNumbers.get(normalizeAdId(item.id));
-    // If an ad was evicted and read again, its earlier versions are lost. Changes of such an ad cannot be detected.
+    // If an ad was evicted and read again, its earlier versions are lost, so its changes are unknown.
     if (responseNumber === undefined || item.firstOrder > responseNumber) continue;
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);

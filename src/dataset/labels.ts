@@ -23,17 +23,17 @@ export const maxLabelNameChars = 40;
 export const maxLabelValueChars = 200;
 
 /**
- * Normalizes a name to one line of Unicode form NFC without invisible characters, so that names that look the same are
- * equal.
+ * Normalizes a name, so that names that look the same are equal: one line of Unicode form NFC without invisible
+ * characters.
  */
 export const normalizeLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /**
- * Returns the record id of a label, which consists of the ad id, a line break and the name. An ad can therefore have
- * only one label with the same name. The id is unambiguous, because names contain no line breaks.
+ * Returns the record id of a label: the ad id, a line break and the label's name. An ad therefore has at most one label
+ * of each name. Names contain no line breaks.
  */
 export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
-/** A label as it is stored. `at` is in milliseconds since the Unix epoch. */
+/** The stored value of a label. `at` is when it was set, in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
 export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
 
@@ -54,7 +54,10 @@ export function groupLabelsByAd(
   return groupBy(adLabels, ({ adId }) => adId);
 }
 
-/** Formats labels, e.g. `hook: question`. If there are more than `max`, the last string says how many were omitted. */
+/**
+ * Formats labels, e.g. `hook: question`. If there are more than `max`, the last string counts the others, e.g. `+3
+ * more`.
+ */
 export function formatLabels(labels: readonly Label[] = [], max = 12): string[] {
   const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
   return labels.length > max ? [...texts, `+${labels.length - max} more`] : texts;

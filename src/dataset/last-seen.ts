@@ -12,9 +12,8 @@ export interface LastSeenRange {
 }
 
 /**
- * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. If the
- * date of an ad is later than the gathering, another call must have read the ad again. The time of the gathering is
- * used in this case.
+ * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. A date
+ * after the gathering comes from a later call, so the time of the gathering is used instead.
  * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
  */
 export async function findLastSeenRanges(
@@ -43,9 +42,9 @@ export async function findLastSeenRanges(
 }
 
 /**
- * Returns for each normalized ad id the gathering (the stored ads of one search) that read the ad last. If a search is
- * split into smaller searches, this is the gathering of the whole search. Only the whole search shows until when the
- * service saw ads.
+ * Returns which gathering (the stored ads of one search) read each ad last, by normalized ad id. For a search that is
+ * split into smaller searches, this is the gathering of the whole search, because only the whole search shows until
+ * when the service saw ads.
  */
 export async function findLastGatherings({
   gatherings,
@@ -64,11 +63,11 @@ export async function findLastGatherings({
 }
 
 /**
- * Computes whether an ad was running when its search was read: 1, 0, or null if unknown. Compares the ad's dates with
- * `lastSeenTo`, the last day on which any ad of the search was seen.
+ * Returns 1 if an ad was running when its search was read, 0 if not, and null if unknown. Compares the ad's dates with
+ * `lastSeenTo`, the last date on which any ad of the search was seen.
  *
- * A service with archived ads may have stopped observing them months before they were read. For most of these ads,
- * `active` is unknown, but this value is known.
+ * This value is often known even if `active` is unknown, because a service may have stopped observing its ads months
+ * before they were read.
  */
 export function computeActiveWhenLastRead(
   { lastSeenAt, endDate }: { lastSeenAt: string | null; endDate: string | null },

@@ -3,23 +3,23 @@ import { computeRunningTime } from '../views/days-running.ts';
 import { type Fields, readNumber } from '../views/view.ts';
 import { formatIsoTime } from './tables.ts';
 
-/** The field and direction by which the service sorted the ads of a search. */
+/** The sort order of a list of ads, e.g. by `startedAt`, newest first. */
 export interface ListingOrder {
   field: OrderField;
   isDescending: boolean;
-  /** The smallest and the largest value among the listed ads. Dates are ISO days. */
+  /** The range of the values in the list. Dates are ISO days such as `2026-05-11`. */
   minValue: string | number;
   maxValue: string | number;
   /**
-   * True if the list has reached the ads without a value, which come last. In that case, all ads with a value were
-   * listed.
+   * True if the list ends with ads without a value, which a service lists last. All ads with a value are then in the
+   * list.
    */
   hasListedAllValues: boolean;
 }
 
 /**
- * The sort order that a search requests with the filters `sort` and `order`. A local library (which serves imported
- * ads) has these filters. Other services may ignore or reject them.
+ * The sort order that a search requests with the filters `sort` and `order`. Only a local library (a server of imported
+ * ads) has these filters for certain.
  */
 interface RequestedOrder {
   sort?: unknown;
@@ -29,8 +29,8 @@ interface RequestedOrder {
 type OrderField = (typeof orderFields)[number];
 
 /**
- * The fields by which a service may sort. If the listed ads are in order by several of these fields, the first one is
- * reported. Start dates come first because they say most about which ads are missing.
+ * The fields by which a service may sort. If a list is sorted by several of these fields, the first one is reported.
+ * Start dates come first, because they say most about the missing ads.
  */
 export const orderFields = [
   'startedAt',
@@ -62,11 +62,9 @@ export const readOrderValues = (ad: Fields, readAt: number): OrderValues =>
     return (dateFields.has(field) ? parseTime(ad[field]) : readNumber(ad[field])) ?? null;
   });
 
-/**
- * Limits for a list that counts as sorted by a field: the minimum share of ads that must have a value, and the maximum
- * share of neighboring ads that may be out of order.
- */
+/** A list counts as sorted by a field only if at least 80 % of the ads have a value for the field. */
 const minKnownShare = 0.8;
+/** Up to 1 % of neighboring ads may be out of order, because values can change after an ad was listed. */
 const maxInversionShare = 0.01;
 /**
  * Minimum result of `measureOrderEvidence` for a list that counts as sorted. Randomly ordered ads would reach it with a
@@ -75,9 +73,8 @@ const maxInversionShare = 0.01;
 const minOrderEvidence = Math.log(1000);
 
 /**
- * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to be
- * consistent with it. Otherwise the order must be evident from the values. Returns undefined if the ads are not sorted
- * by any field. Up to 1 % of neighboring ads may be out of order, because values can change after an ad was listed.
+ * Finds the field by which the listed ads are sorted. If the search requests an order, it is sufficient that the values
+ * agree with it. Otherwise the values must be evidence of an order. Returns undefined if there is none.
  * @param valuesOfListedAds the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(
@@ -88,8 +85,8 @@ export function findListingOrder(
   const requestedOrder = requestedField && describeListing(valuesOfListedAds, requestedField);
   if (requestedOrder && hasRequestedDirection(requestedOrder, order))
     return buildListingOrder({ ...requestedOrder, isDescending: requestedOrder.isDescending ?? order !== 'asc' });
-  // The search requests no known order, so it is unknown where the service lists ads without a value.
-  // `hasListedAllValues` is therefore false.
+  // The search requests no known order, so ads without a value may be anywhere. `hasListedAllValues` is therefore
+  // false.
   for (const field of orderFields) {
     const describedListing = describeListing(valuesOfListedAds, field);
     if (!describedListing || describedListing.values.length < minKnownShare * valuesOfListedAds.length) continue;
@@ -100,20 +97,14 @@ export function findListingOrder(
 
 interface DescribedListing {
   field: OrderField;
-  /** The values of all ads that have a value. The list contains at least one value. */
+  /** The values of all ads that have one, in the order of the list. Never empty. */
   values: readonly number[];
-  /**
-   * True if the values fall from the first to the last ad. Undefined if all values are equal, because the direction is
-   * unknown.
-   */
+  /** True if the values fall from the first ad to the last. Undefined if all values are equal. */
   isDescending: boolean | undefined;
   hasListedAllValues: boolean;
 }
 
-/**
- * Determines whether a list of ads is sorted by a field, and in which direction. Returns undefined if it is not sorted
- * by this field.
- */
+/** Describes how a list of ads is sorted by a field. Returns undefined if it is not sorted by this field. */
 function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
   const fieldIndex = orderFields.indexOf(field);
   const values = valuesOfListedAds.flatMap((ad) => ad[fieldIndex] ?? []);
@@ -128,8 +119,8 @@ function describeListing(valuesOfListedAds: readonly OrderValues[], field: Order
 }
 
 /**
- * Returns true if a list has the requested direction. Without a requested direction, every list matches. A local
- * library sorts in descending order by default.
+ * Returns true if a list has the requested direction, or if no direction is requested. Any value except `asc` means
+ * descending, as in a local library.
  */
 const hasRequestedDirection = ({ isDescending }: DescribedListing, requestedDirection: unknown): boolean =>
   isDescending === undefined || requestedDirection === undefined || isDescending === (requestedDirection !== 'asc');

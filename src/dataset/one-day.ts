@@ -18,14 +18,15 @@ interface SeenAd {
 export interface OneDayAdvertiser {
   pageId: string | null;
   pageName: string | null;
-  /** Total number of the advertiser's ads. */
   adCount: number;
-  /** Number of these ads that were last seen on `day`. */
+  /** Number of the advertiser's ads that were last seen on `day`, an ISO day such as `2026-05-11`. */
   adsSeenOnDay: number;
   day: string;
 }
 
-/** Minimum share and minimum number of an advertiser's ads that must have been last seen on the same day. */
+/**
+ * Nearly all ads of an advertiser were last seen on the same day if at least 80 % of them were, and at least 10 ads.
+ */
 const minShareOnDay = 0.8;
 const minAdsOnDay = 10;
 
@@ -48,8 +49,7 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
     if (key === null) continue;
     const advertiser = advertisers.get(key) ?? { pageId: null, pageName: null, adCount: 0, adCountsByDay: new Map() };
     advertiser.pageId ??= ad.pageId;
-    // Later ads overwrite the name. Ads are sorted by the time of their newest version, so a renamed page keeps its
-    // newest name.
+    // The ads are sorted by age, so the newest ad sets the name. A renamed page therefore gets its current name.
     advertiser.pageName = ad.pageName ?? advertiser.pageName;
     advertiser.adCount++;
     const day = findLastSeenDay(ad);
@@ -66,7 +66,7 @@ export function findOneDayAdvertisers(ads: readonly SeenAd[]): ReadonlyMap<strin
   return new Map(oneDayAdvertisers.sort(([, left], [, right]) => right.adCount - left.adCount));
 }
 
-/** Number of ads last seen on each day. The keys are days since the Unix epoch. */
+/** The number of ads by the day on which they were last seen. A day is a number of days since the Unix epoch. */
 type AdCountsByDay = Map<number, number>;
 
 /**

@@ -3,8 +3,8 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /**
- * Returns the maximum page size. This is the maximum that the service describes for the filter `limit`, or otherwise
- * the limit from the API document.
+ * Returns the maximum number of ads per page: the maximum that the service describes for the filter `limit`, but never
+ * more than the API document allows.
  */
 export function determineMaxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
   if (collectionId !== undefined) return maxPageSize;

@@ -7,21 +7,20 @@ import { createEventLoopYielder } from '../workers/event-loop-yielder.ts';
 
 /** The perceptual hash of an ad's picture, and the group of ads with similar pictures. */
 export interface GroupedPicture {
-  /** Perceptual hash of the picture (a difference hash), as 16 hexadecimal digits. */
+  /** Perceptual hash of the picture (a difference hash), as 16 hexadecimal digits such as `f0e4c2d1a8b09c7e`. */
   perceptualHash: string;
   /**
-   * Id of the first ad in the group. null for a picture of nearly a single color, because all such pictures look
-   * similar.
+   * Id of the first ad in the group. null for a picture of nearly one color, because all such pictures look similar.
    */
   groupId: string | null;
 }
 
 /**
- * Matches the result of `computePerceptualHash`: two halves, followed by `-` if the picture is nearly a single color.
+ * Matches a perceptual hash: two halves of 8 hexadecimal digits, followed by `-` if the picture has nearly one color.
  */
 const perceptualHashPattern = /^([\da-f]{8})([\da-f]{8})(-?)$/;
 /**
- * A picture joins a group only if its hash differs in at most this many bits from the hash of the group's first
+ * A picture joins a group if its 64-bit hash differs in at most this many bits from the hash of the group's first
  * picture.
  */
 const maxDifferingBits = 8;
@@ -66,8 +65,8 @@ export async function groupPictures(ads: DatasetContents['ads'], perceptualHashe
 }
 
 /**
- * Returns the id of the most similar group within `maxDifferingBits`. Thousands of pictures are compared with thousands
- * of groups. To be fast, each hash is stored as two 32-bit numbers in a single array.
+ * Returns the id of the most similar group within `maxDifferingBits`. Stores each hash as two 32-bit numbers in one
+ * array to be fast, because thousands of pictures are compared with thousands of groups.
  */
 function findNearestGroup(
   { ids: groupIds, halves }: { ids: string[]; halves: Int32Array },
@@ -99,7 +98,7 @@ export interface FetchedPicture {
 
 /**
  * Returns true if a picture represents its ad. The advertiser's profile picture and the pictures of later carousel
- * cards do not represent the ad.
+ * cards do not.
  */
 function isPictureOfAd(picture: AdPicture): picture is Extract<AdPicture, { url: string }> {
   if ('reason' in picture || picture.origin === 'portrait') return false;
@@ -129,8 +128,8 @@ export function findPictureState(
 }
 
 /**
- * Returns the perceptual hash of an ad's picture if a local library (which serves imported ads) stores the picture. The
- * URL of a stored picture contains its hash.
+ * Returns the perceptual hash of an ad's picture if a local library (a server of imported ads) stores the picture. The
+ * hash is part of the picture's URL.
  */
 export function readPerceptualHash(ad: Fields): string | undefined {
   const picture = selectPicture(ad, { now: 0 });
@@ -140,9 +139,9 @@ export function readPerceptualHash(ad: Fields): string | undefined {
 const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 
 /**
- * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. If there are too many
- * entries, the oldest ones are removed. Errors are ignored, because the pictures can be fetched again.
- * @returns the perceptual hashes by normalized ad id
+ * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest entries
+ * if there are too many. Ignores errors, because the pictures can be fetched again.
+ * @returns the new perceptual hashes by normalized ad id
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();

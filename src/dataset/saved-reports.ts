@@ -10,7 +10,7 @@ import {
 } from '../storage/user-records.ts';
 import { formatDay } from '../views/dates.ts';
 
-/** A section of a stored report, without the results of its SQL statement. */
+/** A section of a stored report. The results of its SQL statement are stored separately. */
 const StoredSection = z.object({
   heading: z.string(),
   text: z.string().optional(),
@@ -22,15 +22,15 @@ const StoredSection = z.object({
 });
 
 /**
- * The result of a section whose SQL statement returned exactly one row, by column. Numbers are figures to compare with
- * later reports; texts say what the figures measure.
+ * The single row that the SQL statement of a section returned, by column. Numbers are figures to compare with later
+ * reports; texts say what the figures measure.
  */
 const StoredRow = z.record(z.string(), z.union([z.number(), z.string()]));
 type StoredRow = z.infer<typeof StoredRow>;
 
 /**
- * One run of a report: its time in milliseconds since the Unix epoch, and one row for each section. The row is null for
- * a section that did not return exactly one row.
+ * One run of a report: its time in milliseconds since the Unix epoch, and one row per section. The row is null if the
+ * section did not return exactly one row.
  */
 const StoredRun = z.object({ at: z.number(), rows: z.array(StoredRow.nullable()) });
 type StoredRun = z.infer<typeof StoredRun>;
@@ -38,7 +38,7 @@ type StoredRun = z.infer<typeof StoredRun>;
 const ReportRecord = z.object({
   title: z.string(),
   sections: z.array(StoredSection),
-  /** The results of the last run of the report, followed by the results of the last run on an earlier day. */
+  /** The last run, followed by the last run on an earlier day. */
   runs: z.array(StoredRun),
 });
 
@@ -48,22 +48,23 @@ export const parseReports = (records: RecordsById) => parseNamedRecords(records,
 export type SavedReport = ReturnType<typeof parseReports>[number];
 
 /**
- * Returns the last run of an earlier day. Runs of the same day are skipped, because a report is often written twice:
- * first to get its figures, then with texts about them.
+ * Returns the last run of an earlier day. Skips runs of the same day, because a report is often written twice: first to
+ * get its figures, then with texts about them.
  */
 export const findPreviousRun = ({ runs }: Pick<SavedReport, 'runs'>, now: number): StoredRun | undefined =>
   runs.find(({ at }) => formatDay(at) !== formatDay(now));
 
 /**
- * Maximum size of a report without its rows, and of one row, in characters of JSON. With these limits, even the largest
- * report fits in one record together with the rows of two runs.
+ * Maximum size of a report without its rows, in characters of JSON. With both limits, the largest report fits in one
+ * record together with the rows of two runs.
  */
 const maxReportChars = 48 * 1024;
+/** Maximum size of a stored row, in characters of JSON. */
 const maxRowChars = 400;
 
 /**
- * Converts the row of a section to its stored form. Returns null if the row is too long to store. Later runs then
- * cannot compare their figures with it.
+ * Converts a row to its stored form. Returns null for a row that is too long to store; later runs then have no figures
+ * to compare.
  */
 export function buildStoredRow(columns: readonly string[], row: readonly unknown[]): StoredRow | null {
   const cells = Object.fromEntries(
@@ -76,8 +77,8 @@ export function buildStoredRow(columns: readonly string[], row: readonly unknown
 }
 
 /**
- * Returns the figures of an earlier row by column, if both rows measure the same things, i.e. if all their texts are
- * equal. For example, if the current row has a different advertiser, the figures are not comparable.
+ * Returns the numbers of an earlier row by column. Returns undefined unless the texts of both rows are equal. For
+ * example, rows about different advertisers are not comparable.
  */
 export function selectComparableFigures(
   earlierRow: StoredRow | null | undefined,

@@ -19,8 +19,8 @@ import {
 } from './tables.ts';
 
 /**
- * Gives access to SQL over the datasets of all tenants (API keys). The SQL engine is loaded when the first statement
- * runs, because most sessions never use it.
+ * Runs SQL over the datasets of all tenants (API keys). The SQL engine is loaded on the first statement, because most
+ * sessions never use it.
  */
 export function openDatasetSql(adRows: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
@@ -37,10 +37,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
       return {
         query: async (contents: DatasetContents, query: SqlQuery) =>
           (await openPool()).query(createTenantSnapshot(contents), query),
-        /**
-         * Passes all rows of an SQL statement to `readRows`. The rows arrive in batches, and their cells are not
-         * shortened.
-         */
+        /** Passes all rows of an SQL statement to `readRows`, in batches and with unshortened cells. */
         export: async <Result>(
           contents: DatasetContents,
           query: Pick<SqlQuery, 'sql' | 'signal'>,
@@ -56,7 +53,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
 export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant']>;
 
 /**
- * Creates a snapshot of a dataset for SQL. Its version changes whenever an SQL statement may return a different result.
+ * Creates a snapshot of a dataset for SQL. Its version changes whenever SQL statements may return different results.
  */
 export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
@@ -115,10 +112,7 @@ function* listOtherTables(
   };
 }
 
-/**
- * Yields the table rows of items one by one. Rows are built only when they are read, because all rows together would
- * take too much memory.
- */
+/** Yields the table rows of items one by one, because all rows together would take too much memory. */
 function* buildRowsLazily<Item, Row>(items: Iterable<Item>, buildRows: (item: Item) => readonly Row[]): Generator<Row> {
   for (const item of items) yield* buildRows(item);
 }

@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../api/errors.ts';
 
-/** The possible reasons why a tool that makes several API calls stops before the next one. */
+/** The reasons for which a tool that makes several API calls may stop before the next call. */
 export const stopReasons = [
   'end',
   'maxAds',
@@ -14,15 +14,15 @@ export const stopReasons = [
   'shutdown',
 ] as const;
 
-/** Explains why a tool call stopped reading ads. Contains the reason, and the error or the limit that caused it. */
+/** Explains why a tool call stopped reading ads. */
 export interface StopInfo {
   reason: (typeof stopReasons)[number];
   error?: AdLibraryError;
-  /** Set if it is useless to continue, because the service repeats its pages or rejects the request. */
+  /** Set if the search cannot be continued, because the service repeats its pages or rejects the request. */
   deadEndReason?: 'repeats' | 'rejected';
   /**
-   * The limit on the number of ads, if it stopped the call. `maxAds` limits the ads of the whole search.
-   * `maxAdsInParts` limits the sum over its parts (smaller searches).
+   * The limit on the number of ads that stopped the call. For `maxAds`, an ad counts once. For `maxAdsInParts`, it
+   * counts once for each part (smaller search) that lists it.
    */
   maxAds?: number;
   maxAdsInParts?: number;
@@ -37,15 +37,13 @@ export interface StopSignals {
 const isPastDeadline = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 
-/**
- * Returns true if the caller can no longer receive a result. A call that reached its deadline still returns a result.
- */
+/** Returns true if the caller has disconnected. A call that was aborted at its deadline still returns a result. */
 export const isCallAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isPastDeadline(signal);
 
 /**
  * Converts the error of a failed API call to the reason why the tool call stops.
- * @throws the error itself if the tool call cannot return a result, because the caller has disconnected or the service
- * rejected the API key
+ * @throws the error itself if the caller has disconnected or the service rejected the API key, because the tool call
+ * then cannot return a result
  */
 export function classifyFailure(error: unknown, { signal, isDraining }: StopSignals): StopInfo {
   if (!(error instanceof AdLibraryError)) throw error;
@@ -66,7 +64,7 @@ export function classifyFailure(error: unknown, { signal, isDraining }: StopSign
 export const isRejectedRequest = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
-/** Creates the error for a list that announces more pages but repeats ads that are already known. */
+/** Creates the error for a search whose further pages only repeat ads. */
 export const createRepeatedPagesError = () =>
   new AdLibraryError({
     kind: 'unexpected_response',

@@ -2,9 +2,7 @@ import { parseTime } from '../views/dates.ts';
 import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fields.ts';
 import { readNumber } from '../views/view.ts';
 
-/**
- * Column types of all API fields that are table columns: `numeric` for numbers and flags, `text` for all other fields.
- */
+/** The column type of each API field that is a table column: `numeric` for numbers and flags, `text` for all others. */
 type ApiColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
@@ -85,16 +83,15 @@ export const tables = {
 
 /**
  * SQL views of the table `ads`, each with the condition that selects its rows. `current_ads` contains the ads that each
- * search returned when it was last read completely. The table `ads` also contains ads that are no longer listed, with
- * their last known values.
+ * search returned when it was last read completely. `ads` also contains ads that no search returns any longer.
  */
 export const views = {
   current_ads: 'id IN (SELECT adId FROM gathered JOIN gatherings ON gatherings.id = gatheringId WHERE newest = 1)',
 } as const;
 
 /**
- * Explanations of columns that are not API fields. The description of `query_ads` and the method note of exports show
- * them.
+ * Explanations of the columns that this server computes. The description of `query_ads` and the method note of exports
+ * show them.
  */
 const columnMeanings: { [Name in keyof typeof tables.ads]?: string } = {
   landing: 'without tracking parameters',
@@ -144,15 +141,15 @@ export function describeColumns(): { name: string; meaning: string | undefined }
 }
 
 /**
- * Converts a value to a text cell. Returns null for empty texts and other types, because a field may be missing or have
- * a different type than the API document defines.
+ * Converts a value to a text cell. Returns null for an empty text or another type, because the service may omit a field
+ * or send another type than the API document defines.
  */
 export const toTextCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? clipText(value) : null;
 
 /**
- * Maximum length of a text cell, in characters. Texts of real ads are shorter. The limit is necessary, because a
- * statement fails if it reads a row that exceeds SQLite's limits.
+ * Maximum length of a text cell, in characters. Texts of real ads are shorter. Without this limit, a very long text
+ * would exceed SQLite's limits, and every statement that reads it would fail.
  */
 const maxTextChars = 50_000;
 
@@ -174,8 +171,8 @@ export function clipToLength(text: string, maxChars: number, unreadChars = 0): s
 }
 
 /**
- * Converts JSON to a cell. Returns null if the JSON is far larger than any object from a service, because truncated
- * JSON would be useless.
+ * Converts JSON to a cell. Returns null for JSON that is far longer than any object from a service, because shortened
+ * JSON could not be parsed.
  */
 export const toJsonCell = (json: string): string | null => (json.length <= maxJsonChars ? json : null);
 
@@ -204,7 +201,7 @@ const maxMonthRows = 240;
 
 /**
  * Builds the rows of the table `months`. There is one row per UTC month from `firstDate` to the latest API response,
- * but at most the last 240 months. Later months have no row, because it is unknown which ads launched in them.
+ * but at most for the last 240 months. It is unknown which ads launched after that response.
  *
  * Each row contains the first and the last millisecond of its month. A month is marked as unfinished if it had not
  * ended when all stored searches were read.
@@ -230,7 +227,7 @@ export function buildMonthRows(
   return rows;
 }
 
-/** Returns the non-empty texts of a list without duplicates. Texts that differ only in case are duplicates. */
+/** Returns the non-empty texts of a list without duplicates, ignoring case. */
 export function readDistinctTexts(value: unknown): string[] {
   if (!Array.isArray(value)) return [];
   const texts = new Map<string, string>();

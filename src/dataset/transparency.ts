@@ -9,7 +9,7 @@ import { type Row, toIdCell, toTextCell } from './tables.ts';
 
 /**
  * Returns who paid for an ad and who benefits from it. In `beneficiaryPayers`, the current entry takes precedence over
- * earlier ones. `bylines` is the disclaimer of a political ad, which contains the payer's name.
+ * the first one. `bylines` is the disclaimer of a political ad, which names the payer.
  */
 export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: Fields) {
   const payerEntries = readObjects(beneficiaryPayers);
@@ -21,8 +21,8 @@ export function readPayers({ payer, beneficiary, beneficiaryPayers, bylines }: F
 }
 
 /**
- * Returns the URL of an imported ad in its public ad library, where anyone can look it up. For the Meta Ad Library, the
- * URL is built from the archive id. For other libraries, the imported URL is returned.
+ * Returns the URL at which anyone can look up an imported ad in a public ad library. For the Meta Ad Library, the URL
+ * is built from the archive id. For other libraries, it is part of the imported data.
  */
 export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl }: Fields): string | null {
   const archiveId = toIdCell(adArchiveId) ?? '';
@@ -35,7 +35,8 @@ export function findPublicUrl({ adLibrary, adArchiveId, adSnapshotUrl, publicUrl
 const maxUrlChars = 2000;
 
 /**
- * Parses an https URL. Rejects URLs with a user name, because it can make a URL look as if it belonged to another host.
+ * Parses an https URL. Rejects a URL with a user name, such as `https://meta.com@evil.example`, because it looks as if
+ * it belonged to another host.
  */
 function parsePublicUrl(text: unknown): string | undefined {
   const url = typeof text === 'string' && text.length <= maxUrlChars ? parseUrl(text) : undefined;
@@ -46,8 +47,8 @@ function parsePublicUrl(text: unknown): string | undefined {
 const maxReachRows = 5000;
 
 /**
- * Returns how many people an ad reached by country, age range and gender. If only the total of a country is known, the
- * country has one row without age and gender. A country never has both kinds of rows, so reach can be summed.
+ * Returns how many people an ad reached, by country, age range and gender. A country for which only the total is known
+ * has one row without age and gender. A country never has both kinds of rows, so the rows can be summed.
  */
 export function listReach(id: string, ad: Fields): Row<'ad_reach'>[] {
   const rows: Row<'ad_reach'>[] = [];

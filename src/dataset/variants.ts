@@ -12,22 +12,21 @@ import { fnv1a, sanitize } from '../views/safe-text.ts';
  * the time per ad does not grow with the number of ads.
  */
 export class VariantIndex {
-  /**
-   * The shingles (sequences of three characters) of the earliest ad in each variant. New ads are compared with them.
-   */
+  /** The shingles (sequences of three characters) of the earliest ad in each variant, by variant id. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
-  /** The ids of variants by the hash of each of their MinHash bands. Similar texts probably have a band in common. */
+  /** The variant ids by MinHash band. Similar texts probably have a band in common. */
   readonly #idsByBand = new Map<number, string[]>();
-  /**
-   * Ids of variants by the hash of the whole text. Many ads have identical texts, for which this lookup is sufficient.
-   */
-  readonly #variantsByText = new Map<string, string>();
+  /** The variant ids by the hash of the whole text. This lookup is enough for the many ads with identical texts. */
+  readonly #idsByTextHash = new Map<string, string>();
 
-  /** Adds an ad and returns the id of its variant. Returns null if the text has no visible character. */
+  /**
+   * Adds an ad and returns the id of its variant (group of nearly equal texts). Returns null for a text without visible
+   * characters.
+   */
   add(id: string, adText: string | null): string | null {
     const textHash = hash('sha256', adText ?? '', 'base64url');
-    const variant = this.#variantsByText.get(textHash) ?? this.#assignVariant(id, adText ?? '');
-    if (variant !== null) this.#variantsByText.set(textHash, variant);
+    const variant = this.#idsByTextHash.get(textHash) ?? this.#assignVariant(id, adText ?? '');
+    if (variant !== null) this.#idsByTextHash.set(textHash, variant);
     return variant;
   }
 
@@ -59,7 +58,7 @@ export class VariantIndex {
   }
 }
 
-/** Minimum share of common shingles (sequences of three characters) for texts that are nearly the same. */
+/** Two texts are nearly the same if they share at least 60 % of their shingles (sequences of three characters). */
 const minSimilarity = 0.6;
 /**
  * Number of MinHash bands. Texts that share 60 % of their shingles have a common band with a probability of 98 %. For
@@ -68,20 +67,19 @@ const minSimilarity = 0.6;
 const bandCount = 16;
 const rowsPerBand = 3;
 /**
- * Maximum number of ids to store per band. If more ads share a band, it comes from a common phrase and does not help to
- * find similar texts.
+ * Maximum number of variant ids to store per band. A band that more variants share comes from a common phrase, so it
+ * does not help to find similar texts.
  */
 const maxIdsPerBand = 50;
 const maxComparedChars = 2000;
 const shingleLength = 3;
 
 /**
- * Returns the hashes of a text's shingles (sequences of three characters) in ascending order. A shorter text counts as
- * one shingle.
+ * Returns the sorted hashes of a text's shingles (sequences of three characters). A shorter text counts as one shingle.
  */
 function hashShingles(adText: string): Uint32Array {
   const visibleText = sanitize(adText).trim().slice(0, maxComparedChars);
-  // A text without letters and digits, such as an emoji, is compared unchanged.
+  // `normalizeText` removes everything but letters and digits. A text such as an emoji is compared unchanged.
   const text = normalizeText(visibleText) || visibleText;
   const length = Math.min(shingleLength, text.length);
   const hashes = new Set<number>();
@@ -91,8 +89,8 @@ function hashShingles(adText: string): Uint32Array {
 }
 
 /**
- * Converts a text to lower case, replaces each number with 0, and replaces all other characters that are not letters
- * with single spaces.
+ * Normalizes a text for comparison, e.g. `Only $9.99 – today!` to `only 0 0 today`. Each number becomes 0, and other
+ * characters that are not letters become single spaces.
  */
 const normalizeText = (text: string): string =>
   text
@@ -103,7 +101,10 @@ const normalizeText = (text: string): string =>
     .replace(/[^\p{L}\p{M}0]+/gu, ' ')
     .trim();
 
-/** Returns the size of the intersection of two sorted sets, divided by the size of their union (Jaccard similarity). */
+/**
+ * Returns the Jaccard similarity of two sorted sets: the size of their intersection, divided by the size of their
+ * union.
+ */
 function computeSimilarity(left: Uint32Array, right: Uint32Array): number {
   let sharedCount = 0;
   for (let i = 0, j = 0; i < left.length && j < right.length; ) {

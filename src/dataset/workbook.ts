@@ -19,10 +19,7 @@ interface SheetColumn {
   style: keyof typeof styles;
 }
 
-/**
- * A cell of a sheet. A date is a number of days since the beginning of 1900, as Excel counts them. An object is a bold
- * text.
- */
+/** A cell of a sheet. A date is a number of days since the beginning of 1900, as in Excel. An object is a bold text. */
 export type SheetCell = string | number | null | { bold: string };
 
 type WriteBytes = (bytes: Uint8Array) => Promise<void>;
@@ -48,7 +45,8 @@ const styleSheet = wrapXml(
 );
 
 /**
- * Creates a workbook that is written while sheets are added, so that only one chunk of a sheet is in memory at a time.
+ * Creates an Excel workbook. Its bytes are written while sheets are added, so that only one chunk of a sheet is in
+ * memory.
  */
 export function openWorkbook(writeBytes: WriteBytes) {
   const zip = createZipWriter(writeBytes);
@@ -136,11 +134,9 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
   yield `</sheetData>${isTable ? `<autoFilter ref="A1:${columnLetters.at(-1)}${rowNumber}"/>` : ''}${closingXml}`;
 }
 
-/**
- * After a cell with more than `longCellChars` characters, the writer yields so that other calls can run. XML is
- * compressed in chunks of `charsPerChunk` characters.
- */
+/** After a cell with more characters, the event loop gets a turn, so that other calls can run. */
 const longCellChars = 1000;
+/** XML is compressed in chunks of about this many characters. */
 const charsPerChunk = 200_000;
 
 function formatCell(cell: SheetCell, reference: string, style: number): string {
@@ -156,14 +152,14 @@ const formatColumnLetters = (index: number): string =>
   (index >= 26 ? formatColumnLetters(Math.floor(index / 26) - 1) : '') + String.fromCharCode(65 + (index % 26));
 
 /**
- * Escapes a text for XML and removes characters that XML does not allow. Texts such as `_x0041_` are escaped too,
- * because Excel would interpret this text as the letter A.
+ * Escapes a text for XML and removes characters that XML does not allow. Also escapes a text such as `_x0041_`, because
+ * Excel would show it as the letter A.
  */
 const escapeXml = (text: string): string =>
   text
     .replace(invalidXmlCharacters, '')
     .replace(escapeLookalikePattern, '_x005F_')
-    // Five searches for single characters are ten times as fast as one pattern with a replacer function.
+    // Five replacements of single characters are ten times as fast as one pattern with a replacer function.
     .replaceAll('&', '&#38;')
     .replaceAll('<', '&#60;')
     .replaceAll('>', '&#62;')
@@ -174,7 +170,7 @@ const escapeXml = (text: string): string =>
 const invalidXmlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 
-/** Creates a ZIP file (APPNOTE 6.3). Entries are compressed and written while their content is being produced. */
+/** Creates a ZIP file (APPNOTE 6.3). Each entry is compressed and written while its content is being produced. */
 function createZipWriter(writeBytes: WriteBytes) {
   const entries: Buffer[] = [];
   let offset = 0;
@@ -187,8 +183,7 @@ function createZipWriter(writeBytes: WriteBytes) {
     async addEntry(path: string, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
       const entryStart = offset;
       const name = Buffer.from(path);
-      // Write the checksum and the sizes after the content of an entry (flag bit 3). File names are in UTF-8 (flag bit
-      // 11).
+      // Flag bit 3: the checksum and the sizes follow the content. Flag bit 11: file names are in UTF-8.
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
       await write(
         buildRecord(

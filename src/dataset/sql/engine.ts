@@ -26,19 +26,16 @@ import {
   type StatementLimits,
 } from './statement.ts';
 
-/**
- * Returns the reason why an SQL statement must stop, or undefined if it may continue. Called every `stepsBetweenChecks`
- * steps.
- */
+/** Returns why the running SQL statement must stop, or undefined if it may continue. */
 type FindInterruption = () => 'slow' | 'stopped' | undefined;
 
-/** The SQLite module. Adds functions that the package's types omit, because they are not intended for browsers. */
+/** The SQLite module. Its type also allows functions that the package's types omit. */
 type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
 
-/** Number of steps that SQLite's virtual machine runs before checking again whether the statement must stop. */
+/** After this many steps of its virtual machine, SQLite checks whether the statement must stop. */
 const stepsBetweenChecks = 1000;
 
 /** An in-memory SQLite database without access to a file system. After `lockDown`, SQL statements can only read. */
@@ -51,17 +48,11 @@ export class SqlEngine {
   #findInterruption: FindInterruption = () => undefined;
   #interruptionReason: ReturnType<FindInterruption>;
   #denialReason: 'refused' | 'json' | undefined;
-  /** The columns that the last prepared SQL statement reads. */
   #readColumns = new ReadColumns();
   readonly #fieldCounts = new FieldCounts();
-  /**
-   * The tables by root page. The root page is the number of the database page at which the rows of a table or an index
-   * start.
-   */
+  /** The table names by root page, i.e. by the number of the database page at which a table or an index starts. */
   #tablesByRootPage: ReadonlyMap<number, string> = new Map();
-  /**
-   * The ids of the ads in the view `current_ads`. They are read on first use, because only some statements need them.
-   */
+  /** The ids of the ads in the view `current_ads`, read on first use. */
   #currentIds: ReadonlySet<string> | undefined;
 
   private constructor(sqlite: Sqlite, limits: StatementLimits) {
@@ -71,7 +62,7 @@ export class SqlEngine {
     this.#limits = limits;
   }
 
-  /** Creates a database with empty tables. Memory is limited from the start. */
+  /** Creates a database with empty tables and limited memory. */
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#runSql(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
@@ -83,13 +74,13 @@ export class SqlEngine {
   }
 
   /**
-   * Adds the operator `text REGEXP pattern`, which SQLite implements as `regexp(pattern, text)`. The last compiled
-   * pattern is cached, because a statement usually applies it to many rows.
+   * Adds the operator `text REGEXP pattern`, which SQLite runs as `regexp(pattern, text)`. A statement usually applies
+   * one pattern to many rows, so the last compiled pattern is cached.
    */
   #addRegexp(): void {
     let [compiledPattern, regexp]: [string?, RE2JS?] = [];
     const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
-      // SQLite does not count steps while a pattern runs, so check here too whether the statement must stop.
+      // A pattern may run for long without a step of SQLite. Check here too whether the statement must stop.
       this.#interruptionReason = this.#findInterruption();
       if (this.#interruptionReason) throw new Error('interrupted');
       if (pattern === null || text === null) return null;
@@ -100,7 +91,7 @@ export class SqlEngine {
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
 
-  /** Inserts rows into a table. This is possible only before `lockDown`, which makes the database read-only. */
+  /** Inserts rows into a table. Possible only before `lockDown`, which makes the database read-only. */
   insertRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
@@ -115,8 +106,8 @@ export class SqlEngine {
   }
 
   /**
-   * Ends the loading of tables. After that, SQL statements can only read, and only within limits.
-   * @param findInterruption decides when a statement must stop
+   * Makes the database read-only, after all tables were loaded, and enforces the limits of statements.
+   * @param findInterruption returns why a running statement must stop, if it must
    * @param hasJson true if the column `json` was loaded; otherwise statements that read it fail with the reason `json`
    */
   lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
@@ -156,7 +147,7 @@ export class SqlEngine {
   }
 
   /**
-   * Compiles the SQL statement in `sql`.
+   * Compiles an SQL statement and returns a reader for its rows.
    * @throws SqlFailure if the text does not contain exactly one statement; nothing has run in this case
    */
   prepare(sql: string): RowReader {
@@ -164,9 +155,7 @@ export class SqlEngine {
     return this.#compile(sql, (statements) => this.#createReader(statements));
   }
 
-  /**
-   * Compiles SQL statements and passes them to `createReader`. If anything fails, the compiled statements are released.
-   */
+  /** Compiles up to two SQL statements and passes them to `createReader`. Releases them if anything fails. */
   #compile(sql: string, createReader: (statements: readonly number[]) => RowReader): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denialReason = undefined;
@@ -192,7 +181,7 @@ export class SqlEngine {
         const statement = wasm.peekPtr(outputPointer) as number;
         const next = wasm.peekPtr(outputPointer + 8) as number;
         if (statement !== 0) statements.push(statement);
-        // SQLite stops at a NUL character, even if more text follows. Reject such a text.
+        // SQLite ignores everything after a NUL character. Reject such a text.
         else if (next <= position || (next < end && wasm.heap8u()[next] === 0))
           throw new SqlFailure({ reason: 'tail' });
         position = next;
@@ -208,7 +197,7 @@ export class SqlEngine {
   }
 
   /**
-   * Creates a reader for the rows of the compiled SQL statement.
+   * Creates a reader for the rows of a compiled SQL statement.
    * @throws SqlFailure unless there is exactly one statement and it only reads
    */
   #createReader([statement, secondStatement]: readonly number[]): RowReader {
@@ -222,7 +211,7 @@ export class SqlEngine {
   }
 
   /**
-   * Returns which fields of ads the last prepared SQL statement reads, and how many ads have a value for them.
+   * Returns which ad fields the last prepared SQL statement reads, and how many ads have a value for each field.
    * @param sql the text of this statement
    */
   describeReadFields(sql: string): Pick<SqlResult, 'readFields' | 'isAboutAds'> {
@@ -239,8 +228,8 @@ export class SqlEngine {
   }
 
   /**
-   * Returns the tables that an SQL statement opens. SQLite does not report the columns in `USING` as read. Tables that
-   * are only joined must therefore be found in the compiled program, which `EXPLAIN` lists.
+   * Returns the tables that an SQL statement opens, from the compiled program that `EXPLAIN` lists. This finds tables
+   * that are only joined with `USING`, because SQLite does not report the columns in `USING` as read.
    */
   #listOpenedTables(sql: string): string[] {
     const createFailure = () => this.#createFailure();
@@ -256,8 +245,7 @@ export class SqlEngine {
         if (table !== undefined) tableNames.add(table);
       }
     } catch (error) {
-      // `EXPLAIN` fails for a statement that begins with a semicolon. The tables that such a statement joins remain
-      // unknown.
+      // `EXPLAIN` fails for a statement that begins with a semicolon. Its joined tables remain unknown.
       if (!(error instanceof SqlFailure)) throw error;
     } finally {
       reader?.close();
@@ -286,7 +274,7 @@ export class SqlEngine {
     return usedBytes;
   }
 
-  /** Creates a `SqlFailure` from the last error of the database. */
+  /** Creates the failure that describes the last error of the database. */
   #createFailure(): SqlFailure {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#databasePointer);
@@ -310,7 +298,7 @@ export class SqlEngine {
 
 /**
  * Compiles a regular expression.
- * @throws Error that explains what is wrong with the pattern; SQLite includes the message in its own error
+ * @throws Error that explains what is wrong with the pattern; SQLite copies the message to its own error
  */
 function compilePattern(pattern: string): RE2JS {
   const { patternChars, steps } = regexpLimits;
@@ -327,13 +315,10 @@ function compilePattern(pattern: string): RE2JS {
   return regexp;
 }
 
-/** Creates an error without a name. SQLite copies the error as text, which would otherwise start with the name. */
+/** Creates an error without a name, because SQLite copies the whole error as text, e.g. `Error: the pattern …`. */
 const createPatternError = (message: string) => Object.assign(new Error(message), { name: '' });
 
-/**
- * Features of regular expressions that RE2 does not support because it runs in linear time. Each one has an explanation
- * and a pattern that detects it.
- */
+/** Features that RE2 does not support because it runs in linear time, each with the pattern that detects it. */
 const unsupportedFeatures = [
   ['look-around such as (?= or (?! is not supported: patterns are those of RE2', /\(\?<?[=!]/],
   ['a back-reference such as \\1 is not supported: patterns are those of RE2', /\\[1-9]/],
@@ -355,9 +340,7 @@ const lockDownSettings = [
 
 const primaryKeys: Partial<Record<TableName, string>> = { ads: 'id', pages: 'pageId' };
 
-/**
- * Columns whose texts are compared without regard to case, just as in summaries and in the filters of a local library.
- */
+/** The columns in which SQL ignores case, just as summaries and the filters of a local library do. */
 const caseInsensitiveColumns = new Set(['pageName', 'displayFormat', 'ctaType', 'country', 'platform']);
 
 function buildTableSql(name: TableName): string {
@@ -374,9 +357,9 @@ function buildTableSql(name: TableName): string {
 }
 
 /**
- * Returns the SQL that defines a view. If the column `json` was not loaded, the view contains NULL instead and never
- * reads `json`. SQLite reports reads by a view in the same way as reads by a common table expression with the same
- * name. With this definition, a read of `json` can come only from the statement itself.
+ * Returns the SQL that creates a view. If the column `json` was not loaded, the view contains NULL instead, so that it
+ * never reads `json` itself. SQLite does not distinguish a read by a view from a read by a common table expression of
+ * the same name. With NULL, every reported read of `json` comes from the statement.
  */
 function buildViewSql(name: ViewName, hasJson: boolean): string {
   const columns = getColumnNames('ads').map((column) =>
@@ -390,7 +373,7 @@ const buildInsertSql = (name: TableName): string =>
     .map(() => '?')
     .join(', ')})`;
 
-/** SQL that creates the indexes. It runs after loading, because inserting into an indexed table is slower. */
+/** The SQL that creates the indexes after the tables were loaded, because inserting into an indexed table is slower. */
 const indexes = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
@@ -401,7 +384,7 @@ const indexes = [
 
 /**
  * An action that SQLite reports to its authorizer callback. For READ, `first` is the table and `second` the column. For
- * FUNCTION, `second` is the name of the function.
+ * FUNCTION, `second` is the function.
  */
 type Action = { code: number; first: string; second: string };
 
@@ -410,25 +393,22 @@ type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
 const readableTables = new Set<string>([...datasetTables, ...jsonTables]);
 
-/**
- * Matches the names of SQLite's internal tables: the schema, statistics, database pages, compiled statements and
- * pragmas.
- */
+/** Matches SQLite's internal tables: schema, statistics, database pages, compiled statements and pragmas. */
 const internalTablePattern = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
-/** Matches functions that access the system, reveal details of the engine, or belong to removed modules. */
+/** Matches functions that access the system, reveal details of SQLite, or belong to removed modules. */
 const refusedFunctionPattern =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /**
- * Returns true if an SQL statement may perform an action. Only actions that read are allowed. SQLite reports each
- * action before it performs the action, so the check does not depend on the text of the statement.
+ * Returns true if an SQL statement may perform an action. Only reading is allowed. SQLite reports each action itself,
+ * so the check does not depend on the text of the statement.
  */
 export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
   if (code !== codes.SQLITE_READ) return false;
-  // An empty column name means that the statement only counts rows. The table name may then belong to a common table
-  // expression, so only internal tables are rejected.
+  // With an empty column name, SQLite only counts rows. The table name may then belong to a common table expression, so
+  // only internal tables are rejected.
   return second === '' ? !internalTablePattern.test(first) : readableTables.has(first.toLowerCase());
 }
 
@@ -437,16 +417,16 @@ type WasmExports = Record<
   (...values: number[]) => number
 >;
 
-/** Value of `SQLITE_STATIC`. It tells SQLite that it does not need to copy a bound text. */
+/** The constant `SQLITE_STATIC`, which tells SQLite not to copy a bound text. */
 const sqliteStatic = 0;
-/** Maximum number of UTF-8 bytes for one UTF-16 code unit. The buffer for a text is allocated for this maximum. */
+/** Maximum number of UTF-8 bytes for one character of a string. The buffer for a text is allocated for this maximum. */
 const bytesPerChar = 3;
 
 const encoder = new TextEncoder();
 
 /**
- * Creates a writer that inserts rows with a prepared INSERT statement. All texts of a row are written to one buffer,
- * which is reused for the next row to save time.
+ * Creates a writer that inserts rows with a prepared INSERT statement. To save time, the texts of a row share one
+ * buffer, which the next row reuses.
  */
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, insertStatement: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as WasmExports;
@@ -489,8 +469,8 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
 }
 
 /**
- * Runs an SQL statement until it ends or until `countedRows` rows were counted. Returns the first rows and the row
- * count.
+ * Runs an SQL statement. Returns its first rows and its number of rows. Stops counting after `countedRows` rows; the
+ * number is then unknown (null).
  */
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
@@ -508,7 +488,7 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.readColumnNames(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled SQL statement, together with the objects and functions that are needed to read its rows. */
+/** A compiled SQL statement, and the objects and functions with which its rows are read. */
 interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   createFailure(): SqlFailure;
@@ -550,8 +530,7 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
     },
     readRow: (formatText: (text: string) => string): Cell[] =>
       Array.from({ length: columnCount }, (_, index) => {
-        // SQLite's step counter does not include the time for reading long cells. Check here too whether the statement
-        // must stop.
+        // Reading long cells takes no steps of SQLite. Check here too whether the statement must stop.
         const reason = findInterruption();
         if (reason) throw new SqlFailure({ reason });
         return readCell(index, formatText);
@@ -562,7 +541,7 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
 const maxColumnNameChars = 80;
 const utf8Decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Converts an integer to a number, or to text if JSON cannot represent it exactly. */
+/** Converts an integer to a number, or to text if a number cannot represent it exactly. */
 function toExactNumber(value: bigint | number): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);

@@ -3,8 +3,8 @@ import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
- * Explains an SQLite error message in one or two lines: what is wrong, and which valid name is most similar. Parts of
- * the message that may come from an advertiser are quoted. Returns undefined if there is no better explanation.
+ * Explains an SQLite error message: what is wrong, and which valid name is most similar. Quotes parts of the message
+ * that may come from an advertiser. Returns undefined if there is no explanation.
  */
 export function explainSqliteMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
@@ -34,13 +34,13 @@ const listTablesWith = (column: string): TableName[] =>
 
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
 
-/** Returns the column with the most similar name. Returns undefined if no name is similar enough. */
+/** Returns the most similar column name, e.g. `headline` for `headlin`, or undefined if none is similar enough. */
 function findNearestColumn(unqualifiedName: string): string | undefined {
   const [nearestName] = sortBySimilarity(unqualifiedName, columnNames);
   return nearestName !== undefined && isSimilar(unqualifiedName, nearestName) ? nearestName : undefined;
 }
 
-/** Maximum length of a text that an explanation repeats as a literal. */
+/** Maximum length of a text that an explanation repeats in single quotes, in characters. */
 const maxQuotedChars = 60;
 
 function explainDoubleQuotedText(text: string): string {
@@ -82,7 +82,7 @@ function explainFunction(name: string): string {
   return `There is no function ${quoteUnlessWord(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
-/** Lists the tables. The columns are omitted, because the description of `query_ads` lists them. */
+/** Lists the tables without their columns, which the description of `query_ads` lists. */
 export const listTables = (): string => `The tables are ${joinNames(readableNames)}.`;
 
 const listColumns = (): string =>

@@ -6,8 +6,8 @@ import { includesAdvertiser, type StatementLiterals } from './literals.ts';
 import type { ReadField, ReadFields } from './statement.ts';
 
 /**
- * The tables that contain ad fields. If a statement only counts the rows of a table, the column in this map counts as
- * read. For example, a statement that counts the rows of `ad_countries` reads `country`.
+ * The tables that contain ad fields, each with the column that counts as read if a statement only counts rows. For
+ * example, `SELECT count(*) FROM ad_countries` reads `country`.
  */
 const mainColumnByTable = {
   ads: undefined,
@@ -20,15 +20,13 @@ type AdTable = keyof typeof mainColumnByTable;
 
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumnByTable, table);
 
-/** Columns that are set in every row. They are not counted as ad fields, because no ad lacks them. */
+/** Columns that have a value in every row. They are not counted as ad fields, because no ad lacks them. */
 const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
 /** Tables without ads. Missing ads do not affect statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/**
- * API fields that the table `ads` does not contain under the same name, with the table and column that contain them.
- */
+/** The table and column of each API field that is not a column of the same name in the table `ads`. */
 const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -37,35 +35,30 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
 };
 
 /**
- * Name of the view that contains the current ads. If a statement reads ads only through this view, only the ads of the
- * view are counted.
+ * The view of the current ads. If a statement reads ads only through this view, only the ads in the view are counted.
  */
 const viewName = 'current_ads';
 /**
- * Only the definition of the view `current_ads` is expected to read this column. If SQLite reports such a read, the
+ * A column that the view `current_ads` reads, but hardly any common table expression of this name. If it is read, the
  * statement uses the view.
  */
-const columnReadOnlyByView = 'gathered.adId';
+const columnReadByView = 'gathered.adId';
 
 /** The columns that an SQL statement reads, as SQLite reports them while compiling the statement. */
 export class ReadColumns {
-  /** The tables and views that the statement reads, in lower case. */
   readonly #tables = new Set<string>();
-  /** Columns such as `ads.headline`. The entry `ads.` means that the rows of the table are only counted. */
+  /** Columns such as `ads.headline`. `ads.` means that the statement only counts the rows of the table. */
   readonly #columns = new Set<string>();
-  /** Columns that are read by the view `current_ads`, or by a common table expression with the same name. */
+  /** Columns that the view `current_ads`, or a common table expression of this name, reads. */
   readonly #columnsOfView = new Set<string>();
 
-  /**
-   * Adds a column that the statement reads. `reader` is the name of the view or common table expression through which
-   * it is read.
-   */
+  /** Adds a column that the statement reads. `reader` is the view or common table expression that reads it, if any. */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
     (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
-  /** Adds a table that the statement joins. The table `ads` is ignored, because the view `current_ads` opens it too. */
+  /** Adds a table that the statement joins. Ignores `ads`, because the view `current_ads` opens it too. */
   addJoinedTable(table: string): void {
     if (isAdTable(table) && table !== 'ads') this.add(table, '', '');
   }
@@ -76,11 +69,11 @@ export class ReadColumns {
   }
 
   /**
-   * Groups the columns by table or view. Columns that the view itself reads are ignored, because the view reads all
-   * columns of `ads` even if the statement needs only a few.
+   * Groups the columns by table or view. Ignores the columns that the view itself reads, because it reads all columns
+   * of `ads`, even if the statement needs only a few.
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
-    const usesView = this.#columnsOfView.has(columnReadOnlyByView);
+    const usesView = this.#columnsOfView.has(columnReadByView);
     const columns = [...this.#columns, ...(usesView ? [`${viewName}.`] : this.#columnsOfView)];
     const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
     const adColumnPairs = columnPairs.filter(([table]) => table === viewName || isAdTable(table));
@@ -93,10 +86,10 @@ export class ReadColumns {
   }
 }
 
-/** A bit for each column of `ads`. For each ad, a single number can then store which columns have a value. */
+/** One bit per column of `ads`. A single number can then store which columns of an ad have a value. */
 const bitsByColumn = getColumnNames('ads').map((_, index) => 1n << BigInt(index));
 
-/** A field of ads: its name in results, and the table and column that contain it. */
+/** An ad field: its name in results, and the table and column that contain it. */
 interface AdField {
   name: string;
   table: AdTable;
@@ -104,8 +97,8 @@ interface AdField {
 }
 
 /**
- * Returns the ad fields among the columns that a statement reads, without duplicates. If the statement reads the column
- * `json`, the JSON paths in its text determine the fields.
+ * Returns the ad fields that a statement reads, without duplicates. If it reads the column `json`, its JSON paths, e.g.
+ * `$.headline`, determine the fields.
  */
 function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: StatementLiterals): AdField[] {
   const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
@@ -128,8 +121,8 @@ function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonF
 }
 
 /**
- * Returns the column that contains a field of the API. Returns no column for other names, because the JSON of an ad
- * contains only API fields.
+ * Returns the column that contains an API field, e.g. `ad_countries.country` for `countries`. Returns an empty list for
+ * a name that is no API field.
  */
 function findColumnOfJsonField(field: string): Pick<AdField, 'table' | 'column'>[] {
   const [table, column] = Object.hasOwn(columnByJsonField, field) ? (columnByJsonField[field] ?? []) : [];
@@ -141,46 +134,43 @@ const apiColumns = new Set(
   ['pageId', 'pageName', ...Object.keys(adFields)].filter((name) => Object.hasOwn(tables.ads, name)),
 );
 
-/** The values of one ad that are needed to count fields: which columns have a value, and the advertiser. */
+/** The parts of an ad that are needed to count fields: which columns have a value, and the advertiser. */
 interface CountedAd {
-  /** The columns of `ads` that have a value, with one bit for each. */
+  /** One bit for each column of `ads`, set if the ad has a value. */
   columnBits: bigint;
   advertiser: AdvertiserNames;
 }
 
-/**
- * The id and name of an advertiser as they appear in its ads. Ads with the same values share one object to save memory.
- */
+/** The id and name of an advertiser in its ads. To save memory, ads with the same id and name share one object. */
 interface AdvertiserNames {
   pageId: string | null;
   pageName: string | null;
 }
 
-/** A set of ads whose fields are counted, with the counts that were computed so far. */
+/** The ads whose fields are counted, and the counts that are known so far. */
 interface CountingScope {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** Cached field counts, by the name of the field. */
-  cachedFields: Map<string, ReadField>;
+  cachedFieldsByName: Map<string, ReadField>;
 }
 
 /**
- * Counts how many ads have a value for each field. The values are counted while the tables are loaded. Counting with
- * SQL would take seconds, because SQLite stores these columns behind long texts.
+ * Counts how many ads have a value for each field, while the tables are loaded. Counting with SQL would take seconds,
+ * because SQLite stores these columns behind long texts.
  */
 export class FieldCounts {
   readonly #adsById = new Map<string, CountedAd>();
   readonly #advertisers = new Map<string, AdvertiserNames>();
   /**
-   * The field counts for all ads, and for the ads in the view `current_ads`. Later statements use the counts again,
-   * because the tables do not change after loading.
+   * The field counts for all ads, and for the ads in `current_ads`. They stay valid, because the tables do not change
+   * after loading.
    */
   readonly #scopes: { all?: CountingScope; current?: CountingScope } = {};
-  /** The key of each advertiser, computed on first use. Ads with the same key belong to the same advertiser. */
+  /** The key of each advertiser, computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
-   * The ids of the ads that have a value, for each column of other tables than `ads`. A key consists of table and
-   * column, e.g. `ad_countries.country`.
+   * The ids of the ads that have a value in a column of another table than `ads`. The keys are columns such as
+   * `ad_countries.country`.
    */
   readonly #idsByColumn = new Map<string, Set<string>>();
 
@@ -221,8 +211,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns the key of each advertiser. The keys are computed only once, because all ads are loaded before the first
-   * statement runs.
+   * Returns the key of each advertiser. Computes the keys once, because all ads are loaded before the first statement
+   * runs.
    */
   #getAdvertiserKeys(): ReadonlyMap<AdvertiserNames, string | null> {
     if (this.#advertiserKeys) return this.#advertiserKeys;
@@ -259,12 +249,12 @@ export class FieldCounts {
 
   #createScope(ids: ReadonlySet<string> | undefined): CountingScope {
     const ads = [...this.#adsById].filter(([id]) => ids === undefined || ids.has(id));
-    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), cachedFields: new Map() };
+    return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), cachedFieldsByName: new Map() };
   }
 
-  #countField(field: AdField, { ads, cachedFields }: CountingScope): ReadField {
+  #countField(field: AdField, { ads, cachedFieldsByName }: CountingScope): ReadField {
     const { name } = field;
-    const cachedField = cachedFields.get(name);
+    const cachedField = cachedFieldsByName.get(name);
     if (cachedField) return cachedField;
     const hasValue = this.#createValueTest(field);
     const adsWithoutValue = ads.flatMap(([id, ad]) => (hasValue(id, ad) ? [] : [ad]));
@@ -273,7 +263,7 @@ export class FieldCounts {
       adsWithValue: ads.length - adsWithoutValue.length,
       missingByAdvertiser: this.#countByAdvertiser(adsWithoutValue),
     };
-    cachedFields.set(name, counts);
+    cachedFieldsByName.set(name, counts);
     return counts;
   }
 
@@ -287,7 +277,7 @@ export class FieldCounts {
     return counts;
   }
 
-  /** Creates a function that returns true if an ad has a value in a column. */
+  /** Creates a function that checks whether an ad has a value in a column. */
   #createValueTest({ table, column }: Pick<AdField, 'table' | 'column'>): (id: string, ad: CountedAd) => boolean {
     if (table !== 'ads') {
       const ids = this.#getIds(table, column);
@@ -298,8 +288,8 @@ export class FieldCounts {
   }
 
   /**
-   * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if it reads all
-   * advertisers.
+   * Returns the keys of the advertisers to which a statement limits its rows. Returns an empty list if it may read ads
+   * of any advertiser.
    */
   #findNamedAdvertisers({ advertisers }: StatementLiterals): string[] {
     if (advertisers === undefined) return [];

@@ -4,23 +4,27 @@
  * SQLite reports that. The text only says which advertisers and which JSON paths the statement names.
  */
 
-/** The text of a `LIKE` pattern without the `%` at its start and end, e.g. `acme` for `%acme%`. Case is ignored. */
+/**
+ * A `LIKE` pattern. `searchText` is in lower case and without the `%` at its start and end, e.g. `acme` for `%Acme%`.
+ */
 interface NamePattern {
   searchText: string;
   hasLeadingWildcard: boolean;
   hasTrailingWildcard: boolean;
 }
 
-/** The ids and names of the advertisers to which a `WHERE` condition limits the rows. */
+/** The advertisers to which a `WHERE` condition limits the rows, by id or name. */
 interface AdvertiserCondition {
-  /** Ids and names that must match exactly, in lower case. */
+  /** Ids and names that must be equal, in lower case. */
   exactValues: readonly string[];
   patterns: readonly NamePattern[];
 }
 
 /** The literals of an SQL statement. They show which advertisers and fields the statement is about. */
 export interface StatementLiterals {
-  /** The condition on advertisers that every row meets. Undefined if the statement may read ads of any advertiser. */
+  /**
+   * The condition that the advertiser of every row meets. Undefined if the statement may read ads of any advertiser.
+   */
   advertisers: AdvertiserCondition | undefined;
   /** The first field of each JSON path, e.g. `lastSeenAt` for `$.lastSeenAt`. */
   jsonFields: ReadonlySet<string>;
@@ -32,13 +36,10 @@ interface Token {
   value: string;
 }
 
-/**
- * Maximum number of tokens in a `WHERE` clause. A longer clause is not analyzed, so it counts as a clause that mentions
- * no advertiser.
- */
+/** Maximum number of tokens in a `WHERE` clause. A longer clause is treated as if it mentioned no advertiser. */
 const maxConditionTokens = 1000;
 
-/** Reads from an SQL statement which advertisers and JSON fields it is about. */
+/** Reads which advertisers and JSON fields an SQL statement mentions. */
 export function readLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
   const condition: Token[] = [];
@@ -60,15 +61,14 @@ export function readLiterals(sql: string): StatementLiterals {
     else if (depth === 0 && isKeyword(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
     else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
   }
-  // If the statement contains several SELECTs, the condition of one SELECT does not limit the rows of the others.
-  // Therefore no condition is read.
+  // With several SELECTs, the condition of one does not limit the rows of the others. Therefore no condition is read.
   const isReadable = selectCount === 1 && condition.length <= maxConditionTokens;
   return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
 }
 
 /**
- * Determines to which advertisers a condition limits the rows. With `AND`, it is sufficient that one part limits them.
- * With `OR`, every part must limit them, because the remaining rows could belong to any advertiser.
+ * Determines to which advertisers a condition limits the rows. With `AND`, one part that limits them is enough. With
+ * `OR`, every part must limit them, because the other rows could belong to any advertiser.
  */
 function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');
@@ -120,11 +120,8 @@ function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefin
   return undefined;
 }
 
-/**
- * Functions that a comparison may apply to a name. Also contains `IN`, because it looks like a function before a
- * parenthesis.
- */
-const ignorableFunctions = ['lower', 'upper', 'trim', 'in'];
+/** Words before a parenthesis that a simple comparison may contain: functions that are applied to a name, and `IN`. */
+const allowedWordsBeforeParenthesis = ['lower', 'upper', 'trim', 'in'];
 const comparisonOperators = ['=', '==', 'in', 'like', 'is'];
 const digitsPattern = /^\d+$/;
 
@@ -139,7 +136,7 @@ function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefin
     if (isKeyword(token, 'not', 'case', 'escape', 'glob', 'match', 'regexp', 'between', 'distinct')) return false;
     if (!isOperator(token, '(')) return token.kind !== 'operator' || ['=', '==', ')', ',', '.'].includes(token.value);
     const previousToken = tokens[index - 1];
-    return previousToken?.kind !== 'name' || ignorableFunctions.includes(previousToken.value);
+    return previousToken?.kind !== 'name' || allowedWordsBeforeParenthesis.includes(previousToken.value);
   });
   if (!isAboutAdvertiser || !isSimpleComparison || usedComparisons.length !== 1) return undefined;
   const literals = tokens
@@ -165,15 +162,13 @@ function readFirstJsonField(text: string): string | undefined {
   return quoted ?? unquoted;
 }
 
-/**
- * Parses a `LIKE` pattern whose only wildcards are `%` at the start or end. Returns undefined for any other pattern.
- */
+/** Parses a `LIKE` pattern with `%` only at its start or end, e.g. `%acme`. Returns undefined for any other pattern. */
 function parseNamePattern(pattern: string): NamePattern | undefined {
-  const [, previousToken = '', text = '', trailingWildcard = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
+  const [, leadingWildcard = '', text = '', trailingWildcard = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
   return {
     searchText: text.toLowerCase(),
-    hasLeadingWildcard: previousToken !== '',
+    hasLeadingWildcard: leadingWildcard !== '',
     hasTrailingWildcard: trailingWildcard !== '',
   };
 }
@@ -195,8 +190,8 @@ function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrail
 }
 
 /**
- * Matches one token of an SQL statement at a time. The groups are a text, a name in each kind of quotes, a name or
- * number, and an operator.
+ * Matches the next token of an SQL statement. The groups are a text, a name in each kind of quotes, a name or number,
+ * and an operator.
  */
 const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;

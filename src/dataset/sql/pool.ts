@@ -12,24 +12,21 @@ import {
 } from './statement.ts';
 import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
 
-/**
- * A snapshot of the dataset of one tenant (API key). If two snapshots of a tenant have the same version, they contain
- * the same rows.
- */
+/** A snapshot of the dataset of one tenant (API key). Two snapshots with the same version contain the same rows. */
 export interface DatasetSnapshot {
   tenantId: string;
   version: string;
   /**
-   * Yields the table rows in batches, so that memory never contains two copies of all rows. `json` makes up most of an
-   * ad's size, so it is loaded only if a statement reads it.
+   * Yields the table rows in batches, so that not all of them are in memory twice. `json` makes up most of an ad's
+   * size, so it is loaded only if a statement reads it.
    */
   readTables(options: { includeJson: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
-/** Some rows of one table. A table's rows may be split into several batches. */
+/** A batch of rows of one table. */
 export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
-/** An SQL statement, and the limits of its result. */
+/** An SQL statement with the limits of its result. */
 export interface SqlQuery {
   sql: string;
   /** Maximum number of rows to return. The remaining rows are only counted. */
@@ -38,11 +35,11 @@ export interface SqlQuery {
   signal?: AbortSignal | undefined;
 }
 
-/** The columns of an exported SQL statement, and its rows in batches. */
+/** The columns and rows of an exported SQL statement. The rows arrive in batches. */
 export interface SqlExport {
   columns: string[];
   rows: AsyncIterable<Cell[][]>;
-  /** The ad fields that the statement reads, and how many ads have a value for each of them. */
+  /** The ad fields that the statement reads, and how many ads have a value for each field. */
   readFields?: ExportBatch['readFields'];
   /** False if the statement reads no ads, but only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
@@ -51,23 +48,20 @@ export interface SqlExport {
 /** Options of a `SqlPool`. */
 export interface SqlPoolOptions {
   /**
-   * Maximum number of workers that run statements. Each worker has loaded the tables of one tenant. In addition, half
-   * as many workers can run exports. At most `maxWorkers` workers compute at the same time.
+   * Maximum number of workers that run statements. Each worker contains the tables of one tenant. Half as many
+   * additional workers can run exports. At most `maxWorkers` workers compute at the same time.
    */
   maxWorkers?: number;
   limits?: Partial<StatementLimits>;
-  /**
-   * How long a statement that does not react to an interruption may exceed its time limit, in milliseconds. After that,
-   * its worker is terminated.
-   */
+  /** How long a statement may exceed its time limit before its worker is terminated, in milliseconds. */
   graceMs?: number;
-  /** How long an idle worker keeps its tables before it is terminated, in milliseconds. */
+  /** How long an idle worker exists before it is terminated, in milliseconds. */
   idleMs?: number;
 }
 
 /**
- * Identifies the tables that a worker has loaded: the tenant, the version of the dataset, and whether the column `json`
- * is included.
+ * The tables that a worker has loaded: for which tenant, from which version of the dataset, and whether with the column
+ * `json`.
  */
 type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: boolean };
 
@@ -79,8 +73,8 @@ const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath:
 const loadTimeoutMs = 20_000;
 
 /**
- * Runs SQL statements in worker threads. Each worker has loaded one version of the dataset of one tenant (API key).
- * Tenants therefore share no memory, and no statement reads outdated tables.
+ * Runs SQL statements in worker threads. Each worker contains one version of one tenant's dataset. Tenants (API keys)
+ * therefore share no memory, and no statement reads outdated tables.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
@@ -116,8 +110,8 @@ export class SqlPool {
   }
 
   /**
-   * Passes all rows of an SQL statement to `readRows` in batches. Each batch waits for its own slot, so that statements
-   * of other tenants can run in between. The worker is reserved until the export ends.
+   * Passes all rows of an SQL statement to `readRows` in batches. The worker is reserved until the export ends. Each
+   * batch waits for a slot, so that statements of other tenants can run in between.
    */
   async export<Result>(
     snapshot: DatasetSnapshot,
@@ -214,12 +208,12 @@ export class SqlPool {
     try {
       const startLoadingCall = (call: CallOf<'empty' | 'load'>) => {
         const loadingCall = this.#callWorker(worker, call, signal, loadTimeoutMs);
-        // Attach an empty handler, because a rejection before the next `await` would count as unhandled. The `await`
-        // throws the error.
+        // Node reports a rejection without a handler as unhandled. Add an empty handler now; the later `await` throws
+        // the error.
         loadingCall.catch(() => {});
         return loadingCall;
       };
-      // The worker loads one batch while this thread builds the next one.
+      // The worker inserts one batch while this thread builds the next one.
       let loadingCall = reusableWorker ? startLoadingCall(['empty']) : Promise.resolve();
       for await (const batch of buildBatches(snapshot, hasJson)) {
         await loadingCall;
@@ -255,14 +249,14 @@ function assertSqlLength({ length }: string): void {
     throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
-/** Approximate size of a batch of rows sent to a worker, in characters. */
+/** Approximate size of a batch of rows that is sent to a worker, in characters. */
 const charsPerBatch = 500_000;
 
 async function* buildBatches(snapshot: DatasetSnapshot, includeJson: boolean): AsyncGenerator<LoadedRows> {
   let [batch, batchChars]: [Map<TableName, Cell[][]>, number] = [new Map(), 0];
   for await (const { table, rows } of snapshot.readTables({ includeJson })) {
-    // If `json` is not loaded, read a property with an empty name instead. No row has such a property, so the cell
-    // becomes null.
+    // If `json` is not loaded, its cell must be null. No row has a property with an empty name, so reading it gives
+    // null.
     const columns = getColumnNames(table).map((name) => (name === 'json' && !includeJson ? '' : name));
     for (const row of rows as Iterable<Record<string, Cell>>) {
       const cells = columns.map((name) => row[name] ?? null);

@@ -3,20 +3,13 @@ import { quote, sanitize, sanitizeLine } from '../../views/safe-text.ts';
 import { type Cell, clipToLength } from '../tables.ts';
 import { explainSqliteMessage, listTables } from './error-advice.ts';
 
-/**
- * Limits of an SQL statement. The engine enforces them while the statement runs, so the text of the statement needs no
- * check.
- */
+/** Limits of an SQL statement, which the engine enforces while the statement runs. */
 export interface StatementLimits {
-  /** How long a statement may run, in milliseconds. */
   statementMs: number;
   /** Total computing time of an export, in milliseconds. `statementMs` also applies to each of its batches. */
   exportMs: number;
-  /**
-   * Memory for sorting, grouping and joining texts, in bytes. It is available in addition to the memory for the tables.
-   */
+  /** Memory for sorting, grouping and joining texts, in bytes. The tables do not count. */
   workingBytes: number;
-  /** Memory for the tables, in bytes. */
   tableBytes: number;
 }
 
@@ -47,20 +40,18 @@ export const engineLimits = {
 } as const;
 
 /**
- * Limits of `REGEXP`: the length of the pattern, the length of the searched text, and the number of steps in the
- * compiled pattern.
+ * Limits of `REGEXP`: characters of the pattern, characters of the searched text, and steps of the compiled pattern.
  */
 export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
 
 /** Limits of a query result, which keep it small enough for a model. */
 export const resultLimits = {
-  /** Maximum length of a statement, in characters. */
   sqlChars: 20_000,
   defaultRows: 50,
   defaultCellChars: 160,
-  /** Maximum number of rows to count. A result with more rows reports an unknown number. */
+  /** Maximum number of rows to count. A result with more rows has an unknown number of rows. */
   countedRows: 100_000,
-  /** Maximum number of characters in all cells of a result. Rows beyond this limit are counted but not returned. */
+  /** Maximum number of characters in all cells together. Further rows are counted but not returned. */
   chars: 2_000_000,
 } as const;
 
@@ -71,13 +62,13 @@ export interface QueryOptions {
   maxCellChars: number;
 }
 
-/** The ad fields that an SQL statement reads, and how many ads have a value for each of them. */
+/** The ad fields that an SQL statement reads, and how many ads have a value for each field. */
 export interface ReadFields {
-  /** Number of ads that the statement reads: all ads of the dataset, or only those in `current_ads`. */
+  /** Number of ads that the statement reads: all ads of the dataset, or only the ads in `current_ads`. */
   totalAds: number;
-  /** How many of these ads each advertiser has. The keys come from `createAdvertiserKeyFinder`. */
+  /** Number of these ads for each advertiser. The keys come from `createAdvertiserKeyFinder`. */
   adsByAdvertiser: ReadonlyMap<string, number>;
-  /** The fields that the statement reads. An ad with several values for a field, such as countries, is counted once. */
+  /** An ad with several values for a field, such as several countries, is counted once. */
   fields: readonly ReadField[];
   /** Keys of the advertisers to which the statement limits its rows. Empty if it may read ads of any advertiser. */
   namedAdvertisers: ReadonlySet<string>;
@@ -86,9 +77,8 @@ export interface ReadFields {
 /** An ad field that an SQL statement reads, and the number of ads that have a value for it. */
 export interface ReadField {
   name: string;
-  /** Number of ads with a value. */
   adsWithValue: number;
-  /** Number of ads without a value for each advertiser that has such ads. */
+  /** Number of ads without a value, for each advertiser that has such ads. */
   missingByAdvertiser: ReadonlyMap<string, number>;
 }
 
@@ -96,22 +86,18 @@ export interface ReadField {
 export interface SqlResult {
   columns: string[];
   rows: Cell[][];
-  /** Total number of rows. null if unknown or above 100,000. */
+  /** Total number of rows. null if there are more than 100,000. */
   rowCount: number | null;
   truncated: boolean;
-  /**
-   * The ad fields that the statement reads, and how many ads have a value for each. Undefined if it reads no table with
-   * ads.
-   */
+  /** Undefined if the statement reads no table with ads. */
   readFields: ReadFields | undefined;
   /**
-   * False if the statement reads no ads, but only the tables of gatherings or months. Missing ads do not affect such a
-   * result.
+   * False if the statement reads only tables without ads, e.g. `gatherings`. Missing ads do not affect such a result.
    */
   isAboutAds: boolean;
 }
 
-/** Returns true if a result has no rows, or a single row that contains only zeros and nulls. */
+/** Returns true if a result has no rows, or one row with only zeros and nulls, e.g. the result of `SELECT count(*)`. */
 export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: number | null): boolean =>
   rowCount === 0 ||
   (rowCount === 1 && rows.length === 1 && (rows[0] ?? []).every((cell) => cell === null || cell === 0));
@@ -119,7 +105,7 @@ export const isEmptyResult = (rows: readonly (readonly Cell[])[], rowCount: numb
 /** Describes why an SQL statement failed. */
 export interface SqlProblem {
   reason: keyof typeof problemTexts;
-  /** SQLite's error message. It may quote parts of the statement and of the data, so it must be sanitized. */
+  /** SQLite's error message. It may quote third-party text, so it must be sanitized. */
   detail?: string;
 }
 
@@ -134,23 +120,21 @@ export class SqlFailure extends Error {
   }
 }
 
-/**
- * A batch of an export. `isLast` is true for the last batch. Only the first batch has `readFields` and `isAboutAds`.
- */
+/** A batch of rows of an export. Only the first batch has `readFields` and `isAboutAds`. */
 export type ExportBatch = Pick<SqlResult, 'columns' | 'rows'> &
   Partial<Pick<SqlResult, 'readFields' | 'isAboutAds'>> & { isLast: boolean };
 
 /**
- * Removes invisible characters from a text and cuts it to `maxChars` characters. Appends how many characters are
- * missing.
+ * Removes invisible characters from a text and cuts it to `maxChars` characters. States how many are missing, e.g. `…
+ * (+20 chars)`.
  */
 export function cleanCell(text: string, maxChars: number): string {
-  // Read more than `maxChars` characters, because `sanitize` removes invisible characters among them.
+  // Read more than `maxChars` characters, because `sanitize` may remove some.
   const readableText = text.slice(0, 2 * maxChars + 200);
   return clipToLength(sanitize(readableText), maxChars, text.length - readableText.length);
 }
 
-/** Creates the error that explains to a model why its SQL statement failed and what to do. */
+/** Creates an error that explains to a model why its SQL statement failed and what to do. */
 export function createProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
   const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
   return invalidRequest(
@@ -195,16 +179,11 @@ const problemTexts = {
   ],
 };
 
-/**
- * Maximum number of characters to read from an SQLite message. The second limit applies to a message that is shown
- * because there is no better explanation.
- */
+/** Maximum number of characters to read from an SQLite message. */
 const maxReadDetailChars = 1000;
+/** Maximum number of characters to show of an SQLite message for which there is no explanation. */
 const maxShownDetailChars = 300;
-/**
- * Explains an SQLite message. If there is no better explanation, quotes the message, because it may contain text from
- * an advertiser.
- */
+/** Explains an SQLite message, or quotes it if there is no explanation. It may contain text from an advertiser. */
 const formatDetail = (detail: string): string =>
   explainSqliteMessage(detail) ??
   `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxShownDetailChars))}. Correct the SQL and call again.`;

@@ -12,8 +12,8 @@ import {
 } from './statement.ts';
 
 /**
- * Data that the pool passes to this worker. A worker contains the tables of one tenant (API key). When the tables are
- * outdated, the pool empties them or terminates the worker.
+ * The data that the pool passes to this worker. A worker contains the tables of one tenant (API key). When they are
+ * outdated, the pool empties the worker or terminates it.
  */
 const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopFlag = new Int32Array(stop);
@@ -32,14 +32,17 @@ lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
 const methods = {
-  /** Replaces all tables with empty ones. This is ten times as fast as starting a new worker. */
+  /** Replaces all tables with empty ones, which is ten times as fast as starting a new worker. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
   },
   load(batch: LoadedRows): void {
     for (const [table, rows] of batch) engine.insertRows(table, rows);
   },
-  /** Ends loading. If `hasJson` is false, statements that read the column `json` fail with the reason `json`. */
+  /**
+   * Makes the tables read-only. If `hasJson` is false, statements that read the column `json` fail with the reason
+   * `json`.
+   */
   lockDown: (hasJson: boolean) => engine.lockDown(findInterruption, hasJson),
   query(sql: string, options: QueryOptions): SqlResult {
     const reader = engine.prepare(sql);
@@ -66,13 +69,13 @@ export type LoadedRows = [TableName, Cell[][]][];
 
 type Methods = typeof methods;
 /**
- * A method call that the pool sends to a worker: the name of the method and its arguments. The worker replies to each
- * call before it handles the next one.
+ * A call that the pool sends to a worker: the name of a method and its arguments. The worker finishes one call before
+ * it starts the next one.
  */
-export type SqlCall = [name: keyof Methods, ...given: unknown[]];
-/** A call of the method with the given name. */
-export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
-/** The result type of the method with the given name. */
+export type SqlCall = [name: keyof Methods, ...methodArguments: unknown[]];
+/** A call of the method `Name`, e.g. `['empty']`. */
+export type CallOf<Name extends keyof Methods> = [name: Name, ...methodArguments: Parameters<Methods[Name]>];
+/** The result of the method `Name`. */
 export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
 /** The worker's reply to a call. If the call failed, the reply has a `problem` instead of a `result`. */
 export interface Reply {
@@ -108,8 +111,8 @@ function closeExport(): void {
 }
 
 /**
- * Converts an error that an SQL statement can cause to a problem. Any other error is a bug: it is thrown again and ends
- * the worker.
+ * Converts an error of an SQL statement to a problem. Throws any other error again, which ends the worker, because it
+ * is a bug.
  */
 function describeProblem(error: unknown): SqlProblem {
   if (error instanceof SqlFailure) return error.problem;
