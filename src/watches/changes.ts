@@ -15,36 +15,31 @@ import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts'
 import { type Fields, readText } from '../views/view.ts';
 import type { WatchCheck } from './check.ts';
 
-/** An ad that `check_watches` lists as new, changed or gone, with the changes of its fields. */
+/** An ad that `check_watches` lists as new, changed or gone. */
 interface NewsAd extends ReturnType<typeof buildReportCard> {
-  /** Format and creative of the ad, e.g. `VIDEO 15 s`. The text is safe to show to a model. */
+  /** Format and creative of the ad, e.g. `VIDEO 15 s`. Safe to show to a model. */
   format: string;
   changes: readonly string[];
   appUrl: string | undefined;
 }
 
-/**
- * The new, changed or gone ads that a check found. `ads` contains only the first of them; `totalCount` is the full
- * count.
- */
+/** The new, changed or gone ads of a check. `ads` contains only the first ones; `totalCount` is the number of all. */
 interface NewsGroup {
   title: string;
   ads: readonly NewsAd[];
   totalCount: number;
 }
 
-/** Maximum number of listed ads. The limit applies to new and changed ads together, and separately to gone ads. */
+/** Maximum number of ads to list: new and changed ads together, and separately gone ads. */
 const maxListedAds = 10;
-/**
- * Number of places in the list that are reserved for changed ads. Without this reserve, new ads could take all places.
- */
+/** Number of places in the list that are reserved for changed ads. Otherwise, new ads could take all places. */
 const minListedChangedAds = 3;
-/** Maximum number of changes that are listed for one ad. Further changes are only counted. */
+/** Maximum number of changes to list for one ad. Further changes are only counted. */
 const maxChanges = 3;
 
 /**
- * Collects the new, changed and gone ads of a watch (a saved search). Returns an empty list if there is no earlier
- * check to compare with.
+ * Collects the new, changed and gone ads of a watch (a search that is repeated to find new ads). Returns an empty list
+ * if no earlier check can be compared.
  */
 export function collectNews(
   { changes, previousCheck, gathering }: WatchCheck,
@@ -90,8 +85,8 @@ export function collectNews(
 }
 
 /**
- * Formats the first changes of an ad, e.g. `headline "old" → "new"`. Compares the current ad with its version in the
- * API response that has the sequence number `responseNumber`.
+ * Formats the first changes of an ad, e.g. `headline "old" → "new"`, since the API response with the sequence number
+ * `responseNumber`.
  */
 function formatChanges(responseNumber: number, item: StoredItem): string[] {
   const previousVersion = findVersionAt(responseNumber, item);
@@ -106,7 +101,7 @@ function formatChanges(responseNumber: number, item: StoredItem): string[] {
 }
 
 /**
- * Shortens the old and the new value of a field so that the difference stays visible. Returns undefined if the values
+ * Shortens the old and the new value of a field so that their difference stays visible. Returns undefined if they
  * cannot be shown.
  */
 function formatValues({ oldValue, newValue }: FieldChange): [string, string] | undefined {

@@ -10,33 +10,31 @@ import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import type { DatasetContents, Gathering } from '../storage/dataset.ts';
 import { type CompleteCheck, pickQuestion, sortByLeastRecentCheck, type Watch } from './stored-watches.ts';
 
-/** The properties of a tool call's context that `runChecks` needs. */
+/** The dependencies and limits of a tool call that checks watches. */
 export interface CheckContext extends GatherContext {
   /** How long API responses stay cached, in milliseconds. */
   cacheMs: number;
 }
 
-/** A watch (a saved search that is repeated regularly) with the result of its latest check. See `runChecks`. */
+/** A watch (a search that is repeated to find new ads) with the result of its latest check. */
 export interface CheckedWatch {
   watch: Watch;
-  /** The reason why the check stopped reading ads, e.g. a usage limit. */
+  /** Why the check stopped reading ads, e.g. because of a usage limit. */
   stopInfo: StopInfo;
-  /** True if the tool call ended before this watch could be read. */
+  /** True if the tool call ended before it reached this watch. */
   isSkipped: boolean;
-  /**
-   * True if the same search was already read a few minutes ago. The check then uses the stored ads and costs nothing.
-   */
+  /** True if the same search was read a few minutes ago. The check then uses the stored ads and costs nothing. */
   isRecent: boolean;
   outcome?: GatherOutcome | undefined;
   check?: WatchCheck | undefined;
 }
 
-/** The largest number of ads that a check reads if the watch has no `maxAds`. */
+/** Maximum number of ads that a check reads if the watch has no `maxAds`. */
 export const defaultMaxAds = 1000;
 
 /**
- * Checks watches (saved searches), starting with the watch whose last check is the oldest. Watches with the same search
- * share the ads that are read, so that the caller pays for them only once.
+ * Checks watches (searches that are repeated to find new ads), starting with the one whose last check is the oldest.
+ * Watches with the same search share the ads that are read, so that the caller pays for them only once.
  * @returns the checked watches, and the reason if the tool call ended before all watches were read
  */
 export async function runChecks(
@@ -97,14 +95,14 @@ export async function runChecks(
 }
 
 /**
- * Maximum age of stored ads that a check can use, in milliseconds. If all ads of the same search were read more
- * recently, the check uses them and costs nothing. A shorter cache lifetime (`cacheMs`) takes precedence.
+ * Maximum age of stored ads that a check may use instead of reading them again, in milliseconds. A shorter cache
+ * lifetime (`cacheMs`) takes precedence.
  */
 const maxRecentAgeMs = 900_000;
 
 /**
- * Finds stored ads of the same search that are complete and only a few minutes old. Returns them in the same form as
- * newly read ads. Returns undefined if there are none.
+ * Returns the stored ads of a search if they are complete and only a few minutes old. Returns them in the same form as
+ * newly read ads.
  */
 export function findRecentOutcome(
   question: GatheringQuestion,
@@ -129,8 +127,8 @@ export function findRecentOutcome(
 }
 
 /**
- * Returns `stopInfo` if it ends the whole tool call, and otherwise undefined. A call ends if the service would reject
- * the next watch as well, or if no time is left.
+ * Returns `stopInfo` if it ends the whole tool call, because no time is left or the service would reject the next watch
+ * too. Returns undefined otherwise.
  */
 function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
   const endsCall = ['usage_limit', 'deadline', 'shutdown'].includes(stopInfo.reason);
@@ -138,8 +136,8 @@ function findCallStop(stopInfo: StopInfo): StopInfo | undefined {
 }
 
 /**
- * Adds the number of the watch to each progress message. The progress value also includes the ads that were read for
- * earlier watches, because it must never decrease.
+ * Adds the number of the watch to each progress message, e.g. `watch 2 of 5: 120 ads read`. The progress value includes
+ * the ads of earlier watches, because it must never decrease.
  */
 const prefixProgress = ({ onProgress }: CheckContext, messagePrefix: string, adsReadBefore: number) =>
   onProgress && {
@@ -158,17 +156,18 @@ function createCheck(
 }
 
 /**
- * The result of checking one watch (a saved search): its stored ads, and their changes since the last complete check.
+ * The result of checking one watch (a search that is repeated to find new ads): its stored ads, and their changes since
+ * the last complete check.
  */
 export type WatchCheck = ReturnType<typeof compareWithLast>;
 
 /**
  * Compares the ads that were read for a watch with its last complete check.
- * @param checkedAt the time of the check, in milliseconds since the epoch
+ * @param checkedAt the time of the check, in milliseconds since the Unix epoch
  */
 function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
-  // If the caller did not receive the result of an earlier call, these ads may already be stored as the last check.
-  // Skip that check, because the ads would be compared with themselves.
+  // These ads may already be stored as the last check, if the caller did not receive its result. Skip that check, so
+  // that the ads are not compared with themselves.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);
   const lastGathering = contents.gatherings.find(({ id }) => id === lastCheck?.gathering);
   const changes =
@@ -180,14 +179,14 @@ function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetCo
     changes,
     previousCheck: changes && lastCheck,
     /**
-     * The last complete check of the watch, if this check cannot be compared with it because the dataset has dropped too
-     * many of its ads to make room for newer ones.
+     * The last complete check of this watch. Set only if the watch cannot be compared with that check, because the
+     * dataset has removed too many of its ads to save memory.
      */
     incomparableCheck: changes ? undefined : lastCheck,
   };
 }
 
-/** Returns the ids of the ads that were new in the last complete check of any watch, normalized by `normalizeAdId`. */
+/** Returns the ids of the ads that were new in the last complete check of any watch. The ids are in lower case. */
 export function findNewAdIds(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
   const ids = watches.flatMap(({ complete: [lastCheck, previousCheck] }) => {
     const findGatheringOfCheck = (check: CompleteCheck | undefined) =>

@@ -4,17 +4,18 @@ import { demoNotice, Page, renderPage } from '../ui/page.tsx';
 import { sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * The results of `check_watches` as an email for a person. The texts may come from advertisers, so the render functions
- * sanitize them.
+ * The content of an email with the results of `check_watches`. Its texts may come from advertisers, so they are
+ * sanitized when the email is rendered.
  */
 export interface Mail {
-  /** When the email was written, in milliseconds since the epoch. */
   writtenAt: number;
   isDemo: boolean;
   version: string;
   watches: readonly {
     name: string;
-    /** Sentences that say how many ads the check read, and how many new ads usually start in a period of this length. */
+    /**
+     * Sentences on the check, e.g. how many ads it read and how many new ads are typical for a period of this length.
+     */
     sentences: readonly string[];
     groups: readonly { title: string; totalCount: number; ads: readonly MailAd[] }[];
   }[];

@@ -7,14 +7,14 @@ import { dayMs } from '../views/durations.ts';
 const Filters = z.record(z.string(), z.unknown());
 
 /**
- * A check of a watch (a saved search) as it is stored. Only checks that read all ads of the watch are stored in this
- * form.
+ * A stored check of a watch (a search that is repeated to find new ads). Only checks that read all ads of the search
+ * have this form.
  */
 const CompleteCheck = z.object({
   gathering: z.string(),
   /** The sequence number of the gathering (the stored ads of the search). Later gatherings have higher numbers. */
   order: z.number(),
-  /** When the ads were read, in milliseconds since the epoch. */
+  /** Time at which the ads were read, in milliseconds since the Unix epoch. */
   at: z.number(),
 });
 export type CompleteCheck = z.infer<typeof CompleteCheck>;
@@ -26,20 +26,20 @@ const WatchRecord = z.object({
   maxAds: z.number().optional(),
   maxCredits: z.number(),
   /**
-   * The last two complete checks, the newest first. The older check is needed if the caller did not receive the result
-   * of the newest one.
+   * The last two complete checks, the newest first. If the caller did not receive the result of the newer one, the next
+   * check is compared with the older one.
    */
   complete: z.array(CompleteCheck),
   last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
 });
 type WatchRecord = z.infer<typeof WatchRecord>;
 
-/** Parses the stored watches (saved searches). Skips records that do not match the schema. */
+/** Parses stored watches (searches that are repeated to find new ads). Skips records that do not match the schema. */
 export const parseWatches = (records: RecordsById) => parseNamedRecords(records, WatchRecord);
-/** A stored watch (a search that is checked regularly) with its name. */
+/** A stored watch (a search that is repeated to find new ads) with its name. */
 export type Watch = ReturnType<typeof parseWatches>[number];
 
-/** Returns only the fields that define which ads a watch reads. Omits absent fields. */
+/** Returns the fields that define which ads a watch reads: its filters and split, or its collection. */
 export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
   ...(filters && { filters }),
   ...(split && { split }),
@@ -48,14 +48,14 @@ export const pickQuestion = ({ filters, split, collectionId }: GatheringQuestion
 
 /**
  * Sorts watches by the time of their last check, the oldest first. An incomplete check counts as one day older, so that
- * the next call continues it soon.
+ * the next tool call continues it early.
  */
 export function sortByLeastRecentCheck(watches: readonly Watch[]): Watch[] {
   const getCheckTime = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : dayMs));
   return [...watches].sort((left, right) => getCheckTime(left) - getCheckTime(right));
 }
 
-/** Stores a watch. Replaces a watch with the same name, and keeps its earlier checks if both select the same ads. */
+/** Stores a watch. Replaces a watch with the same name, but keeps its earlier checks if both select the same ads. */
 export function storeWatch(
   userRecords: UserRecords,
   { name, maxAds, maxCredits, ...question }: GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>,

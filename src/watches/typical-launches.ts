@@ -9,7 +9,8 @@ import { computeMedian, formatCount } from '../views/numbers.ts';
 import type { WatchCheck } from './check.ts';
 
 /**
- * Schema of the number of ads that started since the last check, compared with earlier intervals of the same length.
+ * Schema of the number of ads that started since the last check, compared with earlier intervals of the same length,
+ * e.g. weeks.
  */
 export const TypicalLaunchesView = z
   .looseObject({
@@ -25,15 +26,15 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * Number of days before the last check whose launches are compared with the launches since that check. If eight
- * intervals (`intervalCounts.most`) take longer than `maxDays`, eight intervals are compared instead.
+ * How many days before the last check are compared. If eight intervals take longer, eight intervals are compared
+ * instead.
  */
 const maxDays = 56;
 const minDays = 28;
 const intervalCounts = { most: 8, least: 4 };
 /**
- * The minimum time between two checks. Shorter intervals cannot be compared, because the API dates launches only by
- * day.
+ * Minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
+ * launch, so shorter intervals cannot be compared.
  */
 const minElapsedMs = 20 * 3_600_000;
 
@@ -44,7 +45,7 @@ const minElapsedMs = 20 * 3_600_000;
  *
  * - The check is incomplete, or there is no earlier check.
  * - Fewer than four intervals, or less than four weeks, of launches are known.
- * - The filters select ads by running state or by date. Such filters leave out ads that have ended.
+ * - The filters select ads by running state or by date, so they leave out ads that have ended.
  */
 export async function computeTypicalLaunches(
   question: GatheringQuestion,
@@ -60,7 +61,7 @@ export async function computeTypicalLaunches(
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
   const lastDay = getDayNumber(previousCheck.at);
-  /** The number of launches in each interval before the last check. Index 0 is the most recent interval. */
+  /** The number of launches in each interval before the last check. The most recent interval comes first. */
   const launchesByInterval: number[] = [];
   let [started, earliest] = [0, lastDay];
   for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids: listedIds }))
@@ -96,9 +97,9 @@ const getDayNumber = (at: number): number => Math.floor(at / dayMs);
 const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7: 'seven', 8: 'eight' };
 
 /**
- * Formats typical launches as a sentence. Example with intervals of a week: `Of 14 new, 9 started since 16 Nov; in the
- * eight weeks before 3 to 9 a week (median 5).` Example with other intervals: `in the 18 intervals of 3 days before 0
- * to 4 each (median 1).`
+ * Formats typical launches as a sentence, e.g. `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a
+ * week (median 5).` If an interval is not a week, the end is e.g. `in the 18 intervals of 3 days before 0 to 4 each
+ * (median 1).`
  */
 export function formatTypicalLaunches(
   typicalLaunches: TypicalLaunchesView,
@@ -120,8 +121,8 @@ export function formatTypicalLaunches(
 const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 /**
- * Returns true if any filter appears to select ads by running state or by date. Considers the name of the filter and
- * the type that the service describes for it.
+ * Returns true if any filter seems to select ads by running state or by date, according to its name or its described
+ * type.
  */
 function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, adFilters: readonly SearchFilter[]): boolean {
   const dateFilterKeys = new Set(adFilters.flatMap(({ key, type }) => (type === 'date' ? key : [])));
