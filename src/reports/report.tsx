@@ -19,8 +19,8 @@ import { formatColumnTitle } from '../views/column-title.ts';
 import { sanitize, sanitizeLine } from '../views/safe-text.ts';
 
 /**
- * Everything in a report except its sections. Texts may come from ads, so they are sanitized when the report is
- * written.
+ * The content of a report apart from its sections. Its texts may come from ads, so they are sanitized when the report
+ * is written.
  */
 export interface ReportHead {
   title: string;
@@ -39,55 +39,52 @@ export interface ReportSection {
   heading: string;
   text?: string | undefined;
   /**
-   * Time at which the text was written, in milliseconds since the Unix epoch. Set only if the text is older than the
-   * figures. The text is then shown below the figures, with its date.
+   * Time at which the text was written, in milliseconds since the Unix epoch. Set only for a text that is older than
+   * the figures. It is then shown below them, with its date.
    */
   textWrittenAt?: number | undefined;
-  /** For a table with one row: the numbers of that row in an earlier version of the report, by column name. */
+  /** If the table has one row: the numbers of that row in an earlier report, by column. */
   previousFigures?: { reportWrittenAt: number; row: Readonly<Record<string, number>> };
   charts?: { wide: Chart; narrow: Chart } | undefined;
   table?: ReportTable | undefined;
   ads?: readonly CardAd[] | undefined;
-  /** Explains which part of the section could not be shown, and why. */
+  /** Explains what is missing from the section, and why. */
   problem?: string | undefined;
 }
 
-/** The table of a section, i.e. the result of the section's SQL statement. */
+/** The table of a section: the result of its SQL statement. */
 export interface ReportTable {
   columns: readonly string[];
-  /** The rows to show, which may be only the first of the result. */
+  /** The rows to show. They may be only the first rows of the result. */
   rows: readonly (readonly unknown[])[];
   /** Number of rows in the whole result. null if there are too many rows to count. */
   rowCount: number | null;
 }
 
-/** How the ads of a report were read. A gathering is the stored list of all ads that match a search. */
+/** How the ads of a report were read. A gathering is the stored ads of one search. */
 export interface ReportMethod {
-  /** Number of ads in the dataset (all ads that the server has stored for the caller). */
   adCount: number;
-  /** Number of ads that `gather_ads` read. The others come from single searches. */
+  /** Number of ads that `gather_ads` read. The other ads of the dataset come from single searches. */
   gatheredAds: number;
-  /** The gatherings (stored results of searches) that the report lists. */
   gatherings: ReturnType<typeof selectPaidGatherings>;
-  /** Number of earlier `gather_ads` runs that the report does not list. */
+  /** Number of gatherings that the report does not list. */
   unlistedGatherings: number;
-  /** The time from the first to the last result page that `gather_ads` read. Undefined if it never ran. */
+  /** The period in which `gather_ads` read the ads. Undefined if it never ran. */
   period: ReturnType<typeof getReadingPeriod>;
-  /** Cost of all `gather_ads` runs, including those that the report does not list. */
+  /** The cost of all gatherings, including those that are not listed. */
   cost: ReturnType<typeof sumGatheringCosts>;
   /**
-   * Returns sentences about missing ads. Called after all sections are written, because the sentences depend on the SQL
-   * statements of the sections.
+   * Returns sentences about missing ads. Called after the last section, because they depend on the SQL statements of
+   * all sections.
    */
   writeCoverage: () => string;
   statements: readonly { heading: string; sql: string }[];
 }
 
 /**
- * Writes a report as a self-contained HTML page without scripts or external requests. Requests each section from
- * `sections` only after the previous one is written.
- * @param loadPictures returns the pictures of all ads in order, or the reason why one is missing; called after
- * everything else is written
+ * Writes a report as one HTML file without scripts or external requests. Requests each section from `sections` after
+ * the previous one was written.
+ * @param loadPictures returns the picture of each ad in order, or the reason why it is missing; called last
  * @returns the page, and the reason for each missing picture
  * @throws AdLibraryError if the page would be too large
  */
@@ -136,8 +133,8 @@ const maxBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that renders a page in parts of a few milliseconds. After each part, the writer yields to the event
- * loop, so that the server can respond to other callers. The writer also limits the size of the page.
+ * Creates a writer that limits the size of a page. It renders the page in parts of a few milliseconds and yields to the
+ * event loop after each part, so that the server can respond to other callers.
  */
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];
@@ -150,13 +147,13 @@ function createPageWriter() {
     );
   }
   return {
-    /** Renders and appends a part. Returns its index, for use with `rewrite`. */
+    /** Renders a part and appends it. Returns the index of the part, for `rewrite`. */
     async write(part: VNode): Promise<number> {
       const number = appendHtml(renderToString(part));
       await setImmediate();
       return number;
     },
-    /** Writes the opening tags of an empty element, then the content, then the closing tags. */
+    /** Writes the opening tags of an element, then the content, then the closing tags. */
     async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
       const end = html.search(closingTags);
@@ -165,9 +162,7 @@ function createPageWriter() {
       await writeContent();
       appendHtml(html.slice(end));
     },
-    /**
-     * Replaces a part that was already written. If the page would become too large, keeps the part and returns false.
-     */
+    /** Replaces a part of the page. Returns false without a change if the page would become too large. */
     rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
       const newSize = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[partIndex] ?? '');
@@ -180,9 +175,7 @@ function createPageWriter() {
   };
 }
 
-/**
- * Matches the closing tags at the end of nested elements, e.g. `</ul></section>`. The content is inserted before them.
- */
+/** Matches the closing tags of nested empty elements, e.g. `</ul></section>`. Content is inserted before them. */
 const closingTags = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
@@ -212,8 +205,8 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
 }
 
 /**
- * Formats how many ads the report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3
- * gatherings on 2026-06-14`.
+ * Formats how many ads a report is based on and when they were read, e.g. `1,200 ads, 900 of them read in 3 gatherings
+ * on 2026-06-14`.
  */
 function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
@@ -252,12 +245,12 @@ async function writeSection(writer: PageWriter, section: ReportSection) {
 }
 
 const maxFigures = 8;
-/** Maximum length of a figure (a large number or short text), in characters. */
+/** Maximum length of a figure, in characters. A figure is a number or short text that is shown in large type. */
 const maxFigureChars = 60;
 
 /**
- * Builds figures from a table with one row. Each figure has a title, a number or short text, and its value in an
- * earlier report. Returns undefined for any other table.
+ * Builds figures from a table with one row: a title, a number or short text, and its value in an earlier report.
+ * Returns undefined for any other table.
  */
 function buildFigures(
   { columns, rows: [row, ...otherRows] }: ReportTable,
@@ -298,7 +291,7 @@ const Figures = ({ figures, lastDay }: FiguresProps) => (
   </dl>
 );
 
-/** Number of table cells to write before yielding to the event loop. */
+/** Tables are written in parts of about this many cells. After each part, the event loop gets a turn. */
 const cellsPerPart = 100;
 
 async function writeTable(
@@ -393,8 +386,7 @@ async function writeMethod(writer: PageWriter, { headings, method }: ReportHead)
 }
 
 /**
- * Shows a chart as inline SVG in the colors of the page. `wide` is the version for wide screens and paper, and `narrow`
- * is the version for narrow screens.
+ * Shows a chart as inline SVG in the colors of the page: `wide` on wide screens and paper, `narrow` on narrow screens.
  */
 export function ChartSvg({ label, wide, narrow }: { label: string; wide: Chart; narrow: Chart }) {
   const svgLabel = sanitizeLine(`Chart: ${label}`);
