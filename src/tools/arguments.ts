@@ -5,8 +5,8 @@ import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
 
 /**
- * Argument schemas that several tools share. They contain no unions (JSON Schema `anyOf`), because some hosts reject
- * the whole tool list if one schema contains a union.
+ * The argument schemas that several tools share. They contain no unions (`anyOf` in JSON Schema), because some hosts
+ * reject the whole tool list if one schema contains a union.
  */
 
 export const noArguments = z.strictObject({});
@@ -29,8 +29,7 @@ export const fileName = z
   .optional()
   .describe('Name of the file, without its ending.');
 /**
- * The schema sets no upper bound on the page size, because the API document defines none for searches. The service
- * validates the value.
+ * The page size has no upper bound here, because the API document defines none for searches. The service validates it.
  */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
@@ -42,8 +41,8 @@ export const fresh = z.boolean().optional().describe('true ignores the cached an
 
 const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
- * Accepts a UUID and converts it to lower case, so that an id in upper case finds the same cached response. `z.uuid()`
- * would add a long pattern to the tool list and reject ids that do not follow RFC 9562.
+ * Creates the schema of a UUID. Converts it to lower case, so that an id in upper case finds the same cached response.
+ * `z.uuid()` would add a long pattern to the tool list and reject ids that do not follow RFC 9562.
  */
 const createUuidSchema = (source: string) => z.string().refine(isUuid, formatUuidRule(source)).toLowerCase();
 
@@ -56,10 +55,10 @@ export const collectionId = createUuidSchema('list_collections').describe('Id fr
 export const itemType = ItemType.describe('A collection may contain both.');
 
 /**
- * Validates the tool arguments that select ads: the filters, and arguments that exclude each other, such as
- * `collectionId` and `filters`.
- * @param exclusiveArguments arguments by name; the caller may set at most one of them
- * @throws AdLibraryError if a filter object contains `limit` or `cursor`, or if several exclusive arguments are set
+ * Validates the arguments that select ads.
+ * @param exclusiveArguments arguments by name, e.g. `collectionId` and `filters`; the caller may set at most one of
+ * them
+ * @throws AdLibraryError if filters contain `limit` or `cursor`, or if several exclusive arguments are set
  */
 export function checkSelectionArguments(
   filters: readonly (object | undefined)[],

@@ -113,9 +113,9 @@ export const checkWatches = defineTool({
 });
 
 /**
- * Estimates the cost of a watch check without calling the service. The lower bound assumes that as many ads match as at
- * the last check. More ads may match today, so the upper bound is computed from the limits of the watches (`maxAds`,
- * `maxCredits`).
+ * Estimates the cost of checking watches without calling the service. The lower bound assumes that as many ads match as
+ * at the last check. The upper bound follows from the limits of the watches (`maxAds`, `maxCredits`), because more ads
+ * may match today.
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();
@@ -153,9 +153,8 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a search are already in the dataset. If the search was gathered before (its ads were read and
- * stored), counts the ads of the newest gathering. Otherwise looks for a complete gathering of a broader search, which
- * includes the ads. With such a gathering, returns `ads`, or undefined if `ads` is unknown. Without one, returns 0.
+ * Returns how many ads of a search are already in the dataset: the ads of its newest gathering (stored result). Without
+ * one, all ads if the dataset contains a complete gathering of a broader search, and otherwise 0.
  * @param ads number of ads that match the search, if known
  */
 function countStoredAds(
@@ -169,9 +168,9 @@ function countStoredAds(
 }
 
 /**
- * Explains why a check costs credits even though ads are already in the dataset. Returns undefined if the check is
- * free, or if the dataset contains none of the ads.
- * @param storedAdCounts number of stored ads for each watch; an entry is undefined if ads are stored but not counted
+ * Explains why a check costs credits although ads are already in the dataset. Returns undefined if the check is free or
+ * the dataset contains none of the ads.
+ * @param storedAdCounts number of stored ads for each watch; undefined if ads are stored but their number is unknown
  */
 function explainRepeatedReading(
   storedAdCounts: readonly (number | undefined)[],
@@ -205,9 +204,9 @@ function formatChecksEstimate({
 }
 
 /**
- * Returns the highest number of credits that one check of a watch can cost. The result never exceeds the `maxCredits`
- * of the watch. Without `split`, it also never exceeds the price of `maxAds` ads plus one extra page. Returns undefined
- * while a price is unknown, because the first page may then cost more than `maxCredits`.
+ * Returns the most credits that one check of a watch can cost: its `maxCredits`, or the price of `maxAds` ads and one
+ * extra page, whichever is lower. With `split`, only `maxCredits` counts. Returns undefined while a price is unknown,
+ * because the first page may then cost more than `maxCredits`.
  * @param ads number of ads that matched at the last count
  */
 async function computeMaxCharge(watch: Watch, ads: number | undefined, { createCallBudget, adFilters }: ToolContext) {
@@ -225,20 +224,18 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { createC
       })
     )?.atMost;
   const fullPrice = await getMaxPrice(maxAds);
-  // If more ads match now than at the last count, the check reads one additional page. Include its price in the
-  // maximum.
+  // If more ads match now than at the last count, the check reads one more page.
   const extraPagePrice =
     ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(pageSize, Math.max(1, ads)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
-  // `maxAds` counts each ad once. The parts of a split search can list the same ad several times, so the number of
-  // pages has no upper bound. In that case only `maxCredits` limits the price.
+  // `maxAds` counts each ad once, but several parts of a split search may list the same ad. The number of pages then
+  // has no upper bound, and only `maxCredits` limits the price.
   return Math.min(watch.maxCredits, question.split === undefined ? fullPrice + extraPagePrice : Infinity);
 }
 
 /**
- * Stores the checks. Then marks their gatherings (the stored search results) as already reported, so that the next
- * check does not report the same changes again. If the process ends between the two steps, the next check reports these
- * changes a second time.
+ * Stores the checks, and then marks their gatherings (stored search results) as reported, so that the next check does
+ * not report the same changes. If the process ends between the two steps, it reports them once more.
  * @returns a note for the caller if the checks could not be stored
  */
 async function storeChecks(checkedWatches: readonly CheckedWatch[], context: ToolContext): Promise<string | undefined> {
@@ -320,8 +317,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];
-  // If this check read nothing new, report empty lists of changes. If there is also no earlier check to compare with,
-  // report null instead.
+  // A check that read nothing has empty lists of changes, or null if there is no earlier check to compare with.
   const emptyIfComparable = check === undefined && comparedCheck !== undefined ? [] : undefined;
   const ids = {
     new: changes?.newIds ?? emptyIfComparable,

@@ -105,7 +105,7 @@ export const countAds = defineTool({
     checkSelectionArguments([filters, ...split], { split: split[0], by });
     const countedFilter = by === undefined ? undefined : findCountableFilter(by, context.adFilters, filters);
     const callBudget = await context.createCallBudget(maxCredits);
-    // If the stored dataset is unavailable, count with a search instead of failing the call.
+    // If the stored dataset is unavailable, count with a search instead of failing.
     const contents = fresh ? undefined : await readContents(context).catch(ignoreUnavailableStorage);
     const countContext = { ...context, callBudget, fresh, contents };
     if (maxCredits === 0) return { data: await estimateCount(countedFilter, filters, split, countContext) };
@@ -162,21 +162,20 @@ interface AdCount {
   gatheredAt?: string;
   notes?: string[];
   lastSeen?: LastSeenDays | undefined;
-  /** Number of ads for each value of the `countBy` filter key. Undefined if the service cannot count by value. */
+  /** Number of ads for each value of a filter key. Undefined if the service cannot count by value. */
   valueCounts?: ReturnType<typeof parseValueCounts> | undefined;
 }
 
 /**
- * Takes the count from the dataset if it contains a complete and recent gathering (the stored ads of one search) with
- * the same filters. Otherwise asks the service with one search.
+ * Counts the matching ads. Uses the dataset if it contains a complete and recent gathering (the stored ads of one
+ * search) with the same filters. Otherwise asks the service with one search.
  */
 const countMatchingAds = async (filters: Filters, countContext: CountContext): Promise<AdCount> =>
   findGatheredCount(filters, countContext) ?? countBySearch(filters, countContext);
 
 /**
- * Counts the matching ads with a search that requests only one ad. The response also contains the total number of
- * matches.
- * @param countBy filter key, e.g. `active`; asks the service to also count the ads for each value of this key
+ * Counts the matching ads with a search for one ad, because the response also states the total.
+ * @param countBy a filter key, e.g. `active`, for whose values the service counts the ads too
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
@@ -192,8 +191,8 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
 }
 
 /**
- * The `counts` field of a search response: the number of ads for each value of a filter key. `none` is the number of
- * ads without a value. `more` is the number of values that the list omits.
+ * The field `counts` of a search response: the number of ads for each value of a filter key, the number of ads without
+ * a value (`none`), and the number of values that are not listed (`more`).
  */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
@@ -203,8 +202,8 @@ const ValueCounts = z.object({
 const ValueCount = z.object({ value: z.union([z.string(), z.boolean()]), total: z.int().min(0) });
 
 /**
- * Parses the number of ads for each value from a search response. Returns undefined for services other than the local
- * library, because only the local library sends this field.
+ * Parses the number of ads for each value. Returns undefined for any service other than a local library, because only a
+ * local library (a server of imported ads) sends this field.
  */
 function parseValueCounts(counts: unknown) {
   const { data } = ValueCounts.safeParse(counts);
@@ -212,13 +211,13 @@ function parseValueCounts(counts: unknown) {
 }
 
 /**
- * Maximum age (one day) of a stored search result that may be used for a count. If the stored result is older, a new
- * search counts the ads.
+ * Maximum age of a gathering (a stored search result) whose count is used. For an older one, a new search counts the
+ * ads.
  */
 const maxGatheringAgeMs = dayMs;
 /**
- * Tolerated clock difference between server replicas, in milliseconds. A stored result whose time is even further in
- * the future shows that one of the clocks is wrong. The age of such a result is unknown, so it is not used.
+ * Tolerated difference between the clocks of server replicas, in milliseconds. A gathering whose time is even further
+ * in the future comes from a wrong clock. Its age is unknown, so it is not used.
  */
 const maxClockDifferenceMs = 60_000;
 
@@ -233,8 +232,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // The last page of results may have reported a total that is smaller than the number of ads read. Every ad that was
-    // read exists, so return at least that number.
+    // The last page may have reported a total below the number of ads that were read. All ads that were read exist.
     total: Math.max(found ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -243,14 +241,14 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
 }
 
 /**
- * Two counts taken within this many milliseconds of each other are treated as simultaneous, so they can be subtracted.
+ * Counts are subtracted only if they were taken within this many milliseconds. Otherwise the ads may have changed in
+ * between.
  */
 const maxTimeDifferenceMs = 60_000;
 
 /**
- * Subtracts the counts of the parts (the searches into which the caller split the count) from the total. The result is
- * the number of ads that are in no part. Returns undefined if a count is unknown, if the parts overlap, or if the
- * counts were taken at different times.
+ * Returns how many ads are in no part: the total minus the counts of all parts (the smaller searches). Returns
+ * undefined if a count is unknown, if the parts overlap, or if the counts were taken at different times.
  */
 function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
@@ -260,9 +258,9 @@ function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<Ad
 }
 
 /**
- * Estimates the cost of a count without calling the service: the number of paid searches times the price of a search. A
- * search is free if its response is cached or the dataset contains its count. If the service itself counts the values
- * of a filter key, the dataset cannot replace that search.
+ * Estimates the cost of a count without calling the service: the number of paid searches times the price of one search.
+ * A search is free if its response is cached or the dataset contains its count. A count by value is never in the
+ * dataset.
  */
 async function estimateCount(
   countedFilter: SearchFilter | undefined,
@@ -290,8 +288,8 @@ async function estimateCount(
 }
 
 /**
- * Returns the filters of the searches that count ads by the values of `countedFilter`. There is one search for each
- * known value, and one search for ads without a value.
+ * Returns the filters of the searches that count ads by the values of `countedFilter`: one search for each known value,
+ * and one for ads without a value.
  */
 function listPartsToSearch(
   countedFilter: SearchFilter,
@@ -309,8 +307,8 @@ async function countSplit(filters: Filters, split: readonly Filters[], countCont
 }
 
 /**
- * Counts the ads for each value of a filter key. If the service can count values, one search is enough. Otherwise each
- * value needs its own search.
+ * Counts the ads for each value of a filter key: with one search if the service can count values, and otherwise with
+ * one search per value.
  */
 const countByValue = (countedFilter: SearchFilter, filters: Filters, countContext: CountContext) =>
   countedFilter.counted
@@ -375,7 +373,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       stop,
     };
   }
-  // Omit values with a count of zero, because no ad has them.
+  // No ad has a value with a count of zero, so omit it.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
@@ -394,7 +392,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
   };
 }
 
-/** Explains which ads no count includes, and why. Used when the number of these ads is unknown. */
+/** Explains which ads no count includes, and why. Used if their number is unknown. */
 function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
   const adsWithOtherValues = open || single ? 'ads with other values' : undefined;
   const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
@@ -418,14 +416,14 @@ interface CountedPart {
 
 const maxConcurrentSearches = 4;
 /**
- * Note for a count whose number equals the total, e.g. when all 50 ads seem to be videos. A service that ignores the
- * filter would return the same number.
+ * Note for a count that equals the total, e.g. if all 50 ads seem to be videos. A service that ignores the filter would
+ * return the same number.
  */
 const equalToTotalNote = 'equal to the total; not verified';
 
 /**
- * Counts the ads of each part (the filters of the caller plus one filter object of `split`), several parts at a time.
- * Starts no further searches after a limit is reached or a search fails.
+ * Counts the ads of each part of a split search, several parts at a time. A part is a search with the filters of the
+ * caller and one filter object of `split`. Starts no more searches after a failure or at a limit.
  */
 async function countParts(
   filters: Filters,
@@ -480,8 +478,8 @@ function buildCountView(
 }
 
 /**
- * Returns the note for counts that use the `active` filter. The service decides which ads are active by a rule that
- * this server does not know. The note therefore tells when these ads were last seen running.
+ * Returns the note for counts with the filter `active`. The service decides which ads are active by its own unknown
+ * rule, so the note says when these ads were last seen running.
  */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
   const ads = isGathered ? 'these ads' : 'the ad that it sent';
@@ -505,8 +503,8 @@ function formatRemarks({ gatheredAt, note }: Pick<PartCountView, 'gatheredAt' | 
 }
 
 /**
- * Formats filters as JSON for the text of a result. The JSON is sanitized, because the caller may have copied the
- * values from an ad, and ad texts are not trusted.
+ * Formats filters as JSON. Sanitizes the JSON, because the caller may have copied the values from an ad, and ad texts
+ * are not trusted.
  */
 function formatFilters(filters: Filters): string {
   const filtersJson = sanitizeLine(JSON.stringify(filters));

@@ -5,8 +5,8 @@ import { estimateRemaining } from './gather-ads.ts';
 import type { ToolContext } from './tool.ts';
 
 /**
- * Collects the data for computing the coverage of a query result. The coverage says which ads the dataset is missing.
- * Does not call the service.
+ * Collects the data for computing coverage, i.e. which ads a query result is based on and which are missing. Does not
+ * call the service.
  */
 export async function readCoverageInput(
   contents: DatasetContents,

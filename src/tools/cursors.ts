@@ -4,26 +4,23 @@ import { toCanonicalJson } from '../api/json.ts';
 import type { OperationName } from '../api/operations.ts';
 import type { CursorMemory } from '../storage/call-state.ts';
 
-/** Stores cursors, and signs each cursor with the caller's API key. */
+/** Stores cursors, and signs them with the caller's API key. */
 export interface Cursors extends CursorMemory {
   sign(text: string): string;
 }
 
 /**
- * A position in a list of results. It consists of the service's cursor for one page, and the number of items of that
- * page that were already shown.
+ * A position in a list of results: the service's cursor for one page, and how many items of that page were already
+ * shown.
  */
 export interface PagePosition {
   serviceCursor: string | undefined;
-  /** The requested page size. `serviceCursor` is valid only for requests with the same page size. */
+  /** The requested page size. Requests with another size cannot use `serviceCursor`. */
   limit: number | undefined;
   shownCount: number;
 }
 
-/**
- * The arguments that select a list, such as filters, or a collection and an item type. They do not include the position
- * in the list.
- */
+/** The arguments that select a list, e.g. filters, or a collection and an item type. */
 export type SearchParams = Readonly<Record<string, unknown>>;
 
 interface Listing {
@@ -31,29 +28,30 @@ interface Listing {
   searchParams: SearchParams;
 }
 
-/** A list of results (the operation and its arguments), and the current position in it. */
+/** A list of results (an operation and its arguments), and the current position in it. */
 export interface PageListing extends Listing {
   position: PagePosition;
 }
 
 /**
- * First character of every cursor that this server creates. It distinguishes them from cursors of the service, which
- * are passed on unchanged.
+ * First character of every cursor that this server creates. Cursors of the service lack it and are passed on unchanged.
  */
 const cursorPrefix = '@';
-/** Returns true if this server created the cursor, and false for a cursor of the service. */
+/** Returns true if this server created the cursor, e.g. `@50+20.…`. Returns false for a cursor of the service. */
 export const isOwnCursor = (cursor: string | undefined): boolean => cursor?.startsWith(cursorPrefix) === true;
 
 /**
- * Maximum length of a service cursor, in characters, that is embedded in our cursor. A longer service cursor is stored
+ * Maximum length of a service cursor that a cursor of this server contains, in characters. A longer one is stored
  * instead.
  */
 const maxEmbeddedLength = 1000;
 
 /**
  * Builds a cursor that any replica of the server can parse. For example, `@50+20.SIGNATURE=SERVICECURSOR` continues
- * after 20 items of a page of 50. Models read and copy cursors, so the service cursor is base64url-encoded and cannot
- * contain a sentence or a link. If the service cursor is too long, it is stored, and the text `~` replaces it.
+ * after 20 items of a page of 50.
+ *
+ * Models read cursors, so the service cursor is encoded (base64url) and cannot contain a sentence or a link. If it is
+ * too long, it is stored, and `~` replaces it.
  */
 export function writeCursor({ operation, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shownCount } = position;
@@ -69,20 +67,20 @@ function encodeServiceCursor(serviceCursor: string): string {
 }
 
 /**
- * Stores the filters of a search, so that a later call can find them by the cursor. The caller may then omit the
- * filters. If the service's own cursor is too long to be part of our cursor, this function stores it as well.
+ * Stores the filters of a search with `cursor` as the key, because the next call may contain only the cursor. Also
+ * stores the service cursor if it is too long to be part of `cursor`.
  */
 export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
   if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
   else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
 }
 
-/** Length of a cursor signature in base64url characters. Eleven characters hold 66 bits. */
+/** Length of a cursor signature, in base64url characters. 11 characters contain 66 bits. */
 const signatureLength = 11;
 
 /**
- * Signs a cursor with the caller's API key. Every replica accepts cursors signed with the same key and rejects all
- * others. The API key cannot be derived from the signature.
+ * Signs a cursor with the caller's API key. Every replica can check the signature. The API key cannot be derived from
+ * it.
  */
 export function signCursor(apiKey: string | undefined, text: string): string {
   if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', wasSent: false });
@@ -90,19 +88,17 @@ export function signCursor(apiKey: string | undefined, text: string): string {
   return signature.slice(0, signatureLength);
 }
 
-/**
- * A request for one page of a list. It contains the arguments of the tool call: the filters, the cursor and the page
- * size.
- */
+/** A request for one page of a list: the arguments of the tool call, e.g. filters, cursor and page size. */
 export interface ListRequest extends Listing {
   cursor?: string | undefined;
   limit?: number | undefined;
 }
 
 /**
- * Returns the filters and the position from which a list continues. Cursors of the service are passed on unchanged. To
- * validate a cursor of this server, the function builds the cursor for the same arguments and compares the two. If they
- * differ, it tries the stored filters. Reading them comes last because the store may be remote.
+ * Returns the filters and the position from which a list continues. A cursor of the service is passed on unchanged.
+ *
+ * To check a cursor of this server, builds the cursor for the same arguments and compares the two. Then tries the
+ * stored filters; they come last, because the store may be remote.
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(
@@ -124,8 +120,7 @@ export async function readCursor(
   }
   const listing = candidates.find(matchesCursor);
   if (listing === undefined) throw createCursorMismatchError();
-  // The caller may change the page size only at the start of a page. If some items of the page were already shown, the
-  // old page size remains.
+  // The caller may change the page size only at the start of a page.
   return position.shownCount === 0 && limit !== undefined
     ? { ...listing, position: { ...listing.position, limit } }
     : listing;

@@ -26,7 +26,7 @@ import { readCoverageInput } from './coverage-input.ts';
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
 import { buildFileAddressFields, createResourceLink, defineTool, formatFileLocation } from './tool.ts';
 
-/** Media type of each export format, as registered with IANA. */
+/** The media type of each export format, as registered with IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
   csv: 'text/csv',
   jsonl: 'application/jsonl',
@@ -170,9 +170,8 @@ export const exportAds = defineTool({
 const firstRowsTokens = 600;
 
 /**
- * Returns the ids of all exported ads, normalized with `normalizeAdId`. Returns undefined if the rows of an SQL
- * statement cannot be traced to ads. A column named `id` can also contain other ids, such as ids of watches. Ids that
- * belong to no ad in the dataset are therefore ignored.
+ * Returns the ids of all exported ads in lower case. Returns undefined if the rows of an SQL statement cannot be traced
+ * to ads. A column `id` may also contain other ids, e.g. of watches, so ids without an ad in the dataset are ignored.
  */
 function collectAdIds(
   exportedSheets: readonly ExportCounts[],

@@ -7,8 +7,7 @@ const maxValues = 40;
 
 /**
  * Returns the filter keys by which ads can be counted: keys whose values the service counts, and keys with a short list
- * of known values. Excludes keys with a default value, such as the sort order or the page size, because they do not
- * select ads.
+ * of known values. Excludes keys with a default value, such as the sort order, because they do not select ads.
  */
 export const listCountableFilters = (describedFilters: readonly SearchFilter[]): SearchFilter[] =>
   describedFilters.filter(
@@ -20,7 +19,7 @@ const listKnownValues = ({ type, values }: SearchFilter): readonly (string | boo
   type === 'boolean' ? [true, false] : values;
 
 /**
- * Returns the description of the filter key by which the caller wants to count.
+ * Returns the description of the filter key by which the caller wants to count ads.
  * @throws AdLibraryError if ads cannot be counted by this key, or if `filters` already contains it
  */
 export function findCountableFilter(
@@ -47,13 +46,13 @@ export const buildValueFilter = ({ key, type }: SearchFilter, value: string | bo
   [key]: type === 'strings' ? [value] : value,
 });
 
-/** Returns one filter object for each known value of a filter key. Each object matches only ads with this value. */
+/** Returns one filter object for each known value of a filter key, e.g. `{ active: true }` and `{ active: false }`. */
 export const buildValueFilters = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildValueFilter(filter, value));
 
 /**
- * Returns `filters` with a condition that matches only ads without a value for `key`. Returns undefined if the service
- * offers no such condition.
+ * Returns a filter object that matches only ads without a value for `key`, in addition to the missing values that
+ * `filters` requires. Returns undefined if the service offers no such filter.
  */
 export function buildMissingFilter(
   filters: Filters,

@@ -109,7 +109,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
 
 /**
  * Describes which ads of a gathering (the stored ads of one search) are missing, and what it costs to read them.
- * Returns undefined if the gathering is complete.
+ * Returns undefined for a complete gathering.
  */
 async function describeMissingAds(
   gathering: Gathering,
@@ -129,7 +129,7 @@ async function describeMissingAds(
 }
 
 /**
- * Checks a call without `maxCredits`: such a call is allowed only if reading the ads is free.
+ * Accepts a call without `maxCredits` only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
 export async function requireFree(question: GatheringQuestion, { createCallBudget }: ToolContext): Promise<void> {
@@ -142,14 +142,14 @@ export async function requireFree(question: GatheringQuestion, { createCallBudge
 const createNothingReadError = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', wasSent: false });
 
-/** If the known number of matching ads is older than this (one day), the estimate mentions its date. */
+/** If the number of matching ads was counted more than one day ago, the estimate states when. */
 const minStatedAgeMs = dayMs;
 
 type SearchPart = Awaited<ReturnType<typeof readSearchParts>>[number];
 
 /**
- * Estimates the cost of reading the ads that are not in the dataset yet. If a part of the search has no known total, a
- * paid search counts its ads first. For a collection, the list of collections provides the count.
+ * Estimates the cost of reading the ads that are not in the dataset yet. If the number of matching ads is unknown, one
+ * paid search per part of the search counts them first. For a collection, the list of collections states the number.
  */
 async function estimateGathering(
   { question, maxAds }: GatherRequest,
@@ -162,8 +162,8 @@ async function estimateGathering(
     const ads = await countMatchingAds(part.question, context);
     part.total = ads === undefined ? undefined : { totalAds: ads, countedAt: context.now };
     part.isTotalKnown = (await findKnownTotal(part.question, openedGathering.contents, context)) !== undefined;
-    // If the service reports no number of ads for one part of a split search, it reports none for the other parts
-    // either. Stop searching to save credits.
+    // A service that reports no total for one part of a split search reports none for the others. Stop searching to
+    // save credits.
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
@@ -172,7 +172,7 @@ async function estimateGathering(
   const limitedPrice = isLimited
     ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
-  // The form that asks the user to confirm needs the price of this call, limited by `maxAds`. Other callers plan ahead
+  // The form that asks the user to confirm shows the price of this call, limited by `maxAds`. Other callers plan ahead
   // and need the price of all ads.
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
@@ -204,8 +204,8 @@ async function estimateGathering(
 }
 
 /**
- * Formats at which number of ads `maxAds` ends the call, and the price up to then: `With maxAds: 100, it stops after
- * 100 ads (10 credits).`
+ * Formats where `maxAds` ends the call and what it costs until then, e.g. `With maxAds: 100, it stops after 100 ads (10
+ * credits).`
  */
 function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
   const { atLeast = 0, atMost } = price ?? {};
@@ -214,7 +214,7 @@ function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number 
 }
 
 /**
- * Suggests reading one page to learn the exact price, because the service reveals a price only when it charges credits.
+ * Suggests reading one page to learn the exact price, because the service states a price only when it charges credits.
  */
 async function suggestFirstPage(question: GatheringQuestion, parts: readonly SearchPart[], context: ToolContext) {
   const unfinishedPart = parts.find(({ hasEnded }) => !hasEnded);
@@ -232,7 +232,7 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
   return `Reading the first page costs at most ${formatPrice({ atLeast: atMost, atMost })} and shows the exact price of the rest: call again with maxCredits: ${Math.ceil(atMost)}.`;
 }
 
-/** Suggests the tool `count_ads`, which is cheaper than reading the ads if the user needs only totals. */
+/** Suggests `count_ads`, which is cheaper than reading the ads if the user needs only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
   const search = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
@@ -242,7 +242,7 @@ async function suggestCounting({ collectionId }: GatheringQuestion, { createCall
 }
 
 /**
- * Returns a note if the dataset already contains these ads, because all ads of a broader search were read and stored
+ * Suggests `query_ads` if the dataset already contains these ads, because all ads of a broader search were read
  * earlier.
  */
 function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents): string | undefined {
@@ -252,8 +252,8 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
 }
 
 /**
- * Estimates the price of the ads that are not in the dataset yet, without counting any ads. Returns undefined if a part
- * of the search has no known total.
+ * Estimates the price of the ads that are not in the dataset yet, from known totals only. Returns undefined if the
+ * total of a part (smaller search) is unknown.
  */
 export async function estimateRemaining(
   question: GatheringQuestion,
@@ -266,7 +266,8 @@ export async function estimateRemaining(
 }
 
 /**
- * Estimates the price of the unread ads in the parts of a split search. Returns undefined if a part has no known total.
+ * Estimates the price of the unread ads in the parts (smaller searches) of a split search. Returns undefined if the
+ * total of a part is unknown.
  * @param maxAds number of further ads after which the call stops reading
  */
 async function estimateParts(
@@ -278,10 +279,10 @@ async function estimateParts(
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const pageSize = determineMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
-  // Create the budget after the searches above, because their charges may have revealed a price.
+  // The searches before may have revealed a price, so create the budget after them.
   const callBudget = await context.createCallBudget(0);
-  // A part of a split search can have unread ads even if as many ads were read as its total says, because its last page
-  // announced more. One more page must then be read, so count at least one ad.
+  // A part may have unread ads although as many ads were read as its total says, because its last page announced more.
+  // One more page must then be read, so count at least one ad.
   let allowedCount = maxAds;
   const remainingCounts = parts.map(({ total, listedCount, hasEnded }) => {
     const count = hasEnded ? 0 : Math.min(allowedCount, Math.max(1, (total?.totalAds ?? 0) - listedCount));
@@ -317,11 +318,11 @@ const readSearchParts = ({ parts, contents }: Pick<OpenedGathering, 'parts' | 'c
           ? await findKnownTotal(question, contents, context)
           : { totalAds: knownTotal, countedAt: state.gatheredAt };
       /**
-       * Number of ads that the service has listed for this part of the search so far. Includes ads that were later
-       * removed from the dataset to free space.
+       * Number of ads that the service has listed for this part, including ads that were later removed from the
+       * dataset.
        */
       const listedCount = Math.max(readCount, state.listed);
-      /** True if the total is known before the first page is read, which makes the estimate more exact. */
+      /** True if the total is known before the first page is read, which makes the price more exact. */
       const isTotalKnown = total !== undefined;
       return { question, ids, readCount, listedCount, hasEnded: state.ended, total, isTotalKnown };
     }),
@@ -331,8 +332,8 @@ async function countMatchingAds({ filters, collectionId }: GatheringQuestion, { 
   if (collectionId === undefined) return readTotalHits(await api.searchAds({ body: { ...filters, limit: 1 } }));
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
-  // The API document describes no pagination for this list, so its first page normally contains every collection. If
-  // the response still announces another page, the collection may be there. In that case, report no error.
+  // The API document describes no pagination for this list. If the response announces another page anyway, the
+  // collection may be there, so do not report an error.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   const problem = 'There is no collection with this id in the list of collections.';
   if (collection === undefined && !hasMore && !cursor) throw new AdLibraryError({ kind: 'not_found', problem });

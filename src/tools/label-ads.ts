@@ -15,10 +15,7 @@ import { sanitizeId } from '../views/tokens.ts';
 import { isShortId, shortIdRule } from './arguments.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
-/**
- * Creates a schema that normalizes a text first and checks its length afterwards, because normalizing can shorten the
- * text.
- */
+/** Creates a schema that checks the length of a text after normalizing it, because normalizing can shorten the text. */
 const createCleanTextSchema = (maxChars: number, minChars: number) =>
   z
     .string()
@@ -96,8 +93,8 @@ export const labelAds = defineTool({
         },
       };
     });
-    // An ad can be removed from the dataset to free space, while its labels remain. Such labels can still be removed.
-    // Therefore, an id whose label changed is not reported as unknown.
+    // The dataset may have removed an ad whose labels remain. Such labels can be removed, so do not report their ad as
+    // unknown.
     const unknownIds = [...idsByKey].flatMap(([key, id]) =>
       adsInDataset.has(key) || changedAdIds.has(key) ? [] : [id],
     );

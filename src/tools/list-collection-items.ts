@@ -8,8 +8,8 @@ import { buildListBoardData, createAdViews, createPageViews, type ItemViews, pag
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 /**
- * Schema of a collection item, which is either an ad or an advertiser page. It contains the fields of both. If both
- * have a field with the same name, the description of the ad's field is used.
+ * Schema of a collection item: an ad or an advertiser page. It has the fields of both. A field that both have is
+ * described as the field of an ad.
  */
 const AdOrPage = PageView.extend(ListedAd.shape).partial().meta({ title: 'Ad or Page' }) as unknown as z.ZodObject<
   Partial<typeof AdView.shape & typeof PageView.shape>
@@ -54,7 +54,7 @@ export const listCollectionItems = defineTool({
             fresh,
             ...sizeOptions,
           });
-          // Import the API client on the first call instead of at startup, so that the process starts faster.
+          // Import the API client on first use, so that the process starts faster.
           const { parseAds, parsePages } = await import('../api/client.ts');
           (itemType === 'ads' ? parseAds : parsePages)(response);
           const collection = response.value.collection && viewCollection(response.value.collection);

@@ -43,10 +43,7 @@ const ReportView = z
 const formatReport = ({ name, title, writtenAt, sections }: DataOf<typeof ReportView>) =>
   `Report ${quote(name)}: ${quote(title)}, ${formatCount(sections, 'section')}, written ${formatMinute(writtenAt)}.`;
 
-/**
- * Note on how long watches are stored. It is present only if they are stored in memory, because they are then lost when
- * the server stops.
- */
+/** Schema of a note that watches are lost when the server stops. Present only if they are stored in memory. */
 export const MemoryNoteView = z.string().optional().describe('Note on how long the watches are stored.');
 
 export const inMemoryNote = 'They are kept in memory, and end with this server.';
@@ -87,8 +84,8 @@ export const listWatches = defineTool({
 });
 
 /**
- * Returns the watches as they appear in results. If the filters of all watches exceed `maxTokens`, the filters of the
- * last watches are omitted.
+ * Returns the watches as they appear in results. Omits the filters of the last watches if all filters together exceed
+ * `maxTokens`.
  */
 export function buildWatchViews(watches: readonly Watch[], maxTokens: number): WatchView[] {
   let remainingTokens = maxTokens;

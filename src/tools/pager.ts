@@ -23,14 +23,13 @@ type PageParams = SearchParams & { limit?: number; cursor?: string };
 
 interface PagerRequest<View, Heading> extends ListRequest {
   views: ItemViews<View>;
-  /** Requests one page from the service, or takes it from the cache. */
+  /** Returns one page, from the cache or from the service. */
   fetchPage(params: PageParams, size: { hasDefaultSize: boolean }): Promise<ListResponse<Heading>>;
 }
 
 /**
- * Reads one page of a list and returns it as data and as text that fits the token budget. If some items did not fit,
- * the cursor points to the rest of this page, which is cached and not charged again. Otherwise, the cursor points to
- * the next page of the service.
+ * Returns one page of a list as data and as text that fits the token budget. If some items did not fit, the cursor
+ * points to the rest of this page, which is cached and not charged again. Otherwise, it points to the next page.
  */
 export async function paginate<View, Heading = object>(
   request: PagerRequest<View, Heading>,
@@ -45,11 +44,11 @@ export async function paginate<View, Heading = object>(
     ...(limit !== undefined && { limit }),
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   };
-  // A cursor of this server contains a page size only if a caller requested one. If the cursor contains none, request
-  // the default page size of the service.
+  // A cursor of this server contains the page size that a caller requested. Without one, request the default size of
+  // the service.
   const hasDefaultSize = limit === undefined && isOwnCursor(request.cursor);
   const response = await request.fetchPage(params, { hasDefaultSize });
-  // To estimate the price of the next page, assume that it has the same size as this page.
+  // The next page will probably have as many items as this page, so estimate its price for this number.
   const price = await context.getPagePrice(request.operation, limit ?? getSentItems(response).length);
   const page = fitPage({ response, listing, views, price }, context);
   const { cursor } = page.data;
@@ -58,8 +57,8 @@ export async function paginate<View, Heading = object>(
 }
 
 /**
- * Returns the data of a page for the board (the interactive view in MCP hosts), including the price of the next page.
- * The price ignores the cache, because the cached response may expire before the board requests the page.
+ * Returns the data of a page for the board (the interactive view of ads), with the price of the next page. The price
+ * ignores the cache, because a cached response may expire before the board requests the page.
  */
 export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
@@ -74,7 +73,7 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
   };
 }
 
-/** Schema of the price of the next page. The field names are the same as in the estimates of `gather_ads`. */
+/** Schema of the price of the next page. The fields have the same names as in the estimates of `gather_ads`. */
 const PriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
@@ -87,8 +86,7 @@ const buildPriceView = (price: PriceBounds): z.infer<typeof PriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
- * Schema of the day on which the service responded. Every list of ads has this field, because ages such as "3 days ago"
- * are relative to that day.
+ * Schema of the day on which the service responded. Ages in a list of ads, such as "3 days ago", count from that day.
  */
 export const responseDay = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
@@ -126,8 +124,8 @@ interface FitPageOptions<View, Heading> {
 }
 
 /**
- * Returns as many of the first items of a page as fit in the token budget. Tokens are counted in the final text, so the
- * function returns this text too.
+ * Returns the first items of a page, as many as fit in the token budget. Also returns their text, because the tokens
+ * are counted in the final text.
  */
 function fitPage<View, Heading>(
   { response, listing, price, views }: FitPageOptions<View, Heading>,
@@ -147,7 +145,7 @@ function fitPage<View, Heading>(
     const nextPosition: Partial<PagePosition> | undefined =
       lastNumber < sentCount ? { shownCount: lastNumber } : nextPagePosition;
     const nextListing = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
-    // If unshown items of a cached page remain, the next call shows them for free.
+    // The rest of a cached page is free.
     const nextPrice = nextListing && (lastNumber < sentCount && response.isCached ? freePrice : price);
     const cursorFields = {
       cursor: nextListing ? writeCursor(nextListing, cursors) : null,
@@ -188,8 +186,7 @@ function fitPage<View, Heading>(
   const items: View[] = [];
   const { batchSize = remainingItems.length } = views;
   let fittingCount = 0;
-  // Usually only the first few items of a full page fit. Convert the items in small batches, so that little work is
-  // wasted on items that are not shown.
+  // Usually only the first few items fit. Convert the items in batches, so that little work is wasted on the others.
   while (fittingCount === items.length && fittingCount < remainingItems.length) {
     const nextItems = remainingItems.slice(fittingCount, fittingCount + Math.max(batchSize, fittingCount));
     items.push(...nextItems.map((item) => views.viewItem(item)));
@@ -214,7 +211,7 @@ function fitPage<View, Heading>(
 
 interface ListResponse<Heading> {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The response body as received. It is needed to show items whose fields are unknown or have an unexpected type. */
+  /** The response body as received, from which items with unknown or unexpected fields can be shown. */
   raw: unknown;
   isCached?: true | undefined;
   heading?: { data: Heading; text: string | undefined };
@@ -222,25 +219,19 @@ interface ListResponse<Heading> {
 
 const getSentItems = ({ raw }: { raw: unknown }): readonly object[] => (raw as { items: object[] }).items;
 
-/**
- * Values shared by all items of a list: `asOf` is the date of the response, and `appUrlPattern` is the URL pattern of
- * the links.
- */
+/** Values that all items of a list share: the day of the response (`asOf`), and the URL pattern of their links. */
 interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 export interface ItemViews<View> {
-  /**
-   * Shortens an item for display. The service may send fields of unexpected types, and this function must accept them.
-   */
+  /** Shortens an item for display. Accepts fields of unexpected types, because the service may send them. */
   viewItem(item: object): View;
   findSharedFacts?(items: readonly object[]): SharedFacts;
   formatList(list: { items: readonly View[] } & ListFrame): string;
   /**
-   * Number of items to shorten before checking whether more items fit. Set for views with long items, because a full
-   * page of such items rarely fits.
+   * Number of items to shorten before checking whether more items fit. Set for views in which a full page rarely fits.
    */
   batchSize?: number;
 }
@@ -261,8 +252,8 @@ export function createAdViews(detail: Detail, { now, ...limits }: ViewOptions): 
 }
 
 /**
- * Number of tokens of an ad in the brief view with a short text. Determines the size of the first batch: as many ads as
- * would fit if all were this small.
+ * Number of tokens of a brief ad with a short text. The first batch contains as many ads as would fit if all were this
+ * small.
  */
 const smallAdTokens = 120;
 
@@ -282,14 +273,13 @@ function findLinkPattern(items: readonly object[], idName: 'id' | 'pageId'): Sha
 }
 
 /**
- * Returns the maximum number of tokens of a single item: 90% of the limit of the result. The text around the item needs
- * the other 10%.
+ * Returns the maximum number of tokens of one item: 90% of a result, because the text around the item needs the rest.
  */
 export const getItemTokens = ({ resultTokens, resultBytes }: Pick<ToolContext, 'resultTokens' | 'resultBytes'>) =>
   Math.floor(0.9 * Math.min(resultTokens, resultBytes / bytesPerToken));
 
 /**
- * Number of bytes per token, for converting the byte limit of a result to tokens. Long words in scripts with two bytes
- * per letter, such as Cyrillic, have 7 bytes per token. English words have fewer.
+ * Assumed number of bytes per token. Long words in scripts with two bytes per letter, such as Cyrillic, have 7 bytes
+ * per token. English words have fewer.
  */
 const bytesPerToken = 7;

@@ -3,8 +3,7 @@ import { groupBy } from '../views/lists.ts';
 const maxReasons = 4;
 
 /**
- * Lists the reasons for missing pictures with their counts, the most frequent reason first. Example: `12: the address
- * has expired; 3: the ad has no picture`.
+ * Lists the reasons for missing pictures by frequency, e.g. `12: the address has expired; 3: the ad has no picture`.
  */
 export function formatMissingPictureReasons(reasons: readonly string[]): string {
   const reasonGroups = [...groupBy(reasons, (reason) => reason)].sort(

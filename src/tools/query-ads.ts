@@ -116,14 +116,14 @@ const numberedRowsNote = '; names in scripts that it cannot write are row 1, row
 interface ResultRows {
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
-  /** Number of rows in the whole result, before `limit` is applied. null if there are too many rows to count. */
+  /** Number of rows in the whole result, without `limit`. null for more than 100,000 rows. */
   rowCount: number | null;
   limit: number;
 }
 
 function formatRows({ columns, rows, rowCount, limit }: ResultRows): string {
   const headerRow = columns.map(quoteUnlessWord).join(' | ');
-  // If one cell of a column needs quotes, quote every text in that column so that the column looks uniform.
+  // If one text of a column needs quotes, quote all texts of the column, so that it looks uniform.
   const quotedColumns = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
   const lines = rows.map((row) =>
     row.map((cell, index) => formatCell(cell, quotedColumns[index] === true)).join(' | '),
@@ -143,5 +143,5 @@ function formatRowCount(shownCount: number, rowCount: number | null, limit: numb
 const formatCell = (cell: Cell, isQuoted: boolean): string =>
   isQuoted && typeof cell === 'string' ? quote(cell) : String(cell);
 
-/** Returns true for texts that need quotes. The text `null` is quoted to distinguish it from a missing value. */
+/** Returns true for texts that need quotes. `null` needs them too, because it would look like a missing value. */
 const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

@@ -26,35 +26,34 @@ export interface ToolDescription {
   title: string;
   description: string;
   /**
-   * A sentence for the server instructions that MCP hosts give to the model. It says when to use this tool for
-   * questions about many ads.
+   * A sentence for the server instructions, which MCP hosts give to the model. It says when to use this tool for
+   * questions about many ads, e.g. `How many, or which share: count_ads.`
    */
   guide?: string;
-  /** MCP annotations: hints for hosts about the tool, e.g. `readOnlyHint`. */
+  /** MCP annotations, i.e. hints for hosts about the tool, e.g. `readOnlyHint`. */
   annotations: Annotations;
-  /** API operations that the tool calls. The server also uses them to decide whether a call can cost credits. */
+  /** The API operations that the tool calls. They determine whether a call can cost credits. */
   operations: readonly OperationName[];
   /**
-   * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows the sum of
-   * their charges.
+   * True if one tool call may make several API calls. The receipt (the note about spent credits) then shows their sum.
    */
   makesSeveralCalls?: true;
-  /**
-   * True if the tool stores user data, such as labels or watches. Lost ads can be downloaded again from the service,
-   * but lost user data cannot.
-   */
+  /** True if the tool stores user data, such as labels. Unlike ads, lost user data cannot be downloaded again. */
   storesUserData?: true;
   canReportProgress?: true;
-  /** True if a successful call creates a file. The server then announces that its list of resources changed. */
+  /** True if a successful call creates a file. Clients are then told that the list of resources changed. */
   createsFile?: true;
   /**
-   * True if a call blocks the event loop for more than a few milliseconds. Only one such call per caller runs at a
+   * True if a call blocks the event loop for more than a few milliseconds. Each caller can run only one such call at a
    * time.
    */
   isHeavy?: true;
-  /** True if hosts with MCP Apps support show the result on the board, our interactive view. */
+  /** True if hosts that support MCP Apps show the result on the board (the interactive view of ads). */
   showsBoard?: true;
-  /** True if only the board calls the tool, never the model. The data is then sent only in `_meta`. */
+  /**
+   * True if only the board (the interactive view of ads) calls the tool, never the model. The data is then sent only in
+   * `_meta`.
+   */
   onlyForBoard?: true;
 }
 
@@ -66,33 +65,32 @@ interface ExampleIds {
 
 interface ToolDeclaration<Input extends z.ZodObject, Output extends z.ZodObject> extends ToolDescription {
   /**
-   * Returns arguments for an example call on demo data. The documentation and the tests run these examples in the order
-   * of the tool list.
+   * Returns arguments for an example call on demo data. The documentation and the tests run the examples of all tools
+   * in the order of the tool list.
    */
   buildExampleArguments(ids: ExampleIds): Record<string, unknown>;
   /**
-   * Returns the data for the board, our interactive view. It is sent separately from the result, because some hosts
-   * drop structured data.
+   * Returns the data for the board (the interactive view of ads). It is sent separately from the result, because some
+   * hosts drop structured data.
    */
   buildBoardData?(data: object, result: ToolOutput): object;
   input: Input;
   /**
-   * Schema of the result. Every object in it accepts unknown fields. If the service adds a field, clients can therefore
-   * still validate the result.
+   * Schema of the result. Every object in it accepts unknown fields, so that clients still accept the result if the
+   * service adds a field.
    */
   output: Output;
 }
 
 /**
- * A tool that a model or the board can call. A tool does not depend on MCP and does not handle charges. It throws
- * errors. Its caller turns errors into messages and adds the receipt (the note about spent credits).
+ * A tool that a model or the board (the interactive view of ads) can call. Its caller formats thrown errors as messages
+ * and adds the receipt (the note about spent credits).
  */
 export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject>
   extends ToolDeclaration<Input, Output> {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolOutput<DataOf<Output>>>;
   /**
-   * Formats the data as complete text for hosts that do not show structured data. Undefined for tools whose `run`
-   * already returns the text.
+   * Formats the data as text, for hosts that do not show structured data. Undefined if `run` already returns the text.
    */
   render?(data: DataOf<Output>, input: z.output<Input>, context: ToolContext): string;
 }
@@ -100,13 +98,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject, Output extends z.
 /** The result of a tool call before the receipt (the note about spent credits) is added. */
 export interface ToolOutput<Data extends object = object> {
   data: Data;
-  /**
-   * The final text of the result. Set only by tools whose text limits the data: while they write the text, they decide
-   * how many items fit.
-   */
+  /** The final text of the result. Set only by tools that return as many items as fit in the text. */
   text?: string;
   attachments?: readonly (ResourceLink | ImageContent)[];
-  /** For a list, the price of the next page if that page is not cached. */
+  /** For a list: the price of the next page, if that page is not cached. */
   price?: PriceBounds | undefined;
 }
 
@@ -126,8 +121,7 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
 const resultMarginMs = 1000;
 
 /**
- * Returns how many milliseconds of the call remain for drawing a picture. After this time, the result is sent without
- * the picture.
+ * Returns how many milliseconds remain for drawing a picture. After that time, the result is sent without the picture.
  */
 export const getRemainingDrawingMs = ({ deadline, clock }: Pick<ToolContext, 'deadline' | 'clock'>): number =>
   deadline - clock() - resultMarginMs;
@@ -168,7 +162,7 @@ export function formatFileLocation(file: ExportedFile, context: ToolContext, com
   return `It is in ${quote(path)}${companionText}, ${lifetimeText}, and ${readableText}`;
 }
 
-/** Returns the tool unchanged. The call only lets TypeScript infer the types of `run` and `render` from the schemas. */
+/** Returns the tool unchanged. TypeScript infers the types of `run` and `render` from the schemas in the argument. */
 export const defineTool = <Input extends z.ZodObject, Output extends z.ZodObject>(tool: Tool<Input, Output>) => tool;
 
 export interface CallerContext
@@ -179,38 +173,36 @@ export interface CallerContext
   getAdRowReader(): AdRowReader;
   getDatasetSql(): DatasetSql;
   getExports(): Exports;
-  /** Version of this server. Exported files mention it in their notes on how the data was gathered. */
+  /** Version of this server, which exported files mention. */
   version: string;
   readSpending(): Promise<Spending>;
   /**
    * Returns the price of a list page with this number of items. Returns undefined until the service has charged for a
-   * page of this list, because only charges reveal prices.
+   * page of this list, because only charges show the price.
    */
   getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<Pictures>;
   cursors: Cursors;
 }
 
-/**
- * Everything a tool needs to run: the API with the caller's key, the current time, and the size limits of the result.
- */
+/** What a tool call may use and must respect: e.g. the API with the caller's key, the current time, and size limits. */
 export interface ToolContext extends CallerContext, GatherContext, ErrorContext {
   isDemo: boolean;
-  /** True if the call only estimates a price. It then sends no paid request and changes nothing. */
+  /** True if the call only estimates a price. It must not send paid requests or change anything. */
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
-  /** How long responses are cached, in milliseconds. 0 if caching is disabled. */
+  /** How long responses are cached, in milliseconds. 0 if they are not cached. */
   cacheMs: number;
   /** Maximum number of tokens in the text that the tool returns. */
   resultTokens: number;
-  /** Maximum number of UTF-8 bytes in the text that the tool returns. Infinity for most hosts. */
+  /** Maximum number of UTF-8 bytes in the text that the tool returns. Infinity for hosts without such a limit. */
   resultBytes: number;
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Messages to a model
-   * mention tools, because models do not know the operations of the API.
+   * Returns the name of the tool that calls an API operation, e.g. `search_ads` for `searchAds`. Models know tools, but
+   * not the operations of the API.
    */
   getToolName(operation: string): string;
   isOffered(tool: string): boolean;

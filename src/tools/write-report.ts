@@ -57,8 +57,8 @@ import {
 } from './tool.ts';
 
 /**
- * Creates a text schema whose length limit does not appear in the tool list. Every conversation includes the tool list,
- * so each limit in it would cost tokens.
+ * Creates a text schema whose length limit does not appear in the tool list, because every conversation includes the
+ * list and pays for its tokens.
  */
 const createTextSchema = (maxChars: number) =>
   z.string().refine(({ length }) => length <= maxChars, `must be at most ${maxChars} characters`);
@@ -155,8 +155,8 @@ export const writeReport = defineTool({
       }
     }
     /**
-     * Computes the coverage of the report: which ads or dates are missing from its data. Must be called after the last
-     * section, because the sections determine which fields the report reads.
+     * Computes the coverage of the report, i.e. which ads are missing from its data. Call it after the last section,
+     * because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
       viewCoverage({
@@ -179,7 +179,7 @@ export const writeReport = defineTool({
         context,
       ),
     );
-    // Store the report first and write the file afterwards. If storing fails, no file is left behind.
+    // Store the report before the file is written, so that no file is left behind if storing fails.
     if (name !== undefined) {
       const runs = [{ at: now, rows: results.map(({ row }) => row) }, ...(previousRun ? [previousRun] : [])];
       await saveReport(dataset.userRecords, { name, title, sections: savedSections, runs }, input.again !== undefined);
@@ -216,7 +216,7 @@ export const writeReport = defineTool({
           `${formatCount(missingPictures.length, 'picture')} could not be shown. ${formatMissingPictureReasons(missingPictures)}.`,
         formatCoverage(
           coverage,
-          results.flatMap(({ statedNotes = [] }) => statedNotes),
+          results.flatMap(({ notesOfEmptyResult = [] }) => notesOfEmptyResult),
         ),
         note,
       ]),
@@ -253,7 +253,7 @@ async function readReportInput(input: z.output<typeof ReportInput>, userRecords:
   return { ...storedReport, sections: updatedSections, previousRun: findPreviousRun(storedReport, now) };
 }
 
-/** Formats a section as text, e.g. `"Calls to action", 14 rows; first rows of …`. */
+/** Formats the facts about a section, e.g. `"Calls to action", 14 rows; first rows of …`. */
 function formatSection(section: DataOf<typeof ReportSectionView>): string {
   const { heading, rows, ads, problem, last } = section;
   const facts = [
@@ -276,27 +276,22 @@ const maxListedGatherings = 60;
 
 interface SectionResult {
   heading: string;
-  /** Number of rows in the whole result. null if there are too many rows to count. */
+  /** Number of rows in the whole result. null for more than 100,000 rows. */
   rowCount?: number | null;
   tableStart?: { columns: readonly string[]; firstRows: readonly (readonly Cell[])[] };
-  /** Fields of ads that the section's SQL statement reads. Needed to find out which fields are incomplete. */
+  /** The ad fields that the section's SQL statement reads, for notes on fields that many ads lack. */
   readFields?: ReadFields | undefined;
   /**
-   * Sentences about incomplete searches. A section without rows shows them as its `problem`, so the report does not
-   * show them a second time among its notes. Not set for a section with rows.
+   * Sentences on incomplete searches, if the section has no rows. They are part of `problem`, so the coverage text does
+   * not repeat them.
    */
-  statedNotes?: readonly string[];
-  /**
-   * The row of the section's table if the table has exactly one row. Later reports compare their figures with this row.
-   */
+  notesOfEmptyResult?: readonly string[];
+  /** The only row of the section's table, with which later reports compare their figures. null for any other table. */
   row: ReturnType<typeof buildStoredRow>;
-  /** Figures from an earlier report that measure the same things as this section. */
+  /** The figures of this section in an earlier report. */
   previousFigures?: ReportSection['previousFigures'];
   pictures: { adId: string; picture: AdPicture }[];
-  /**
-   * Problem to report to the caller. The message may mention columns or SQL, so it does not appear in the report
-   * itself.
-   */
+  /** A problem for the caller. It may mention SQL, so the report itself does not contain it. */
   problem?: string | undefined;
 }
 
@@ -323,8 +318,8 @@ async function buildSection(
       result.rowCount = rowCount;
       result.readFields = readFields;
       if (isAboutAds && isEmptyResult(rows, rowCount)) {
-        result.statedNotes = listNotesOfEmptyResult(viewCoverage(coverageInput));
-        problems.push(...result.statedNotes);
+        result.notesOfEmptyResult = listNotesOfEmptyResult(viewCoverage(coverageInput));
+        problems.push(...result.notesOfEmptyResult);
       }
       result.tableStart = { columns, firstRows: rows.slice(0, 3) };
       if (rowCount === 1) result.row = buildStoredRow(columns, rows[0] ?? []);
