@@ -25,27 +25,26 @@ import { type Cost, Receipts, receiptBytes, receiptTokens } from './receipts.ts'
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
   now: () => number;
-  /** Returns milliseconds from a monotonic clock, for measuring durations. */
+  /** Returns milliseconds from a clock that is never set back, for measuring durations. */
   monotonicNow: () => number;
   log: Log;
   onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
   cacheMs: number;
-  /** Number of credits above which the user must confirm a call. Undefined if no confirmation is required. */
+  /** Number of credits above which the user must confirm a call. Undefined if no call needs confirmation. */
   confirmCredits?: number | undefined;
   output: OutputSetting;
-  /** A sentence that is added to the text and the data of every result, e.g. that all ads are demo data. */
+  /** A sentence in the text and the data of every result, e.g. that all ads are demo data. */
   notice?: string | undefined;
   /**
-   * This signal aborts when the process begins to shut down. Long calls then stop early and return the data that they
-   * have so far.
+   * Aborts when the process begins to shut down. Long calls then stop early and return the data that they have so far.
    */
   draining: AbortSignal;
   closing: AbortSignal;
 }
 
-/** A tool result. It has only the fields of MCP's `CallToolResult` that both supported SDK versions have. */
+/** A tool result, with those fields of MCP's `CallToolResult` that both supported SDK versions have. */
 export type ToolResult = {
   content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
@@ -57,35 +56,34 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   client?: ClientIdentity | undefined;
-  /** Selects which parts the result contains: text, data or both. If set, it overrides the server's setting. */
+  /** Which parts the result contains: text, data or both. Overrides the server's setting. */
   output?: OutputSetting | undefined;
   signal: AbortSignal;
-  /** Resolves once the response has been written to the client. */
+  /** Resolves after the response was written to the client. */
   responseSent?: Promise<void> | undefined;
   /** Origin of download links, e.g. `https://ads.example.com`. Undefined if this server offers no links. */
   linkOrigin?: string | undefined;
   /**
-   * How long the call has already waited for a free slot, in milliseconds. Calls wait because the number of concurrent
-   * calls is limited. The waiting time counts against the call's deadline.
+   * How long the call has waited for a free slot, in milliseconds, because the number of concurrent calls is limited.
+   * The waiting time counts against the call's deadline.
    */
   waitedMs?: number;
   onProgress?: ReportProgress | undefined;
   /**
-   * Called when the call has created a file, before the result of the call is returned. It tells the client to reload
-   * the list of resources.
+   * Called when the call has created a file, before its result is returned. Tells the client to reload the list of
+   * resources.
    */
   onFileCreated?: (() => void) | undefined;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml?: boolean;
-  /** The way to ask the user to confirm spending credits. Undefined if the client cannot show forms. */
+  /** Asks the user to confirm spending credits. Undefined if the client cannot show forms. */
   person?: PersonAtHost | undefined;
 }
 
 type Outcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
- * The resources that tool calls need. Most of them are created on the first call, because many sessions only list the
- * tools and never call one.
+ * The resources that tool calls need. Most are created on the first call, because many sessions only list the tools.
  */
 export interface CallingContext extends ServerContext, CallResources {
   adFilters(): Promise<readonly SearchFilter[]>;
@@ -95,8 +93,8 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const startedAt = server.monotonicNow();
   const receipts = new Receipts();
   const { result, logFields } = await executeCall(server, call, receipts, form).catch((thrown) => {
-    // `FormNeeded` is not a failure: the user must confirm the price first, and no request was sent. The client will
-    // repeat the call with the user's answer.
+    // `FormNeeded` is not a failure. No request was sent, because the user must confirm the price first. The client
+    // then repeats the call.
     if (thrown instanceof FormNeeded) throw thrown;
     return buildErrorOutcome(server, call, receipts, thrown);
   });
@@ -111,11 +109,13 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     ...withoutKey(logFields),
   });
   // Errors can contain text from many sources, so mask the caller's API key here. Other results need no masking: the
-  // HTTP client masks the key in responses, and arguments that contain the key are rejected.
+  // HTTP client masks responses, and arguments that contain the key are rejected.
   return result.isError ? withoutKey(result) : result;
 }
 
-/** Returns the tool name for the log. An unknown name is arbitrary text from the caller and must not be logged. */
+/**
+ * Returns the tool name for the log. An unknown name must not be logged, because it can be any text from the caller.
+ */
 const getLoggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function executeCall(
@@ -142,7 +142,7 @@ async function executeCall(
   });
 }
 
-/** A tool call after the first checks: its tool exists and is enabled on this server. */
+/** A tool call whose tool exists and is enabled on this server. */
 interface RunningCall {
   server: CallingContext;
   call: ToolCall;
@@ -151,8 +151,8 @@ interface RunningCall {
 }
 
 /**
- * Runs `work` and aborts it at the deadline of the tool call. The time for which the call has waited until fewer calls
- * were running counts against the deadline.
+ * Runs `work` and aborts it at the deadline of the tool call. The time for which the call has waited for a free slot
+ * counts.
  */
 function withCallDeadline<Result>(
   { server, call, tool }: RunningCall,
@@ -172,15 +172,15 @@ const getRemainingMs = (server: ServerContext, call: ToolCall): number => server
 interface ContextOptions {
   signal: AbortSignal;
   receipts: Receipts;
-  /** True if the tool may only use stored data and must not send paid requests. See `Caller.storedOnly`. */
+  /** True if the tool may use only stored data, so that it sends no paid request. See `Caller.storedOnly`. */
   storedOnly?: boolean;
-  /** True if the user confirmed only a part of the price, so that the call may request only one result page. */
+  /** True if the user confirmed only the first result page. The call then requests no further page. */
   isFirstPageOnly?: boolean;
 }
 
 /**
- * Creates the context of a tool call. A call may use stored data before the service has confirmed the caller's API key.
- * In this case, `notes.unconfirmedNote` is set to a note for the result.
+ * Creates the context of a tool call. If the call uses stored data before the service has confirmed the caller's API
+ * key, `notes.unconfirmedNote` is set to a note for the result.
  */
 async function createToolContext(
   { server, call, tool, form }: RunningCall,
@@ -229,8 +229,8 @@ async function createToolContext(
 }
 
 /**
- * Estimates the cost of a call, and asks the user if the estimate exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until
- * the user answers does not count against the deadline.
+ * Estimates the cost of a call, and asks the user if it exceeds `AD_LIBRARY_CONFIRM_CREDITS`. The time until the user
+ * answers does not count against the deadline.
  * @returns whether the user has accepted the whole call or only its first result page
  */
 async function confirmCall(running: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
@@ -252,8 +252,8 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
     const needsForm = affordablePrice !== undefined && affordablePrice.atMost > confirmCredits;
     return { price: affordablePrice, balance: needsForm ? await readBalance(context) : undefined };
   });
-  // `price` is undefined if even the lowest price exceeds the server's budget. Do not ask the user in this case,
-  // because the call then fails without costing anything.
+  // `price` is undefined if even the lowest price exceeds the server's budget. The call then fails without costing
+  // anything, so do not ask the user.
   if (price === undefined || price.atMost <= confirmCredits) return { isFirstPageOnly: false };
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
@@ -268,8 +268,8 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
 }
 
 /**
- * Limits a price to the credits that remain in the budgets of the server and of the connection. Returns undefined if
- * even the lowest price exceeds them.
+ * Limits a price to the remaining credits of the server and of the connection. Returns undefined if even the lowest
+ * price exceeds them.
  */
 function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server }: Spending): PriceBounds | undefined {
   const remainingCredits = [server, connection].map((account) =>
@@ -280,8 +280,8 @@ function limitToBudget({ atLeast, atMost }: PriceBounds, { connection, ...server
 }
 
 /**
- * Requests the number of credits in the account. This request is free. Returns undefined if it fails or the service
- * does not report a balance.
+ * Requests the number of credits in the account, which is free. Returns undefined if the request fails or the service
+ * reports no number.
  */
 const readBalance = ({ api }: ToolContext): Promise<number | undefined> =>
   api.getCredits().then(
@@ -301,8 +301,8 @@ const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedR
 type FinishedResult = ToolOutput & { text: string };
 
 /**
- * Runs a tool. If the tool returns only data, formats the data as text and shortens the text to `resultTokens`. Every
- * text is also shortened to the number of bytes that the host accepts.
+ * Runs a tool. If it returns only data, formats the data as text of at most `resultTokens` tokens. Shortens every text
+ * to the number of bytes that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
@@ -312,9 +312,10 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 }
 
 /**
- * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice. Every output
- * mode includes the data for the board, our view in MCP hosts. This data contains only ids and numbers, because some
- * clients also show it to their model. Tools that only the board calls are the exception: they return full data.
+ * Builds the MCP result from the tool's text and data, the receipt (what the call cost) and the notice.
+ *
+ * The data for the board (the interactive view of ads) is always included. It contains only ids and numbers, because
+ * some clients show it to their model too. Tools that only the board calls return full data.
  */
 function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
@@ -352,7 +353,7 @@ function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Rece
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
   const { result, error } = buildErrorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
   const { status, requestId } = error;
-  // An aborted request fails with a network error. Report the cancellation instead, because it is the real cause.
+  // An aborted request fails with a network error. Its real cause is the cancellation, so report that.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
   const storage = isExpected ? thrown.failure.storage : undefined;
   return { result, logFields: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };

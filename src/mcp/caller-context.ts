@@ -30,13 +30,13 @@ interface CallerContextOptions {
 
 /**
  * Time limit for asking the service whether it accepts a caller's API key, in milliseconds. Callers can read files only
- * after the service has confirmed their key.
+ * after that.
  */
 const maxConfirmMs = 5000;
 
-/** The resources that all tool calls in this process share. They are created on the first call. */
+/** The resources that all tool calls of this process share. They are created on the first call. */
 export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close'> & {
-  /** Asks the service for the account to which the caller's API key belongs. */
+  /** Asks the service to which account the caller's API key belongs. */
   whoami(caller: Caller): Promise<ApiResponse<'whoami'>>;
   /**
    * Closes the resources. Waits up to `drainMs` milliseconds for paid requests that were already sent, and aborts all
@@ -45,16 +45,14 @@ export type CallResources = Omit<ReturnType<typeof createCallerContexts>, 'close
   close(drainMs: number): Promise<void>;
 };
 
-/** Opens the resources that all callers share. Returns functions that create the context of a single caller. */
+/** Opens the resources that all callers share. Returns functions that create the context of one caller. */
 export function createCallerContexts(options: CallerContextOptions) {
   const { createCallerApi, callCache, keys, meter, state, baseUrl, version, now } = options;
   const adRows = createAdRowReaders(now);
   const sql = openDatasetSql(adRows);
   const heavyCalls = new Semaphore({ maxRunning: 16, maxRunningPerKey: 1, workName: 'reports and batches of labels' });
   return {
-    /**
-     * Returns the part of the tool context that depends on the caller, e.g. the API client that sends the caller's key.
-     */
+    /** Returns the part of the tool context that depends on the caller, e.g. the API client with the caller's key. */
     createContext(caller: Caller): CallerContext {
       const { tenantId, connection, signal } = caller;
       const startedAt = now();
@@ -82,17 +80,17 @@ export function createCallerContexts(options: CallerContextOptions) {
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
       };
     },
-    /** Returns the lowest and highest expected price of a request, based on earlier charges. */
+    /** Returns the lowest and the highest price of a request, according to earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
       computeRequestBounds(await meter.prices(tenantId), request),
     useOnce: state.useOnce,
     /**
-     * Runs a CPU-intensive call after the caller's other CPU-intensive calls have finished. Yields to the event loop
-     * first, so that requests of other callers are not delayed.
+     * Runs a CPU-intensive call after the same caller's other CPU-intensive calls. Yields to the event loop first, so
+     * that requests of other callers are not delayed.
      */
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
-    /** Returns the files of a caller. Files can be read only while the service accepts the caller's API key. */
+    /** Returns the files of a caller. They can be read only while the service accepts the caller's API key. */
     getExports(caller: Credentials): Exports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
@@ -107,8 +105,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       };
       return {
         ...exports,
-        // Hosts request the list of files often. Use the stored result of the last key check, and do not ask the
-        // service each time.
+        // Hosts request the list of files often, so use the stored result of the last key check.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
         find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
       };
@@ -116,7 +113,7 @@ export function createCallerContexts(options: CallerContextOptions) {
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],
     /**
      * Extends how long the server remembers the credits that a connection has spent. Called when the connection is
-     * renewed, so that its budget still counts them.
+     * renewed, so that they still count against its budget.
      */
     keepSpending: meter.keepSpending,
     close: sql.close,

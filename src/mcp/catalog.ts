@@ -16,25 +16,23 @@ import type { Resource, ResourceRequest } from './resources.ts';
 import { skill, skillTools } from './skill.ts';
 
 export interface Session extends Credentials {
-  /** Resolves once the response to a request has been written to the client. */
+  /** Resolves after the response to a request was written to the client. */
   waitUntilSent?(requestId: unknown): Promise<void>;
   linkOrigin?: string | undefined;
   /**
-   * This signal aborts when the client has closed the input stream (stdin) of the server, because it can then no longer
-   * answer a form.
+   * Aborts when the client has closed the input stream (stdin) of the server, because it can then no longer answer a
+   * form.
    */
   inputEnded?: AbortSignal;
   /** The `User-Agent` header of an HTTP request. */
   userAgent?: string | undefined;
   output?: OutputSetting | undefined;
-  /**
-   * True if the server object handles only one request, as over HTTP. It cannot send notifications after the response.
-   */
+  /** True if the server object handles only one request, as over HTTP, so that it can send no notifications later. */
   servesOneRequest?: true;
 }
 
 /**
- * The functions that the adapters for both SDK versions need, e.g. to list or call tools. Created once per process and
+ * The functions that the adapters for both SDK versions call, e.g. to list the tools. Created once per process and
  * shared by all callers.
  */
 export type Catalog = ReturnType<typeof createCatalog>;
@@ -44,8 +42,8 @@ interface CatalogOptions {
   version: string;
   openCallResources(): Promise<CallResources>;
   /**
-   * Returns the search filters that are known so far. Returns the same object until more filters become known. Callers
-   * can therefore detect a change by comparing the object with `!==`.
+   * Returns the search filters that are known so far. Returns the same object until more filters become known, so
+   * callers can detect a change with `!==`.
    */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
@@ -57,7 +55,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   /**
    * Finds a resource by its URI.
-   * @throws the error created by `errors.notFound` if the resource does not exist
+   * @throws the error that `errors.notFound` creates if the resource does not exist
    */
   const findResource = async (request: ResourceRequest): Promise<Resource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
@@ -69,7 +67,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   };
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
-  // Load the modules for tool calls on the first call, because many sessions only list the tools.
+  // Import the modules for tool calls on the first call, because many sessions only list the tools.
   let opening: ReturnType<typeof openContext> | undefined;
   const openContext = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
@@ -95,8 +93,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     /**
-     * Returns the capabilities that the server announces to a client. Of its lists of tools, prompts and resources,
-     * only the list of resources can change: a call can create a file.
+     * Returns the capabilities that the server announces to a client. Only the list of resources can change, because a
+     * call can create a file.
      */
     capabilities: ({ servesOneRequest }: Pick<Session, 'servesOneRequest'>) => ({
       tools: {},
@@ -112,10 +110,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       '\n',
     ),
     hasTool: (name: string) => server.tools.has(name),
-    /**
-     * Returns the tool list for a client. The list is cached and rebuilt when more search filters of the service become
-     * known.
-     */
+    /** Returns the tool list for a client. The list is cached until more search filters of the service become known. */
     tools: async (client: Pick<ToolCall, 'client' | 'output'>) => {
       const filters = await searchFilters?.();
       if (cachedLists.filters !== filters) cachedLists = { filters, tools: new Map() };
@@ -127,21 +122,18 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** The skills that this server offers. Empty if a tool that the skill needs is not available. */
+    /** The skills that this server offers. Empty if it does not offer a tool that the skill needs. */
     skills,
     getSkill: (uri: string, invalid: CreateError) => {
       const matchingSkill = skills.find((served) => served.uri === uri);
       if (matchingSkill) return { skill: matchingSkill };
       throw invalid('No skill is served at that address: skills/list names those that are.');
     },
-    /**
-     * Time limit of a tool call in milliseconds. The limit includes the time for which the call waits until fewer calls
-     * are running.
-     */
+    /** Time limit of a tool call, in milliseconds. Includes the time for which the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
-    /** Builds the result of a call that is rejected before its tool runs. */
+    /** Builds the result of a call that was rejected before its tool could run. */
     refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).buildErrorResult(server, error).result,
     getPrompt: (request: PromptRequest, invalid: CreateError) => getPrompt(prompts, request, invalid),
     listResources: async (caller: Credentials) => {
@@ -155,8 +147,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
 }
 
 /**
- * Removes the parts of a result that the host cannot handle, such as pictures or the data for the board (our view in
- * MCP hosts).
+ * Removes the parts of a result that the host cannot handle, e.g. pictures or the data for the board (the interactive
+ * view of ads).
  */
 function adaptToHost(result: ToolResult, { allowsPictures, showsBoard }: ResultForm): ToolResult {
   const { content, _meta, ...otherFields } = result;

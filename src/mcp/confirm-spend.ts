@@ -10,7 +10,7 @@ import type { UseOnce } from '../storage/single-use.ts';
 import type { Tool } from '../tools/tool.ts';
 import { formatRounded } from '../views/numbers.ts';
 
-/** A form that the host shows to the user. The format is that of `elicitation/create` in MCP. */
+/** A form that the host shows to the user, in the format of `elicitation/create` in MCP. */
 export interface ConfirmationForm {
   message: string;
   requestedSchema: {
@@ -20,29 +20,29 @@ export interface ConfirmationForm {
   };
 }
 
-/** The user's answer to a form. `content` comes from the client and has not been validated. */
+/** The user's answer to a form. `content` comes from the client and is not validated. */
 export interface FormAnswer {
   action: 'accept' | 'decline' | 'cancel';
   content?: Record<string, unknown> | undefined;
 }
 
 /**
- * The two ways in which a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while
- * the call is running (`duringCall`). Since that revision, the call ends with a request for input, and the client
- * repeats the call with the answer (`betweenCalls`).
+ * How a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while the call is running
+ * (`duringCall`). Since then, the call ends with a request for input, and the client repeats the call with the answer
+ * (`betweenCalls`).
  */
 export type PersonAtHost =
   | { asks: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
   | { asks: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
 /**
- * Thrown when the client must show a form and then repeat the call with the answer. The result of the call is then
- * `input_required` (protocol revision 2026-07-28).
+ * Thrown if the client must show a form and repeat the call with the answer. The call then returns `input_required`
+ * (protocol revision 2026-07-28).
  */
 export class FormNeeded extends Error {
   override readonly name = 'FormNeeded';
   readonly form: ConfirmationForm;
-  /** Text that the client sends back with the answer. It is signed, because the client could change it. */
+  /** A text that the client sends back with the answer. Signed, because the client could change it. */
   readonly state: string;
 
   constructor(form: ConfirmationForm, state: string) {
@@ -52,14 +52,10 @@ export class FormNeeded extends Error {
   }
 }
 
-/**
- * How long a call waits for the user's answer, in milliseconds. It is shorter than 60 seconds, because several hosts
- * end calls after that time.
- */
+/** How long a call waits for the user's answer, in milliseconds. Several hosts end a call after 60 seconds. */
 const maxAnswerMs = 50_000;
 /**
- * How long the user may take to answer if the client then repeats the call, in milliseconds (protocol revision
- * 2026-07-28). An answer that arrives later is invalid.
+ * How long an answer is valid if the client repeats the call with it (protocol revision 2026-07-28), in milliseconds.
  */
 const maxStateAgeMs = 5 * 60_000;
 
@@ -69,17 +65,17 @@ interface SpendQuestion {
   tool: Tool;
   input: Record<string, unknown>;
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
-  /** The estimated price of the call, shown in the form. */
+  /** The estimated price of the call, in credits. */
   price: PriceBounds;
-  /** The credit balance of the account, shown in the form. Undefined if unknown. */
+  /** The number of credits in the account. Undefined if unknown. */
   balance: number | undefined;
-  /** True if the call may read several result pages, so that the user can also choose to read a single page. */
+  /** True if the call may read several result pages. The user can then also choose to read a single page. */
   canReadSeveralPages: boolean;
 }
 
 interface ConfirmOptions {
   person: PersonAtHost;
-  /** If one of these signals aborts, the server stops waiting for the user's answer. */
+  /** Signals that end the waiting for the user's answer when they abort. */
   signals: readonly AbortSignal[];
   /** The current time in milliseconds since the Unix epoch. */
   now: number;
@@ -87,7 +83,7 @@ interface ConfirmOptions {
   useOnce: UseOnce;
 }
 
-/** What the user has accepted: the whole call, or only its first result page. */
+/** Whether the user has accepted the whole call or only its first result page. */
 export interface Confirmation {
   isFirstPageOnly: boolean;
 }
@@ -150,8 +146,8 @@ function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefine
 }
 
 /**
- * Content of the signed text that the client sends back with the user's answer. It ties the answer to one call and to
- * the price that the form showed.
+ * The signed content of the text that the client sends back with the user's answer. It belongs to one call and to the
+ * price that the form showed.
  */
 const SpendState = z.object({
   id: z.string(),
@@ -178,16 +174,16 @@ const hashCall = ({ tool, input }: SpendQuestion): string =>
     .digest('base64url');
 
 /**
- * Signs a confirmation state with the caller's API key. Every replica can verify the signature. It rejects a state that
- * was signed with another key.
+ * Signs a state with the caller's API key. Every replica can check the signature, and a state of another caller is
+ * rejected.
  */
 const signState = (text: string, apiKey: string): Buffer =>
   createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
 
-/** Maximum length of a state in characters. A longer state is rejected without being parsed. */
+/** Maximum length of a state, in characters. A longer state is rejected unread. */
 const maxStateLength = 1000;
 
-/** Returns true if the state belongs to this call, has not expired, and was not used before. */
+/** Returns true if a state belongs to this call, has not expired, and was not used before. */
 async function isAnswerToQuestion(
   state: string,
   question: SpendQuestion,
@@ -199,8 +195,7 @@ async function isAnswerToQuestion(
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
     return false;
   const { success, data } = SpendState.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
-  // A valid signature does not prove that this server created the text. The caller knows the key and can sign any text,
-  // so validate it.
+  // The caller knows the key and can sign any text. Validate the text even though its signature is valid.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
   const isSameCall = callHash === hashCall(question);
@@ -211,15 +206,15 @@ async function isAnswerToQuestion(
 interface EstimateOptions {
   tool: Tool;
   input: Record<string, unknown>;
-  /** Runs the tool with stored and cached data only, so that the estimate costs nothing. */
+  /** Runs the tool with stored and cached data only, so that it costs nothing. */
   run(input: Record<string, unknown>): Promise<{ data: object }>;
   getRequestPrice(request: ServiceRequest): Promise<PriceBounds>;
 }
 
 /**
- * Estimates the price of a call without sending a paid request. Tools that make several paid requests return their own
- * estimate when called with `maxCredits: 0`, and never spend more than `maxCredits`. Every other tool makes at most one
- * paid request, so the price of the call is the price of that request.
+ * Estimates the price of a call without a paid request. A tool with the argument `maxCredits` returns its own estimate
+ * for `maxCredits: 0`, and never spends more than `maxCredits`. Any other tool makes at most one paid request, whose
+ * price is the price of the call.
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
@@ -232,12 +227,12 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // `PaymentNeeded` means that the tool would need a paid search to count the matching ads. Without that count,
-    // `maxCredits` is the only known upper bound.
+    // The tool needs a paid search to count the matching ads. Without that count, `maxCredits` is the only known upper
+    // bound.
     const price = await getRequestPrice(error.request);
     if (!isLimited) return price;
-    // With `maxCredits: 0`, the caller itself asks for an estimate, which can take paid searches. While the price of a
-    // search is unknown, do not ask the user, who could not decide without the estimate.
+    // With `maxCredits: 0`, the caller wants an estimate, which can take paid searches. If their price is unknown, do
+    // not ask the user, who could not decide.
     if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
     return { atLeast: Math.min(price.atLeast, limit), atMost: limit };
   }

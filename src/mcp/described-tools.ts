@@ -15,7 +15,7 @@ const ReceiptView = z
     unusable: z.number().optional().describe('Number of paid items that are left out, because they have no id.'),
   })
   .meta({ title: 'Receipt' });
-/** The receipt (what a call cost) as it appears in the data of every result. */
+/** The receipt in the data of a result: what the call cost. */
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** Fields that the server adds to the data of every tool result. */
@@ -23,10 +23,7 @@ const everyResult = { receipt: ReceiptView.describe('What the call cost.'), noti
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
-/**
- * The description of a tool without its code. The server needs only this description to list the tool and to check a
- * call before it runs.
- */
+/** The description of a tool without its code, with which the server lists the tool and checks calls. */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
   outputSchema: ObjectSchema;
@@ -52,31 +49,30 @@ export function describeTool({
 export const describe = (tool: ToolDescription): string =>
   `${tool.description} ${canCostCredits(tool) ? 'Costs credits.' : 'Free.'}`;
 
-/** Converts a Zod schema to JSON Schema, limited to the features that every host accepts. */
+/** Converts a Zod schema to JSON Schema, with only the features that every host accepts. */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      // Omit lower bounds of 0 and 1. They would cost tokens in every conversation, and the server validates arguments
-      // anyway.
+      // Bounds of 0 and 1 would cost tokens in every conversation. The server validates arguments anyway.
       if (json.minItems === 1) delete json.minItems;
       if (json.minLength === 1) delete json.minLength;
       if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Some hosts treat an object schema without named properties as an always empty object. Setting
-          // `additionalProperties` tells them that any property is allowed.
+          // Some hosts treat an object without named properties as always empty. `additionalProperties` tells them that
+          // any property is allowed.
           delete json.properties;
           json.additionalProperties = true;
         }
       }
       const types = (json.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
-        // Merge the alternatives of a nullable field into one schema, e.g. `type: ['string', 'null']`. At most one
-        // alternative has keywords besides `type`, such as `items`, so no keyword is lost.
+        // Merge the alternatives of a nullable field into one schema, e.g. `type: ['string', 'null']`. No keyword is
+        // lost, because at most one alternative has others than `type`.
         Object.assign(json, ...(json.anyOf ?? []), { type: types });
         delete json.anyOf;
       }
@@ -86,7 +82,7 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
 }
 
 /**
- * The descriptions of all tools. The build replaces this module with the computed values, so that a process can list
- * the tools without loading their code.
+ * The descriptions of all tools. The build replaces this module with the computed values, so that the tools can be
+ * listed without loading their code.
  */
 export const describedTools: readonly DescribedTool[] = allTools.map(describeTool);

@@ -14,7 +14,7 @@ import { formatRounded } from '../views/numbers.ts';
 import { joinNames } from '../views/safe-text.ts';
 import { quoteId, quoteUntrusted, sanitizeId } from '../views/tokens.ts';
 
-/** The error as it appears in `_meta["ad-library/error"]`. Unknown fields are omitted. */
+/** The content of `_meta["ad-library/error"]` in a failed result. Unknown fields are omitted. */
 interface ErrorMeta extends Record<string, unknown> {
   kind: ErrorKind;
   retryable: boolean;
@@ -23,8 +23,8 @@ interface ErrorMeta extends Record<string, unknown> {
 }
 
 /**
- * Explains an error to a model. Text from the service is quoted, so that the model treats it as data. Details of
- * internal errors never appear in the result.
+ * Explains an error to a model. Quotes text from the service, so that the model treats it as data. Never shows details
+ * of internal errors.
  * @param wasSent true if the tool call had sent a request before it failed
  */
 export function explainError(thrown: unknown, offeredTools: readonly ToolDescription[], { wasSent = false } = {}) {
@@ -145,7 +145,7 @@ function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
       return failure.wasSent === false ? outOfTime : markCostlyRetry(failure, generalExplanation);
     case 'unexpected_response': {
       const { isTooLarge, baseUrlProblem } = failure;
-      // A request to a wrong base URL fails every time. Do not suggest a retry, even if the call was charged.
+      // A request to a wrong base URL always fails. Do not suggest a retry, even if the call was charged.
       if (baseUrlProblem) return { ...generalExplanation, ...explainAddress(baseUrlProblem) };
       return markCostlyRetry(failure, { ...generalExplanation, ...(isTooLarge && tooLargeAnswer) });
     }
@@ -189,7 +189,7 @@ const wrongSettings = {
   happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
-/** Explanations of errors in this server's own storage, as opposed to errors of the ad service. */
+/** Explanations of errors in the storage of this server, as opposed to errors of the ad service. */
 const storageFailures = {
   data: {
     retry: 'now',
@@ -255,7 +255,7 @@ function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescript
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 
-/** Formats the details of an error as text. Returns an empty string if the message already contains all of them. */
+/** Formats the details of an error as text. Returns an empty string if the message already contains them. */
 function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
@@ -305,7 +305,7 @@ function formatWindows(limit: ParsedUsageLimit): string {
 }
 
 /**
- * Describes when an hourly or daily usage limit should reset. The text calls this an estimate, because the API document
+ * Formats when an hourly or daily usage limit should end. The text calls this an estimate, because the API document
  * does not define when an hour or a day begins.
  */
 function formatWindowEnd(limitType: string | undefined): string {
@@ -319,7 +319,7 @@ const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 function formatCharge(failure: Failure, hasSentRequests: boolean): string {
   const { charged, isPaid, changesData, wasSent, storage } = failure;
   if (charged) return `The service says it charged ${formatRounded(charged)} credits for this call.`;
-  // If earlier requests of this tool call were sent, the receipt (what the call cost) states their charges.
+  // If the tool call sent earlier requests, the receipt (what the call cost) states their charges.
   if (wasSent === false || storage) return hasSentRequests ? '' : 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return isPaid ? 'The service stated no charge.' : '';
   if (changesData && isPaid)

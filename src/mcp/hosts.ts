@@ -8,48 +8,49 @@ export type OutputSetting = (typeof outputSettings)[number];
 export type OutputForm = 'both' | 'text' | 'structured';
 
 /**
- * The client that sent a request, as far as it says so. A client can choose any name, so the name must affect only the
- * form of results and never permissions.
+ * The client that sent a request. It can choose any name, so the name may affect the form of results, but never
+ * permissions.
  */
 export interface ClientIdentity {
   name?: string | undefined;
-  /** True if the client announced that it can show MCP Apps. Undefined if its capabilities are unknown. */
+  /** True if the client announced support for MCP Apps. Undefined if its capabilities are unknown. */
   announcesBoard?: boolean | undefined;
 }
 
-/** Describes which parts results for a client may contain, and their maximum size. */
+/** Which parts the results for a client may contain, and their maximum size. */
 export interface ResultForm {
   output: OutputForm;
   allowsLinks: boolean;
   allowsPictures: boolean;
   /**
-   * True if the client can show the board, our interactive view. The tool list then includes the board's tools, and
-   * results include the board's data.
+   * True if the client can show the board (the interactive view of ads). Only then, the tool list includes the board's
+   * tools, and results include the board's data.
    */
   showsBoard: boolean;
   /** Maximum number of tokens in the text of a result. The data may have twice as many. */
   resultTokens: number;
   /**
-   * Maximum number of UTF-8 bytes in the text of a result. The data may have twice as many. Infinity for most hosts.
+   * Maximum number of UTF-8 bytes in the text of a result. The data may have twice as many. Infinity for hosts without
+   * such a limit.
    */
   resultBytes: number;
 }
 
 /**
- * Describes how a host (e.g. a chat application) treats tool lists and results. MCP defines no way for hosts to
- * announce this, so each entry cites its evidence.
+ * How a host (e.g. a chat application) treats tool lists and results. MCP defines no way for hosts to announce this, so
+ * each entry states its evidence.
  */
 interface Host {
   title: string;
   /** The client names that the host sends when it connects. */
   names: readonly string[];
-  /** Prefixes of client names, for hosts that append a name chosen by the user. */
+  /** Beginnings of client names, for hosts that append a name chosen by the user. */
   prefixes?: readonly string[];
   output: OutputForm;
   reads: string;
-  /** Set if the host accepts resource links in results. Other hosts may reject a result that contains a link. */
+  /** Set if the host accepts resource links in results. Other hosts may reject a result with a link. */
   links?: true;
-  /** Set if the host can show the board, our MCP App. */
+  /** Set if the host can show the board (the interactive view of ads, an MCP App). */
   board?: true;
   /** False if the host drops pictures, or passes them to its model as base64 text. */
   pictures?: false;
@@ -57,25 +58,23 @@ interface Host {
   maxResultTokens?: number;
   /** Maximum number of UTF-8 bytes in a result, for hosts that cut longer results or replace them with files. */
   maxResultBytes?: number;
-  /** URL of public evidence for this entry. Each entry sets either this field or `tried`. */
+  /** URL of public evidence for this entry. Required unless `tried` is set. */
   source?: string;
-  /** The host version in which we tested the behavior. Each entry sets either this field or `source`. */
+  /** The host version in which the behavior was tested. Required unless `source` is set. */
   tried?: string;
-  /** Day on which the evidence was collected. Hosts change their behavior, so old entries may be wrong. */
+  /** Day on which the evidence was collected. Old entries may be wrong, because hosts change. */
   day: string;
 }
 
 /**
- * All known hosts. Client names without their own `source` come from the npm package mcp-client-capabilities 0.0.14.
+ * All known hosts. Client names without a `source` of their own come from the npm package mcp-client-capabilities
+ * 0.0.14.
  */
 export const hosts = hostRows as readonly Host[];
 
 const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
-/**
- * Suffix that `mcp-remote`, a proxy between stdio and HTTP, adds to a client name, e.g. `claude-ai (via mcp-remote
- * 0.1.37)`.
- */
+/** Matches the suffix that the proxy `mcp-remote` adds to a client name, e.g. `claude-ai (via mcp-remote 0.1.37)`. */
 const bridgeSuffix = / \(via mcp-remote [\d.]{1,20}\)$/;
 
 function findHost(client = ''): Host | undefined {
@@ -87,7 +86,7 @@ function findHost(client = ''): Host | undefined {
 const boardExtension = 'io.modelcontextprotocol/ui';
 
 interface StatedIdentity {
-  /** The client name, from the `initialize` request or from the `_meta` field of this request. */
+  /** The client name from the `initialize` request, or from the `_meta` field of this request. */
   name: string | undefined;
   capabilities: object | undefined;
   /** The `User-Agent` header of an HTTP request. */
@@ -96,11 +95,11 @@ interface StatedIdentity {
 
 /**
  * Identifies the client of a request. Before protocol revision 2026-07-28, HTTP requests contain neither a client name
- * nor capabilities. The product name in the `User-Agent` header is then used, if it is the name of a known host.
+ * nor capabilities. The product in the `User-Agent` header is then used, if it is a known host.
  */
 export function identifyClient({ name, capabilities, userAgent }: StatedIdentity): ClientIdentity {
-  // A client name can contain a slash, e.g. `@cline/core/3.0.65`. Try the text before the first slash, and then the
-  // text before the second slash.
+  // A product can contain a slash, e.g. `@cline/core` in `@cline/core/3.0.65`. Try the text before the first slash,
+  // then before the second.
   const [scope = '', remainder = ''] = userAgent?.split('/') ?? [];
   const product = [scope, `${scope}/${remainder}`].find(findHost);
   const { extensions, experimental } = (capabilities ?? {}) as { extensions?: object; experimental?: object };
@@ -111,15 +110,12 @@ export function identifyClient({ name, capabilities, userAgent }: StatedIdentity
 }
 
 /**
- * Share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so text
- * and data (`both`) together use the whole limit.
+ * Share of a host's size limit that the text of a result may use. The data may be twice as long as the text, so with
+ * `both` they use the whole limit together.
  */
 const textShares: Record<OutputForm, number> = { text: 1, structured: 1 / 2, both: 1 / 3 };
 
-/**
- * Chooses the parts and the maximum size of the results for a client. The size limits of the client's host apply to
- * every setting.
- */
+/** Chooses the parts and the maximum size of the results for a client. The size limits of its host always apply. */
 export function chooseResultForm(
   { name, announcesBoard }: ClientIdentity,
   { output, resultTokens }: { output: OutputSetting; resultTokens: number },

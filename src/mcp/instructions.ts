@@ -8,8 +8,7 @@ interface InstructionsOptions {
 }
 
 /**
- * Builds the server instructions. A host passes them to its model once, when it connects (MCP specification,
- * *Lifecycle*).
+ * Builds the server instructions, which a host passes to its model when it connects (MCP specification, *Lifecycle*).
  */
 export const buildInstructions = ({
   offeredTools,

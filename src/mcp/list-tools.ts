@@ -16,9 +16,9 @@ export interface ListedTool {
 }
 
 export interface ListOptions {
-  /** False if results contain no structured data. The tool list then omits the output schemas. */
+  /** False if results contain no structured data, so that the tool list needs no output schemas. */
   includesOutputSchemas: boolean;
-  /** False if the client cannot show the board, our interactive view. Defaults to true. */
+  /** False if the client cannot show the board (the interactive view of ads). Defaults to true. */
   withBoard?: boolean;
   filters?: SearchFilters | undefined;
 }
@@ -39,7 +39,7 @@ export function listTools(
   );
   /**
    * Returns the hints on the arguments of a tool. To save tokens, only the first tool that filters ads lists the filter
-   * keys. The other tools refer to that list.
+   * keys. The others refer to it.
    */
   const getHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
@@ -59,8 +59,8 @@ export function listTools(
 }
 
 /**
- * Returns the metadata that tells a host to show a tool's results on the board. It is written in the format of MCP Apps
- * and in the older format that preceded it.
+ * Returns the metadata that tells a host to show a tool's results on the board (the interactive view of ads), in the
+ * format of MCP Apps and in the older format before it.
  */
 function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
@@ -113,7 +113,7 @@ function formatRules(
   return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...otherRules].join('; ')}.`;
 }
 
-/** Formats the filter keys, with keys of the same type in one group, e.g. `advertiser, bylines (words)`. */
+/** Formats the filter keys. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
 function formatEntries(filters: readonly SearchFilter[]): string {
   const pairs = findBoundPairs(filters);
   const groups = new Map<string, string[]>();
@@ -136,8 +136,8 @@ function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string
 }
 
 /**
- * Finds pairs of filter keys that form a range, e.g. `startedAtFrom` and `startedAtTo`. The returned map contains both
- * keys of each pair, with the common part of their names (`startedAt`) as the value.
+ * Finds pairs of filter keys that form a range. For example, maps `startedAtFrom` and `startedAtTo` to the common part
+ * of their names, `startedAt`.
  */
 function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
@@ -174,8 +174,8 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 }
 
 /**
- * Formats the allowed values of a filter key. The values can be names of other keys. If they include all list keys, the
- * phrase `any list key` replaces these names. If they include all ranges, `any name before From/To` does.
+ * Formats the allowed values of a filter key. If the values are the names of all list keys, the phrase `any list key`
+ * replaces them. Likewise, `any name before From/To` replaces the names of all ranges.
  */
 function formatValues(
   { key, values, open }: SearchFilter,
@@ -197,8 +197,5 @@ function formatValues(
   return [...texts, ...remaining, ...(open ? ['or others'] : [])].join(', ');
 }
 
-/**
- * Minimum number of names that a phrase such as `any list key` may replace. A list of fewer names is shorter than the
- * phrase.
- */
+/** Minimum number of names that a phrase such as `any list key` replaces. Fewer names are shorter than the phrase. */
 const minNamesForPhrase = 4;

@@ -1,6 +1,6 @@
 import type { Progress } from '../dataset/gather.ts';
 
-/** The fields of a JSON-RPC message that are needed to route it. The SDKs validate the remaining fields. */
+/** The fields of a JSON-RPC message that are needed to route it. The SDKs validate the others. */
 export interface Message {
   method: string;
   id?: unknown;
@@ -21,7 +21,7 @@ export const isToolCall = ({ method }: Message): boolean => method === 'tools/ca
 export const isLongRequest = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
 
 /**
- * In protocol revision 2026-07-28, every message has this `_meta` key with its revision. The SDK exports the same
+ * The `_meta` key that contains the protocol revision of a message since revision 2026-07-28. The SDK exports the same
  * constant, but importing the SDK would slow down the start.
  */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
@@ -32,8 +32,8 @@ export function isLatestRevision(message: unknown): boolean {
 }
 
 /**
- * Converts a message to the form that the SDKs expect. Many clients send null for unused parameters, and PHP clients
- * encode an empty object as an empty list.
+ * Converts a message to the form that the SDKs expect. Removes null parameters, which many clients send. Replaces empty
+ * lists with empty objects, because PHP clients encode an empty object as a list.
  */
 export function normalizeMessage<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
@@ -55,8 +55,8 @@ function normalizeMeta(receivedMeta: Record<string, unknown>): Record<string, un
 }
 
 /**
- * The server moves a fractional progress token, such as 1.5, to this `_meta` key. MCP allows any number as a token, but
- * the schemas of the SDKs accept only integers and would reject the request.
+ * The `_meta` key to which the server moves a progress token with a fraction, e.g. 1.5. MCP allows any number, but the
+ * schemas of the SDKs accept only integers and would reject the request.
  */
 const fractionTokenKey = 'ad-library/progressToken';
 
@@ -71,8 +71,7 @@ export function readProgressToken(meta: object | undefined): string | number | u
 }
 
 /**
- * Returns the request without its progress token. Used for clients that do not accept an event stream and therefore
- * cannot receive notifications.
+ * Returns a request without its progress token, for clients that accept no event stream and therefore no notifications.
  */
 export function removeProgressToken<Value>(message: Value): Value {
   const receivedMeta = isMessage(message) ? message.params?._meta : undefined;
@@ -90,8 +89,8 @@ const removeNullEntries = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
 /**
- * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. This is safe, because no
- * request parameter of this server is a list.
+ * Replaces empty lists with empty objects, because PHP clients encode an empty object as `[]`. No request parameter of
+ * this server is a list.
  */
 const replaceEmptyLists = (object: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isEmptyList(value) ? {} : value]));
@@ -108,14 +107,13 @@ export interface RequestError {
 }
 
 /**
- * Error code for a resource that exists but cannot be read at the moment. JSON-RPC reserves a range of codes for server
- * errors, and this is its first code.
+ * Error code of a resource that cannot be read at the moment: the first code that JSON-RPC reserves for server errors.
  */
 export const refusedReadCode = -32_000;
 
 /**
- * Validates a request, and describes the first problem in one line. The SDKs themselves would return all validation
- * issues, or send no response at all.
+ * Validates a request. Describes the first problem in one line, whereas the SDKs would return all problems or send no
+ * response at all.
  */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
@@ -137,8 +135,7 @@ type ProgressParams = Progress & { progressToken: string | number };
 
 /**
  * Creates a progress reporter for a request. Returns undefined if the client does not want progress notifications.
- * While one notification is being sent, newer reports replace each other. A slow client therefore does not delay the
- * call.
+ * While one notification is being sent, only the newest report waits, so that a slow client does not delay the call.
  * @param meta `_meta` of the normalized request
  */
 export function createProgressReporter(meta: object | undefined, notify: (params: ProgressParams) => Promise<void>) {
@@ -152,7 +149,7 @@ export function createProgressReporter(meta: object | undefined, notify: (params
     if (waitingReport === undefined) return;
     const sending = notify({ progressToken, ...waitingReport });
     waitingReport = undefined;
-    // Ignore failed notifications. If the client has disconnected, the call is aborted through its own signal.
+    // Ignore failed notifications. If the client has disconnected, the signal of the call aborts it.
     void sending.then(sendNextReport, sendNextReport);
   };
   return {
@@ -164,8 +161,8 @@ export function createProgressReporter(meta: object | undefined, notify: (params
       if (!isSending) sendNextReport();
     },
     /**
-     * Stops the progress notifications. Must be called before the response is sent, because the protocol forbids
-     * progress notifications after the response.
+     * Stops the progress notifications. Call it before the response is sent, because the protocol forbids notifications
+     * after that.
      */
     end: () => {
       waitingReport = undefined;

@@ -9,11 +9,11 @@ import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
 /**
- * Number of tokens reserved in every result for the line about credits and the notice (e.g. that the ads are demo
- * data).
+ * Number of tokens in every result that are reserved for the line about credits and for the notice, e.g. that the ads
+ * are demo data.
  */
 export const receiptTokens = 160;
-/** Number of UTF-8 bytes reserved in every result for the line about credits and the notice. */
+/** Number of UTF-8 bytes in every result that are reserved for the line about credits and for the notice. */
 export const receiptBytes = 1000;
 
 export interface Cost {
@@ -27,8 +27,8 @@ export class Receipts {
   readonly add = (receipt: Receipt): void => void this.#receipts.push(receipt);
 
   /**
-   * Records the cost of a failed API call. If the response does not state a charge and the call may have been charged,
-   * the cost is unknown (null). If it cannot have been charged, the cost is zero.
+   * Records the cost of a failed API call: the reported charge, null (unknown) if the call may have been charged, or
+   * else 0.
    */
   readonly addFailure = (failure: Failure): void => {
     const { charged, requestId = null, isPaid, wasSent, storage } = failure;
@@ -44,20 +44,18 @@ export class Receipts {
     return buildSingleCost(isFree ? unsentReceipt : last);
   }
 
-  /** Returns the sum of the charges of this tool call, in credits. Unknown charges count as zero. */
+  /** Returns the sum of the known charges of this tool call, in credits. */
   sumKnownCharges(): number {
     const charged = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
     return roundCredits(charged);
   }
 
-  /** Returns true if this tool call has sent at least one request to the service, even if the request failed. */
+  /** Returns true if this tool call has sent a request to the service, even if the request failed. */
   wasSent(): boolean {
     return this.#listSentReceipts().length > 0;
   }
 
-  /**
-   * Describes the charges of a failed tool call. Returns an empty string if the error message already includes them.
-   */
+  /** Formats the charges of a failed tool call. Returns an empty string if the error message already states them. */
   formatEarlierCharges(failure: Failure | undefined): string {
     const sentReceipts = this.#listSentReceipts();
     const statesOwnCharge = failure !== undefined && failure.wasSent !== false && !failure.storage;
@@ -103,10 +101,7 @@ function formatCreditsLine(spent: string, { remaining, requestId, unusable }: Re
   return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
 }
 
-/**
- * Returns a note about items without an id. They are mentioned because the service charges for the whole page,
- * including these items.
- */
+/** Formats a note about items without an id. It is needed because the service charges for the whole page. */
 const formatUnusable = (unusable: number) =>
   unusable === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'

@@ -7,17 +7,14 @@ import { skill } from './skill.ts';
 export interface ResourceRequest extends Credentials {
   uri: string;
   signal: AbortSignal;
-  /** Resolves once the response has been written to the client. */
+  /** Resolves after the response was written to the client. */
   responseSent?: Promise<void> | undefined;
-  /** Creates errors with the classes that the SDK in use expects. The two SDK versions have different error classes. */
+  /** Creates errors of the classes that the SDK in use expects. The two SDK versions have different classes. */
   errors: Record<'notFound' | 'refused', (problem: string) => Error>;
 }
 
 export interface Resource {
-  /**
-   * True if the content of the file is large. To limit memory use, the server keeps only a few large contents in memory
-   * at the same time.
-   */
+  /** True for a large file. To limit memory use, only a few large files are in memory at the same time. */
   isLarge?: boolean;
   readContents(): Promise<ResourceContents>;
 }
@@ -38,8 +35,8 @@ export function findSkillFile(uri: string): Resource | undefined {
 }
 
 /**
- * Maximum size of a file that a host can read, in bytes. The host receives the whole file in one response, and a larger
- * file could exhaust the host's memory.
+ * Maximum size of a file that a host can read, in bytes. The host receives the file in one response, which could
+ * exhaust its memory.
  */
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
@@ -56,8 +53,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       `${name} has ${size} bytes, too many to send. ${path ? `It is at ${path}.` : 'Export fewer rows or columns.'}`,
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
-  // In JSON, an escaped quotation mark or line break takes two bytes instead of one. The JSON may therefore be up to
-  // twice as large as the file.
+  // In JSON, a quotation mark or a line break takes two bytes. The JSON may therefore be twice as large as the file.
   const maxBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
@@ -67,7 +63,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       });
       const content = Buffer.from(fileBytes);
       if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
-      // Check the size before building the JSON, because the JSON needs several times as much memory.
+      // Building the JSON needs several times as much memory, so check the size first.
       const size = countBytesInJson(content);
       if (size > maxBytes) throw createTooLargeError(size);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
@@ -75,7 +71,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
   };
 }
 
-/** Media types whose content is sent as text. All other files are sent as base64. */
+/** Matches the media types that are sent as text. All other files are sent as base64. */
 const textPattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {

@@ -27,12 +27,11 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  // The client sends its name and capabilities in the handshake. HTTP requests have no session and no handshake, so
-  // both values are undefined for them.
+  // The client sends its name and capabilities in the handshake. Over HTTP, there is no handshake, so both are
+  // undefined.
   const identifyCaller = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
-  // Send the notification before the response. Otherwise the client might not know the new file when its model asks for
-  // it.
+  // Send the notification before the response, so that the client knows the new file when its model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
@@ -82,22 +81,19 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/**
- * Request schemas for skills, an MCP extension (SEP-2640). They are defined here because this SDK does not include
- * them.
- */
+/** The request schemas of skills, an MCP extension (SEP-2640) that this SDK does not include. */
 const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
 const GetSkillRequestSchema = z.looseObject({
   method: z.literal('skills/get'),
   params: z.looseObject({ uri: z.string() }),
 });
 
-/** Error code for a missing resource in protocol revisions up to 2025-11-25. The SDK does not export it. */
+/** Error code of a missing resource in protocol revisions up to 2025-11-25. The SDK does not export it. */
 const resourceNotFound = -32_002;
 
 /**
- * Returns the object that shows forms to the user while a call is running. Returns undefined if the client has not
- * announced support for forms.
+ * Returns the object that shows forms to the user during a call. Returns undefined if the client has not announced
+ * support for forms.
  * @param inputEnded aborts when the client can no longer send an answer
  */
 function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
@@ -112,14 +108,14 @@ function findPerson(server: Server, inputEnded: AbortSignal | undefined): Person
 }
 
 /**
- * Time limit for a form that is passed to the SDK, in milliseconds. It is longer than our own limit, so the SDK's limit
- * never applies. With its default of 60 seconds, the SDK would end the form with its own error.
+ * Time limit of a form that is passed to the SDK, in milliseconds. The server's own limit ends a form earlier. With the
+ * SDK's default of 60 seconds, the SDK could end it with its own error.
  */
 const maxFormMs = 120_000;
 
 /**
- * A validator that accepts every answer to a form, because `confirm-spend.ts` validates the answer. It replaces the
- * SDK's default validator, which is slow to load.
+ * A validator that accepts every answer to a form, because `confirm-spend.ts` validates the answers. The SDK's own
+ * validator is slow to load.
  */
 const noValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),

@@ -16,8 +16,8 @@ import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
 /**
- * Tells clients that they may cache lists for an hour. A list is the same for every caller and does not change while
- * the process runs.
+ * Allows clients to cache lists for an hour. A list is the same for every caller and does not change while the process
+ * runs.
  */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
@@ -27,13 +27,12 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest } = session;
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`. Read both values from the
-  // request instead.
+  // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
   const identifyCaller = (envelope: Envelope = {}) => {
     const { [CLIENT_INFO_META_KEY]: clientInfo, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: clientInfo?.name, capabilities, userAgent });
   };
-  // The SDK forwards this notification only to clients that have subscribed with `subscriptions/listen`.
+  // The SDK sends this notification only to clients that have subscribed with `subscriptions/listen`.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
@@ -85,15 +84,12 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   return server;
 }
 
-/**
- * Key of the form in the result of a call that must ask the user. The key is fixed, because a call never shows more
- * than one form.
- */
+/** Key of the form in the result of a call that asks the user. A call shows at most one form, so the key is fixed. */
 const formName = 'confirm';
 
 /**
- * Returns the object through which a call asks the user. If the client repeats the call after showing a form, the
- * object includes the user's answer. Returns undefined if the client has not announced support for forms.
+ * Returns the object with which a call asks the user. It contains the user's answer if the client repeats the call
+ * after showing a form. Returns undefined if the client has not announced support for forms.
  */
 function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
@@ -124,15 +120,15 @@ function askForInput(error: unknown) {
   return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
 }
 
-/** The keys in a request's `_meta` that identify the client. The SDK's type does not declare them. */
+/** The keys in a request's `_meta` that identify the client. The SDK's types do not declare them. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: { name?: string };
   [CLIENT_CAPABILITIES_META_KEY]?: object;
 }
 
 /**
- * Request schemas for skills, an MCP extension (SEP-2640) that this SDK does not include. A new server object is
- * created for each request, so the schemas are constants outside it.
+ * The request schemas of skills, an MCP extension (SEP-2640) that this SDK does not include. They are constants,
+ * because each request creates a new server object.
  */
 const listSkills = { params: z.looseObject({}) };
 const getSkill = { params: z.looseObject({ uri: z.string() }) };

@@ -11,18 +11,18 @@ interface FilterSource {
 }
 
 /**
- * Time limit for fetching the filter descriptions, in milliseconds. It is short because the user waits for the tool
- * list.
+ * Time limit for fetching the filter descriptions, in milliseconds. Short, because the user waits for the tool list.
  */
 const requestTimeoutMs = 1000;
 /**
- * Maximum size of the filter descriptions that a library sends, in characters. This is four times the size of the
- * descriptions in this version.
+ * Maximum size of the filter descriptions of a library, in characters. The descriptions in this version have a quarter
+ * of that.
  */
 const maxChars = 64 * 1024;
 
 /**
- * Fetches the descriptions of search filters from a local library. Does not send the API key.
+ * Fetches the descriptions of search filters from a local library (an API server on the user's machine). Does not send
+ * the API key.
  * @returns undefined if the service is not a local library
  * @throws if the service fails or does not respond in time
  */
@@ -52,13 +52,13 @@ export async function fetchServedFilters({
 }
 
 /**
- * Sends a request with Node's own HTTP client. It loads ten times faster than the HTTP client for API calls, which
- * sessions that only list the tools do not need.
+ * Sends a request with Node's own HTTP client. It loads ten times as fast as the client for API calls, which sessions
+ * without API calls do not need.
  */
 const fetchByNode: Fetch = async (url, { headers, signal }) => {
   const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    // Do not reuse connections, because an idle connection would keep the process alive.
+    // An idle connection would keep the process alive, so do not reuse connections.
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const readText = async () => {
@@ -73,8 +73,8 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
 };
 
 /**
- * Returns true for a name or value that consists of a single word. Names from another server are shown to a model, and
- * a single word cannot be an instruction.
+ * Returns true for a single word, e.g. `startedAtFrom`. Words from another server are shown to a model, and a single
+ * word cannot be an instruction.
  */
 const isSingleWord = (word: string): boolean =>
   word.length <= 40 && /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(word);
@@ -83,8 +83,8 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: 
   [key, ...values, ...fields, ...(typeof defaultValue === 'string' ? [defaultValue] : [])].every(isSingleWord);
 
 /**
- * Replaces the notes and examples of filters from another server with the notes and examples of this version. Prose
- * from another server must not reach the model.
+ * Replaces the notes and examples in another server's filters with those of this version, because sentences from
+ * another server must not reach the model.
  */
 const pickOwnNotes = (servedFilters: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
   servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {
