@@ -23,42 +23,34 @@ import type { ReplicaState } from './storage/store/open-store.ts';
 
 export const { version } = about;
 
-/**
- * Options for `openApp`: the settings, and everything that comes from outside the program, e.g. the clocks, the random
- * numbers and the network.
- */
+/** The settings of the server, and everything that it gets from its environment, e.g. the clocks and the network. */
 export interface AppOptions {
   config: Config;
-  /** Problems found in the settings. If there are any, every call returns an error that lists them. */
+  /** Problems in the settings. If there are any, every call fails with an error that lists them. */
   problems?: readonly string[];
   log: Log;
-  /** Called after each finished tool call, e.g. to count it. By default, the call is written to the log. */
+  /** Called after each tool call, e.g. to count it. By default, the call is written to the log. */
   onCall?: OnCall;
   now: () => number;
   /** Returns milliseconds from a clock that is never set back, unlike `Date.now()`. Use it to measure durations. */
   monotonicNow: () => number;
   random: () => number;
-  /** Sends requests to the service. Defaults to sending them over the network. */
+  /** Sends requests to the service. By default, over the network. */
   fetch?: Fetch | undefined;
-  /**
-   * The base URL under which this server will serve the pictures of demo ads (`pictures`). Undefined if no HTTP server
-   * runs.
-   */
+  /** The base URL at which this server serves the pictures of demo ads. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
-  /** Looks up the IP addresses of a host before a picture is fetched from it. Defaults to DNS. */
+  /** Looks up the IP addresses of a host before a picture is fetched from it. By default, with DNS. */
   resolve?: Resolve | undefined;
   /**
-   * Remembers which API keys the service has accepted recently. The default is for a single-user server, which has only
-   * one key.
+   * Stores which API keys the service has accepted recently. The default suits a single-user server, which has only one
+   * key.
    */
   keys?: AcceptedKeys | undefined;
-  /**
-   * The state that all replicas of this server share, e.g. in Redis. Undefined if the server runs as a single process.
-   */
+  /** The state that all replicas of this server share, e.g. in Redis. Undefined for a single process. */
   shared?: ReplicaState | undefined;
-  /** True if all processes that use the storage folder share one credit budget per day. */
+  /** True if all processes with the same storage folder share one credit budget per day. */
   hasDailyBudget?: boolean | undefined;
-  /** The folder for exported files if the settings do not define one. By default, exported files stay in memory. */
+  /** The folder for exported files if the settings define none. Without any folder, exported files stay in memory. */
   exportTarget?: ExportTarget | undefined;
 }
 
@@ -66,20 +58,19 @@ export interface AppOptions {
 export const monotonicNow = (): number => Math.round(performance.now());
 
 /**
- * The base URL of demo pictures while no HTTP server runs. Each demo picture needs a URL, but nothing is served at this
- * one.
+ * The base URL of demo pictures if no HTTP server runs. Every demo picture needs a URL, even if nothing responds at it.
  */
 const placeholderMediaUrl = 'https://media.demo.example/media';
 
 /**
- * The service that receives the API calls. It is either a real service, or the demo library, which implements the same
- * API inside this process.
+ * The service that receives the API calls: a real service, or the demo library, which implements the same API inside
+ * this process.
  */
 interface Service {
   /** The API key of a single-user server. Undefined if callers send their own keys. */
   apiKey?: string | undefined;
   /**
-   * Handles API requests inside this process. Set only for the demo library; requests to a real service use the
+   * Handles API requests inside this process. Set only for the demo library, because requests to a real service use the
    * network.
    */
   fetch: Fetch | undefined;
@@ -90,11 +81,11 @@ interface Service {
   close?(): Promise<void>;
 }
 
-/** A running server that no client can reach yet, because it has no transport such as stdio or HTTP. */
+/** A running server without a transport such as stdio or HTTP, so no client can reach it yet. */
 export type App = Awaited<ReturnType<typeof openApp>>;
 
 /**
- * Starts the server without a transport. The stdio and HTTP transports use the returned object to serve their clients.
+ * Starts the server without a transport. The stdio and HTTP transports serve their clients with the returned object.
  */
 export async function openApp(options: AppOptions) {
   const { config, problems = [], log, onCall = createCallLogger(log), now, monotonicNow } = options;
@@ -102,8 +93,8 @@ export async function openApp(options: AppOptions) {
   const credentials: Credentials = { apiKey: service.apiKey, tenantId: 'own' };
   const drainController = new AbortController();
   const closeController = new AbortController();
-  // Remove the limit on listeners. Every call in progress listens to this signal, and Node would warn of a memory leak
-  // at more than ten listeners.
+  // Every call in progress listens to this signal. Without this line, Node would report a memory leak at more than ten
+  // listeners.
   setMaxListeners(0, closeController.signal);
   let calls: Promise<CallResources> | undefined;
   const getCallResources = () => {
@@ -130,7 +121,7 @@ export async function openApp(options: AppOptions) {
   const catalog = createCatalog({ server, version, openCallResources: getCallResources, searchFilters });
   return {
     catalog: problems.length > 0 ? rejectAllCalls(catalog, problems) : catalog,
-    /** The credentials for calls without an API key: the configured key, or the key of the demo library. */
+    /** The credentials of calls without an API key: the key from the settings, or the key of the demo library. */
     credentials,
     /**
      * Asks the service whether it accepts an API key.
@@ -141,13 +132,13 @@ export async function openApp(options: AppOptions) {
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
     /**
-     * Restarts the retention period of the credits that a sign-in connection has spent. Called when the connection is
-     * renewed.
+     * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
+     * is renewed.
      */
     keepSpending: async (connection: Connection) => (await getCallResources()).keepSpending(connection),
     findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
     pictures: service.servedPictures?.respond,
-    /** Asks long calls to return the data that they have collected so far, because the process is about to exit. */
+    /** Makes long calls return the data that they have so far, because the process is about to exit. */
     drain: () => drainController.abort(),
     /**
      * Ends all calls. Waits up to `drainMs` milliseconds for paid requests that were already sent, because the service
@@ -162,13 +153,13 @@ export async function openApp(options: AppOptions) {
 }
 
 /**
- * The time limit for asking the service which account an API key belongs to, in milliseconds. A paid response may have
- * to wait this long before it is stored.
+ * Time limit for asking the service to which account an API key belongs, in milliseconds. A paid response may have to
+ * wait this long before it is stored.
  */
 const maxWhoamiMs = 5000;
 
 /**
- * Connects the API client, the cache, the credit meter and the storage. They are loaded on the first call, so that the
+ * Connects the API client, the cache, the credit meter and the storage. Imports them on the first call, so that the
  * server starts fast.
  */
 export async function openCallResources(options: AppOptions, upstream: Service): Promise<CallResources> {
@@ -194,7 +185,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     shared,
     now,
     monotonicNow,
-    // Demo data stays in memory. The folder of the `files` setting then receives only files that the user exports.
+    // Demo data stays in memory, so the folder contains only files that the user exports.
     folder: config.demo ? undefined : files,
     exportTarget: files === undefined ? options.exportTarget : { folder: getExportsFolder(files) },
     fetchUserId: async (caller) => {
@@ -208,8 +199,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {
-      // Calls with the rejected key can be in progress only if the service has accepted the key recently, because every
-      // call checks this first.
+      // Every call first checks its key. Calls with the rejected key can therefore be in progress only if the service
+      // has accepted the key recently.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
       await state.exports.links?.end(tenantId, wasAccepted);
@@ -218,8 +209,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const openLedger = () => createMemoryLedger({ now: monotonicNow });
   const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
-    // Do not log this error. The response is added to the dataset (the stored ads) later, when the store is reachable
-    // again. The log already mentions that the store is unreachable.
+    // Do not log this error, because the log already mentions that the store is unreachable. The response is added to
+    // the dataset (the stored ads) when the store can be reached again.
     if (shared && error instanceof AdLibraryError && error.failure.kind === 'unavailable') return;
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
@@ -234,8 +225,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     timeoutMs,
   };
 
-  // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. If no base URL is
-  // configured, the API client rejects the call before it reaches the cache.
+  // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. Without a base URL, the
+  // API client rejects the call before the cache.
   const http = recordAcceptedKeys(
     createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
@@ -264,8 +255,8 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     close: async (ms) => {
       await callCache.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
-      // Close the network last. If the owner of a dataset (stored ads) is still unknown, closing the dataset sends one
-      // more request, which asks for the owner.
+      // Close the network last, because closing a dataset (stored ads) of unknown owner sends one more request, which
+      // asks for the owner.
       await network.close();
     },
   };
@@ -300,8 +291,8 @@ function createPictureOpener(
 }
 
 /**
- * Returns a function that fetches pictures for a local library (an API server that a user runs on their own machine).
- * It fetches only from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
+ * Returns a function that fetches pictures for a local library (an API server on the user's machine). It fetches only
+ * from hosts that `AD_LIBRARY_MEDIA_HOSTS` allows.
  */
 export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>) {
   const pictureSource = (await import('./pictures/pictures.ts')).openPictures({
@@ -315,8 +306,8 @@ export async function openPictureFetch({ hosts, now }: Pick<PictureOptions, 'hos
 }
 
 /**
- * Adds the host of a local library to the allowed picture hosts. A local library is an API server on this machine,
- * which serves the pictures of its ads itself.
+ * Allows the host of a local library (an API server on this machine) as a picture host, because the library serves the
+ * pictures of its ads itself.
  */
 function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
   const allowsNoHosts = !hosts.public && hosts.listed.length === 0;
@@ -327,8 +318,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
 }
 
 /**
- * Returns a copy of the tool catalog in which every tool call fails with an error that lists the problems in the
- * settings.
+ * Returns a copy of the tool catalog in which every call fails with an error that lists the problems in the settings.
  */
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
@@ -344,8 +334,8 @@ function openService({ config, fetch }: AppOptions): Service {
   let filters: Promise<SearchFilters | undefined> | undefined;
   const fetchFiltersOnce = () => {
     filters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
-      // The request failed, perhaps because the local library starts later than this server. Forget the failure, so
-      // that the next call tries again.
+      // The local library may start later than this server. Forget the failed request, so that the next call tries
+      // again.
       filters = undefined;
       return undefined;
     });
@@ -355,8 +345,8 @@ function openService({ config, fetch }: AppOptions): Service {
 }
 
 /**
- * Fetches the filter keys of a service that runs on this machine. Such a service is often a local library (an API
- * server that the user runs), which publishes its filter keys at `/filters.json`.
+ * Fetches the filter keys of a service on this machine from `/filters.json`. Such a service is often a local library,
+ * i.e. an API server that the user runs.
  */
 async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ fetchServedFilters }, { libraryFilters }] = await Promise.all([
@@ -397,7 +387,7 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
   };
 }
 
-/** Returns a `get` method that ignores case, like the `Headers` object of a web-standard request. */
+/** Creates a `get` method that ignores the case of header names, like the `Headers` object of the web standard. */
 function createHeaderReader(headers: Record<string, string>) {
   const values = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return { get: (name: string) => values.get(name.toLowerCase()) ?? null };
@@ -409,8 +399,8 @@ const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
 export const toolNames = publicTools.map(({ name }) => name);
 
 /**
- * Selects the enabled tools. If any of them shows the board (the interactive view), the tools that the board calls are
- * added.
+ * Selects the enabled tools. If one of them shows the board (the interactive view of ads), adds the tools that the
+ * board calls.
  */
 function selectTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
   const enabledTools = publicTools

@@ -2,7 +2,7 @@ import { monotonicNow, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './logging/log.ts';
 
-/** The part of the interface `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
+/** The part of `Transport` in `@modelcontextprotocol/sdk` that the server uses. */
 export interface Transport {
   start(): Promise<void>;
   send(message: never): Promise<void>;
@@ -12,13 +12,11 @@ export interface Transport {
   onmessage?: ((message: never) => void) | undefined;
 }
 
-/**
- * A server that runs inside another program. That program provides the transports, e.g. its own in-process transport.
- */
+/** A server that runs inside another program. The program provides the transports, e.g. an in-process transport. */
 export interface EmbeddedServer {
   /**
-   * Serves an MCP client until its transport closes. Supports protocol revisions up to 2025-11-25. You can connect
-   * several clients.
+   * Serves an MCP client until its transport closes. Several clients can be connected. Supports protocol revisions up
+   * to 2025-11-25.
    */
   connect(transport: Transport): Promise<void>;
   /** Aborts the calls in progress and releases all resources. */
