@@ -19,7 +19,7 @@ export interface WorkLimits {
 
 interface LimitOptions {
   limits: WorkLimits;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   /**
    * Called for each tool call that is rejected because the queue is full. The tool catalog itself reports all other

@@ -19,12 +19,12 @@ import {
 import { bindV1, requestSchemasV1 } from '../mcp/sdk-v1.ts';
 import { limitWork, type WorkLimits } from './limits.ts';
 
-/** Options for `serveStdio`: the tools, the streams, the API key and the shutdown signal. */
+/** Options for `serveStdio`. `catalog` contains the tools, and `credentials` the API key. */
 interface StdioOptions {
   catalog: Catalog;
   credentials: Credentials;
   log: Log;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   onCall: OnCall;
   stdin: Readable;
@@ -104,7 +104,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 type SendMessage = (message: JSONRPCMessage | ErrorMessage) => Promise<void>;
 
 /**
- * Creates the transports of a session: one for each SDK, opened on first use.
+ * Creates the transports of a session: one for each version of the MCP SDK, opened on first use.
  *
  * If the first message of a client has the format of MCP revision 2026-07-28, the session uses the SDK for that
  * revision. For all other clients, it uses the SDK for earlier revisions. The newer SDK is only loaded when a client
@@ -163,7 +163,7 @@ function openTransports(catalog: Catalog, session: Session, send: SendMessage) {
 
 type RevisionTransport = ReturnType<typeof openTransport>;
 
-/** A request whose response has not been sent yet. At the end of its input, the session waits for such requests. */
+/** A request whose response has not been sent yet. When the input ends, the session waits for all open requests. */
 interface OpenRequest {
   /** Resolves when the response has been sent, or when the client has cancelled the request. */
   completion: Promise<void>;

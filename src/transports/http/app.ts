@@ -33,11 +33,11 @@ import { jsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
-/** Options for `createHttpApp`: the tools, the settings and the limits of the HTTP server. */
+/** Options for `createHttpApp`. `catalog` contains the tools and resources that the server offers. */
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   onCall: OnCall;
   /** The host names and origins that requests may use. All others are rejected. */
@@ -61,7 +61,10 @@ export interface HttpOptions {
   getServiceState?: () => 'up' | 'away' | undefined;
 }
 
-/** The functions that authenticate a caller if each caller has an API key of their own. */
+/**
+ * The functions that authenticate callers and limit their attempts with unknown API keys. Demo mode does not need them,
+ * because all of its callers share one key.
+ */
 interface Callers {
   /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttempts: KeyAttempts;
@@ -74,7 +77,7 @@ interface Callers {
  * Creates the HTTP server, which serves MCP over streamable HTTP at `/mcp`.
  *
  * The server has no sessions: each request states its MCP protocol revision and carries its own API key, so any replica
- * can serve it. Between requests, only cached responses stay in memory, separately for each key.
+ * can serve it. Between requests, the server stores cached responses and gathered ads, separately for each key.
  */
 export function createHttpApp(options: HttpOptions) {
   const { catalog, log, metrics, callers, pictures, files, replicas, allowedNames, publicUrl, getServiceState } =
@@ -91,8 +94,8 @@ export function createHttpApp(options: HttpOptions) {
     const isRefused = phase === 'draining';
     if (isRefused) context.header('Retry-After', '1');
     const refusal = isRefused ? refuse(context, 503, 'This server is shutting down.') : await next();
-    // The server may have started to shut down while this request was running. Then ask the client to open a new
-    // connection for its next request.
+    // The server may have started to shut down while this request was running. In this case, ask the client to open a
+    // new connection for its next request.
     if (phase === 'draining') context.header('Connection', 'close');
     return refusal;
   };
@@ -173,8 +176,8 @@ export function createHttpApp(options: HttpOptions) {
     const userAgent = context.req.header('user-agent');
     const request = acceptBothTypes(context.req.raw);
     const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
-    // Tool calls and resource reads have their own limit in `limitWork`. All other requests wait for one of the few
-    // `listSlots`.
+    // Tool calls and resource reads (long requests) have their own limit in `limitWork`. All other requests wait for
+    // one of the few `listSlots`.
     if (isMessage(body) && isLongRequest(body)) return serveRequest();
     return listSlots.run(address, undefined, () => nextEventLoopTurn().then(serveRequest));
   });
@@ -211,8 +214,8 @@ function readOutputSetting(context: Context): OutputSetting | undefined | Respon
 }
 
 /**
- * Creates a middleware that shows the welcome page to browsers. Requests that do not accept HTML go to the next
- * handler.
+ * Creates a middleware that responds to browsers with the welcome page. Requests whose `Accept` header does not contain
+ * `text/html` go to the next handler.
  */
 function createWelcomeHandler({
   origin,

@@ -8,10 +8,13 @@ import { refuse } from './refusals.ts';
  * Matches API keys: the prefix `svc_live_`, followed by characters that RFC 6750 allows (API document, *Authentication*
  * 2). The server never sends any other text to the service as a key.
  */
-const keySource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
-const keyPattern = new RegExp(`^${keySource}$`);
-const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keySource})$`);
-/** Matches an `Authorization: Bearer …` header with an access token that this server issued when the user signed in. */
+const keyPatternSource = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
+const keyPattern = new RegExp(`^${keyPatternSource}$`);
+const bearerKeyPattern = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyPatternSource})$`);
+/**
+ * Matches the header `Authorization: Bearer …` with an access token. The server issues such a token when a user signs
+ * in.
+ */
 const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 
 /** Returns true if the text has the format of an API key. Only the service knows whether the key is valid. */
@@ -20,10 +23,7 @@ export const isApiKey = (text: string): boolean => keyPattern.test(text);
 /** The Hono environment of requests that have passed `requireApiKey`. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/**
- * The functions that check access tokens. Users get such tokens when they sign in on a web page instead of configuring
- * an API key.
- */
+/** Checks access tokens. Users get such tokens when they sign in on a web page instead of configuring an API key. */
 interface AccessTokens {
   /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;

@@ -8,7 +8,7 @@ import { Semaphore } from '../../workers/semaphore.ts';
 
 /** The media type and the size that the body of a request may have. */
 interface BodyLimit {
-  /** The required media type of the `Content-Type` header. */
+  /** The required media type of the `Content-Type` header, e.g. `application/json`. */
   type: string;
   maxBytes: number;
   /** The maximum size of a body without a `Content-Length` header, in bytes. Default: `maxBytes`. */
@@ -54,7 +54,10 @@ const [maxServed, maxServedPerKey] = [8, 2];
 /** How long a large body that has arrived completely may wait to be served, in milliseconds. */
 const maxWaitMs = 20_000;
 
-/** A large request body that is arriving or waiting to be served. `key` is the tenant id of the caller. */
+/**
+ * A large request body that is arriving or waiting to be served. `key` is the tenant id of the caller, i.e. a hash of
+ * its API key.
+ */
 interface ArrivingBody {
   key: string;
   bytes: number;

@@ -6,12 +6,14 @@ import type { ExportedFile, FileLinks } from '../../storage/exports.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { isLoopbackName } from './hosts-and-origins.ts';
 
-/** Serves exported files under download links: finds the file of a link, and the origin for new links. */
+/**
+ * Finds the exported file of a download link, and the origin (e.g. `https://ads.example.com`) for new download links.
+ */
 export interface ServedFiles {
   find: FileLinks['find'];
   /**
-   * Returns the origin of download links that the user can open in a browser, e.g. `https://ads.example.com`. Returns
-   * undefined if the user cannot reach this server.
+   * Returns the origin of download links that the user can open in a browser. Returns undefined if the user cannot
+   * reach this server.
    */
   findLinkOrigin(context: Context): string | undefined;
 }
@@ -95,17 +97,17 @@ const linkEndedText = 'This link has ended. Ask for the file again: that is free
 
 interface LinkBounds {
   /**
-   * The maximum number of concurrent responses with the same file. Without it, one popular link could take all
-   * connections.
+   * The maximum number of clients that may download the same file at the same time. Without this limit, the readers of
+   * one popular file could use up all connections of the server.
    */
   maxResponsesPerLink: number;
-  /** The maximum number of large files in memory at the same time. */
+  /** The maximum number of large files (over 256 KB) in memory at the same time. */
   maxLargeFiles: number;
   /**
    * How long a request for a large file may wait until fewer than `maxLargeFiles` files are in memory, in milliseconds.
    */
   maxWaitMs: number;
-  /** How long a client may take to download a large file while downloads of other files wait, in milliseconds. */
+  /** How long a client may take to download a large file while other large files wait for memory, in milliseconds. */
   maxDownloadMs: number;
 }
 

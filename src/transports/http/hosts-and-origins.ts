@@ -37,8 +37,8 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
 
 /**
  * Creates a middleware that checks only the `Host` header, for paths that web pages of any origin may read.
- * @param options with `allowIpAddresses`, any IP address is allowed as the host, because orchestrators and Prometheus
- * use IP addresses; DNS rebinding attacks need a host name, so this is safe
+ * @param options if `allowIpAddresses` is true, every IP address is an allowed host, because orchestrators and
+ * Prometheus send IP addresses; this is safe, because a DNS rebinding attack needs a host name
  */
 export function validateHost(names: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
   const hosts = listAllowedHosts(names);

@@ -7,37 +7,37 @@ export type KeyAttempts = ReturnType<typeof createKeyAttempts>;
 interface KeyAttemptsOptions {
   /** How many unknown keys an IP address may try per minute. 0 means no limit. */
   perMinute: number;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
-  /** Returns true if the service has recently accepted the key. */
+  /** Returns true if the service recently accepted the API key. `tenantId` is a hash of the key. */
   isKnown(tenantId: string): Promise<boolean>;
 }
 
 const minuteMs = 60_000;
 const maxAddresses = 10_000;
 /**
- * The maximum number of unknown API keys for which the server remembers that they were counted. A remembered key is
- * counted only once per minute.
+ * The maximum number of unknown API keys that the server remembers after it has counted them. It counts a remembered
+ * key only once per minute.
  */
-const maxPendingKeys = 10_000;
+const maxRememberedKeys = 10_000;
 
 /**
  * Creates the limit on unknown API keys. A key counts as an attempt from its first request until the service accepts
  * it. The limit therefore also applies to requests that never reach the service.
  */
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
-  const addressByPendingKey = new LRUCache<string, string>({ max: maxPendingKeys, ...createMinuteExpiry(now) });
+  const addressByUnknownKey = new LRUCache<string, string>({ max: maxRememberedKeys, ...createMinuteExpiry(now) });
   const pendingDecisions = new Map<string, Promise<number | undefined>>();
   const attempts = createMinuteCounter(now);
 
   const decideAdmission = async (tenantId: string, address: string): Promise<number | undefined> => {
-    if (perMinute === 0 || addressByPendingKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
+    if (perMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
     const { count, remainingMs } = attempts.add(address, 1);
     if (count > perMinute) {
       attempts.add(address, -1);
       return Math.max(1, Math.ceil(remainingMs / 1000));
     }
-    addressByPendingKey.set(tenantId, address);
+    addressByUnknownKey.set(tenantId, address);
     return undefined;
   };
 
@@ -60,9 +60,9 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
      * an attempt.
      */
     onCall(event: CallEvent): void {
-      const address = addressByPendingKey.get(event.tenantId);
+      const address = addressByUnknownKey.get(event.tenantId);
       if (address === undefined || !revealsKeyValidity(event)) return;
-      addressByPendingKey.delete(event.tenantId);
+      addressByUnknownKey.delete(event.tenantId);
       if (event.kind !== 'unauthorized') attempts.add(address, -1);
     },
   };
@@ -73,8 +73,8 @@ export function createMinuteCounter(now: () => number) {
   const counts = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
   return {
     /**
-     * Adds to the count of a name, e.g. of an IP address. Returns the new count, and the milliseconds until it restarts
-     * at zero.
+     * Adds 1 to the count of a name such as an IP address, or subtracts 1. Returns the new count, and the milliseconds
+     * until the count restarts at zero.
      */
     add(name: string, change: 1 | -1) {
       const count = Math.max(0, (counts.get(name) ?? 0) + change);

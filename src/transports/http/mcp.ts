@@ -34,7 +34,7 @@ interface HttpMcpRequest {
 type ServeCall = (call: HttpMcpRequest) => Promise<Response>;
 
 /**
- * Creates a function that serves MCP requests over HTTP. Each request is passed to the SDK (v1 or v2) that supports its
+ * Creates a function that serves MCP requests over HTTP. Each request goes to the MCP SDK (v1 or v2) that supports its
  * protocol revision.
  * @param onError called with the errors that the SDK for the latest revision reports
  */
@@ -142,8 +142,8 @@ const findRequest = (body: unknown): Message | undefined =>
   isMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
- * Listens for the client to disconnect or to send a cancel notification. `cancelled` then resolves with the response to
- * return.
+ * Listens for the client to disconnect or to send a cancel notification. The promise `cancelled` then resolves with an
+ * error response for the request.
  *
  * Callers must call `stopListening` when the request has ended. Until then, `cancelled` also keeps the real response in
  * memory, because the two promises race.
@@ -180,8 +180,8 @@ function createCancellations() {
   const formatRequestName = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
     /**
-     * Calls `cancel` when a cancel notification names this request. Returns a function to call when the request has
-     * ended.
+     * Calls `cancel` when a cancel notification names the request `id` of this API key. Returns a function that the
+     * caller must call when the request has ended.
      */
     listen(tenantId: string, id: unknown, cancel: () => void): () => void {
       const name = formatRequestName(tenantId, id);

@@ -8,8 +8,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /**
  * Creates the Prometheus metrics of this process. Labels are tool names, error kinds and HTTP statuses. Values that a
  * caller can choose are never labels, because each new value would create a new time series.
- * @param tools names of the tools. Their counters start at 0, because Prometheus computes an increase only between two
- *   values of a series: without the 0, alerts would miss the first errors and the first charges.
+ * @param tools names of the tools; their counters start at 0, because Prometheus computes an increase only between two
+ * values, so alerts would otherwise miss the first errors and the first charges
  */
 export function createMetrics(tools: readonly string[]) {
   const registry = new Registry();

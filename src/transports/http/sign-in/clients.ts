@@ -36,7 +36,7 @@ export interface ClientsOptions {
   /** The secret that encrypts the registrations of clients. All replicas share it. */
   secret: string;
   userAgent: string;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   now: () => number;
   /**
    * Opens the HTTP agent that fetches metadata documents, in which OAuth clients describe themselves. The default agent

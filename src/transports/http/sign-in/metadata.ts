@@ -1,6 +1,6 @@
 /**
- * Creates the metadata documents of sign-in: one for the protected resource (RFC 9728), and one for the authorization
- * server (RFC 8414).
+ * Creates the OAuth metadata documents that tell clients how to sign in: one for the protected resource (RFC 9728), and
+ * one for the authorization server (RFC 8414).
  */
 export function createMetadata(publicUrl: string) {
   const resource = `${publicUrl}/mcp`;

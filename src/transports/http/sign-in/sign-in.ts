@@ -27,12 +27,15 @@ export type SignIn = ReturnType<typeof createSignIn>;
 
 /** Options for `createSignIn`: settings, limits and the check of API keys. */
 export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'openAgent'> {
-  /** The origin of this server as seen from outside. It is the issuer of the tokens. */
+  /**
+   * The origin under which users reach this server, e.g. `https://ads.example.com`. It is also the issuer of the
+   * tokens.
+   */
   publicUrl: string;
   /** The host of the service. The sign-in page asks for an API key of this service. */
   serviceHost: string;
   userAgent: string;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
   elapsed: () => number;
   /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttempts: KeyAttempts;
@@ -47,11 +50,11 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
 }
 
 const maxBodyBytes = 16 * 1024;
-/** The maximum length of the `state` parameter, in characters. */
+/** The maximum length of the OAuth parameter `state`, in characters. */
 const maxStateLength = 4000;
 /**
- * The time limits of a key check, in milliseconds: how long it may wait for other checks, and then how long for the
- * service.
+ * How long a check of an API key may wait for other checks, in milliseconds. After that, the service has the same time
+ * to respond.
  */
 const keyCheckTimeoutMs = 15_000;
 /** The maximum number of concurrent key checks, in total and per IP address. */

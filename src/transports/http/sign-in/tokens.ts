@@ -23,7 +23,7 @@ export interface TokensOptions {
    * state that replicas share is unreachable.
    */
   connections?: ReturnType<typeof createMemoryConnections> | undefined;
-  /** Returns the milliseconds since the epoch. The clock must never jump. */
+  /** Returns the milliseconds since the epoch. If this clock jumped, tokens would expire too early or too late. */
   now: () => number;
   getTenantId(apiKey: string): string;
   /** Called before a sign-in connection is renewed, so that its recorded spending is kept as long as the connection. */
