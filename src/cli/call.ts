@@ -24,12 +24,15 @@ interface CallOptions {
   printStatus: PrintStatus;
   /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested: Promise<void>;
-  /** After a stop request, how many milliseconds a call has to return a partial result. */
+  /**
+   * The time in milliseconds that a call has after a stop request to return a partial result. After that, the call is
+   * aborted.
+   */
   drainMs: number;
   onProgress?: ((message: string) => void) | undefined;
 }
 
-/** The command-line options of `call` that are not settings. */
+/** The options of the command `call`, e.g. `--json` or `--out FILE`. Settings such as `--demo` are not included. */
 interface CallFlags {
   json?: true;
   out?: string;
@@ -38,8 +41,8 @@ interface CallFlags {
   exitCode?: true;
 }
 
-/** The exit code with `--exit-code` if `check_watches` has found new ads. A script can then react to them. */
-const newResultExitCode = 3;
+/** The exit code if `--exit-code` is set and `check_watches` has found new ads, so that scripts can react to them. */
+const newAdsExitCode = 3;
 
 /** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
 export async function callTool({ positionals, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
@@ -88,7 +91,7 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
       if (json) printStatus('error', text);
       return 1;
     }
-    const successExitCode = exitCode && hasNewAds(result) ? newResultExitCode : 0;
+    const successExitCode = exitCode && hasNewAds(result) ? newAdsExitCode : 0;
     const readFileContent = findFileContent(result, app);
     if (out === undefined) {
       if (readFileContent && result.structuredContent?.file === undefined)

@@ -32,7 +32,7 @@ import { listen as listenOn } from '../transports/http/server.ts';
 import { formatCount } from '../views/numbers.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** What the `library` commands get from the process that runs them: settings, log, clock, streams and stop signals. */
+/** The settings, log, clock and streams with which a `library` command runs. */
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
@@ -66,7 +66,7 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
     case 'library pictures':
       return fetchAndReport({ ...parsedCommand.options, shouldRetryFailed: true }, target, options);
     case 'library formats':
-      writeToStdout(`${formatFormatList()}\n`);
+      writeToStdout(`${formatSupportedFormats()}\n`);
       return 0;
     case 'library filters':
       writeToStdout(`${JSON.stringify(libraryFilters, null, 2)}\n`);
@@ -134,7 +134,9 @@ function checkQuestion({ question, complete }: { question?: string; complete?: b
 
 const maxListedFiles = 10;
 
-/** Formats the report line with the files that contain no records. */
+/**
+ * Formats the report line about files without records, e.g. `skipped, because they contain no records: a.txt, b.txt`.
+ */
 function formatOtherFiles(names: readonly string[]): string {
   const unlistedCount = names.length - maxListedFiles;
   const unlisted = unlistedCount > 0 ? ` and ${unlistedCount.toLocaleString('en-US')} more` : '';
@@ -142,8 +144,8 @@ function formatOtherFiles(names: readonly string[]): string {
 }
 
 /**
- * Formats the report line of an import with `--complete`, i.e. of all current results of a saved search. It says how
- * many ads the search still finds, and how many ads of earlier imports are gone.
+ * Formats the report line of an import with `--complete` about a question (a saved search), e.g. `question socks: 12
+ * ads listed, 3 gone`. The 3 ads are in an earlier import, but not among the current results.
  */
 function formatQuestion(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
   if (!questionResult)
@@ -281,8 +283,9 @@ async function serveUntilStopped(
     boundUrl = listener.boundUrl;
     return { url, close: () => close(drainMs) };
   };
-  // The HTML pages require no API key, but their path contains random characters that only the terminal shows. Allowing
-  // local IP addresses would not be safe, because requests from other machines may come through a local proxy.
+  // The HTML pages require no API key. Instead, their path contains random characters that only the terminal shows.
+  // Allowing all requests from local IP addresses would not be safe, because a local proxy may forward requests of
+  // other machines.
   const pagesPath = isLoopback(host) ? `/p/${randomBytes(12).toString('base64url')}` : undefined;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
@@ -349,7 +352,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
   const unlistedCount = Object.values(reasons).reduce((sum, count) => sum + count, 0);
   return [
     `${name}: ${summary}${problems.length > 0 ? ':' : ''}`,
-    ...formatFormats(formats),
+    ...formatRecognizedFormats(formats),
     ...(columns ? [`  columns: ${columns}`] : []),
     ...(keys ? [`  keys: ${keys}`] : []),
     ...notes.map((note) => `  ${note}`),
@@ -360,7 +363,7 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
 }
 
 /** Formats the line of an import report that names the recognized formats, e.g. `format: own-ads (12 ads)`. */
-function formatFormats(formats: ImportedFile['formats']): string[] {
+function formatRecognizedFormats(formats: ImportedFile['formats']): string[] {
   const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
     const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
     return parts.length > 0 ? `${name} (${parts.join(', ')})` : name;
@@ -376,7 +379,7 @@ function formatProblem({ line, path, problem }: ImportedFile['problems'][number]
 }
 
 /** Formats the list of import formats, each with the page or URL that describes it. */
-const formatFormatList = (): string =>
+const formatSupportedFormats = (): string =>
   listFormats()
     .map(({ name, title, description }) => `${name}\n  ${title}\n  described in: ${description}`)
     .join('\n');
