@@ -191,8 +191,8 @@ const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
-// Generate type declarations only for this module. Other programs import nothing else, and its types refer to no other
-// module.
+// Generate type declarations only for `src/embed.ts`. Other programs import nothing else, and its types refer to no
+// other module.
 const typesFolder = mkdtempSync(join(tmpdir(), 'types-'));
 const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
 const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', typesFolder];

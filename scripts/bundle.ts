@@ -97,7 +97,7 @@ export function listLatestBuild(): string[] {
  * Matches the names of code files (chunks) that a desktop host does not need, e.g. `serve-1a2b3c4d.js`. Such a host
  * only starts the server over stdio, and never runs other commands or replicas.
  */
-const otherCommandsChunk =
+const unneededChunkPattern =
   /^(?:serve|library|import|call|metrics|sign-in|replica-state|open-store|redis|postgres)-\w{8}\.js$/;
 
 /**
@@ -109,7 +109,7 @@ function listNeededFiles(): string[] {
   const loadedFiles = new Set<string>();
   const addChunk = (name: string) => {
     const file = files.get(name);
-    if (file === undefined || loadedFiles.has(file) || otherCommandsChunk.test(name)) return;
+    if (file === undefined || loadedFiles.has(file) || unneededChunkPattern.test(name)) return;
     loadedFiles.add(file);
     for (const [importedName] of String(readProjectFile(file)).matchAll(/[\w.-]+\.js\b/g)) addChunk(importedName);
   };

@@ -26,13 +26,13 @@ interface ToolData {
 }
 
 /**
- * A tool call in the demo. `shownLines` matches the lines of its result that are printed. A long line is wrapped into
- * at most `maxWrappedLines` lines (2 by default).
+ * A tool call in the demo. The lines of its result that match `shownLinePattern` are printed. A long line is wrapped
+ * into at most `maxWrappedLines` lines (2 by default).
  */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
-  shownLines: RegExp;
+  shownLinePattern: RegExp;
   maxWrappedLines?: number;
 }
 
@@ -74,7 +74,12 @@ async function main() {
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-  const search = { name: 'search_ads', args: { filters, limit: 3 }, shownLines: /^("|\d+\. )/, maxWrappedLines: 1 };
+  const search = {
+    name: 'search_ads',
+    args: { filters, limit: 3 },
+    shownLinePattern: /^("|\d+\. )/,
+    maxWrappedLines: 1,
+  };
   const { items, totalHits } = await callForData(search);
   const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
   printAnswer('Which ads that promise free shipping in the US have run longest, and still run?', [
@@ -86,15 +91,15 @@ async function main() {
   const sheet = await savePicture('sheet', {
     name: 'view_ads',
     args: { adIds: items.map(({ id }) => id) },
-    shownLines: /^\d+\. /,
+    shownLinePattern: /^\d+\. /,
   });
   printAnswer('What do they look like?', [`See for yourself: ${sheet}`]);
 
   const fromGermanAds = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
   const formatSql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${fromGermanAds} GROUP BY 1`;
   const gatherArguments = { filters: { countries: ['DE'] }, maxCredits: 40 };
-  await callForData({ name: 'gather_ads', args: gatherArguments, shownLines: /^(Gathering|Days running)/ });
-  const { rows } = await callForData({ name: 'query_ads', args: { sql: formatSql }, shownLines: /\|/ });
+  await callForData({ name: 'gather_ads', args: gatherArguments, shownLinePattern: /^(Gathering|Days running)/ });
+  const { rows } = await callForData({ name: 'query_ads', args: { sql: formatSql }, shownLinePattern: /\|/ });
   const [[, otherCount = 0, otherDays = 0] = [], [, videoCount = 0, videoDays = 0] = []] = rows;
   const share = Math.round((100 * videoCount) / (videoCount + otherCount));
   printAnswer('What share of the ads in Germany are videos, and do they run longer than the others?', [
@@ -104,7 +109,7 @@ async function main() {
   ]);
 
   const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${fromGermanAds}`;
-  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLines: /\.csv/ };
+  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shownLinePattern: /\.csv/ };
   const savedFiles = await saveExports(exported);
   printAnswer('Give me those ads as a table for a spreadsheet.', [
     `${videoCount + otherCount} rows, as ${savedFiles.find((file) => file.endsWith('.csv'))}.`,
@@ -115,7 +120,7 @@ async function main() {
   const chart = await savePicture('chart', {
     name: 'query_ads',
     args: { sql: startsSql, chart: 'line' },
-    shownLines: /^$/,
+    shownLinePattern: /^$/,
   });
   const sections = [
     { heading: 'Videos run longer', sql: formatSql },
@@ -125,7 +130,7 @@ async function main() {
   const [report] = await saveExports({
     name: 'write_report',
     args: { title: 'Ads in Germany', sections },
-    shownLines: /\.html/,
+    shownLinePattern: /\.html/,
     maxWrappedLines: 1,
   });
   printAnswer('When did they start? Draw it, and put all of this into a report for my colleagues.', [
@@ -133,7 +138,7 @@ async function main() {
   ]);
 
   const watch = { name: 'Germany', filters: gatherArguments.filters, maxCredits: 40 };
-  await callForData({ name: 'watch_ads', args: watch, shownLines: /^Stored/, maxWrappedLines: 1 });
+  await callForData({ name: 'watch_ads', args: watch, shownLinePattern: /^Stored/, maxWrappedLines: 1 });
   printAnswer('Tell me next week what is new.', [
     'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);
@@ -191,7 +196,7 @@ async function saveExports(demoCall: DemoCall): Promise<string[]> {
   return savedFiles;
 }
 
-async function callTool({ name, args, shownLines, maxWrappedLines = 2 }: DemoCall): Promise<CallToolResult> {
+async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: DemoCall): Promise<CallToolResult> {
   const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
   if (result.isError) throw new Error(text);
@@ -200,7 +205,7 @@ async function callTool({ name, args, shownLines, maxWrappedLines = 2 }: DemoCal
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
   const width = terminalColumns - 6;
   const wrapLine = (line: string, maxLines: number) => wrapAndClip(shortenIds(line), { columns: width, maxLines });
-  const shownResultLines = lines.filter((line) => shownLines.test(line) || creditsLinePattern.test(line));
+  const shownResultLines = lines.filter((line) => shownLinePattern.test(line) || creditsLinePattern.test(line));
   const [firstLine, ...otherLines] = wrapLine(`${name} ${formatArguments(args)}`, 4);
   callLines.push(
     styleForTerminal('yellow', `   → ${firstLine}`),

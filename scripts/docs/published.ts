@@ -59,8 +59,8 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
     tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
-    prompts: prompts.map(({ name, description, arguments: given, buildText }) => {
-      const names = given.map((argument) => argument.name);
+    prompts: prompts.map(({ name, description, arguments: promptArguments, buildText }) => {
+      const names = promptArguments.map((argument) => argument.name);
       const text = buildText(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));
       return { name, description, arguments: names, text };
     }),
@@ -71,7 +71,7 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
 const offeredSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
 /** Data formats of settings in the MCP registry. The keys are the names of values in the command's help. */
-const formats: Record<string, string> = { credits: 'number', folder: 'filepath' };
+const registryFormats: Record<string, string> = { credits: 'number', folder: 'filepath' };
 
 /** Updates server.json, the file for the MCP registry, with the publisher, the version and the settings. */
 export function updateRegistryFile(file: object, publisher: Publisher): object {
@@ -104,7 +104,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
           name: variable,
           description: help,
           isRequired: false,
-          format: value === '' && !secret ? 'boolean' : (formats[value] ?? 'string'),
+          format: value === '' && !secret ? 'boolean' : (registryFormats[value] ?? 'string'),
           isSecret: secret === true,
         })),
       },
