@@ -13,68 +13,69 @@ import { hasChromium, launchChromium } from '../test/support/board/launch-chromi
 import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { addBoundedRow, computeMedian, skipBenchmark } from './row.ts';
 
-const wanted = 10_000;
-const rounds = 3;
+const adCount = 10_000;
+const roundCount = 3;
 /** The highest allowed median of each measurement, in milliseconds. */
-const maxMs: Record<string, number> = {
+const maxMedianMs: Record<string, number> = {
   'first paint of the empty board': 300,
   'from the first ads that come to their cards on the screen': 150,
   'a filter': 50,
   'the longest task while scrolling': 100,
 };
-const data = process.env.AD_LIBRARY_TEST_DATA;
+const realAdsFolder = process.env.AD_LIBRARY_TEST_DATA;
 
-function realAds(folder: string): object[] {
+function readRealAds(folder: string): object[] {
   const ads = readFileSync(join(folder, 'ads.jsonl'), 'utf8').trim().split('\n');
-  return Array.from({ length: wanted }, (_, index) => ({
+  return Array.from({ length: adCount }, (_, index) => ({
     ...JSON.parse(ads[index % ads.length] ?? '{}'),
     id: deriveUuid(`${index}`),
   }));
 }
 
-function report(name: string, times: readonly number[]): void {
+function printTimes(name: string, times: readonly number[]): void {
   process.stdout.write(`${name}: ${Math.round(computeMedian(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
-  if (maxMs[name] !== undefined) addBoundedRow(`board of 10,000 ads: ${name}`, computeMedian(times), maxMs[name]);
+  if (maxMedianMs[name] !== undefined)
+    addBoundedRow(`board of 10,000 ads: ${name}`, computeMedian(times), maxMedianMs[name]);
 }
 
 if (!hasChromium) skipBenchmark('Chromium is not installed');
-const service = await startBoardService(data ? () => realAds(data) : createAds(wanted));
+const service = await startBoardService(realAdsFolder ? () => readRealAds(realAdsFolder) : createAds(adCount));
 const [{ client }, browser] = await Promise.all([service.start(), launchChromium()]);
-process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
+process.stdout.write(`${adCount} ${realAdsFolder ? 'real' : 'generated'} ads\n`);
 
 /**
- * A script that runs in the page of the board. With the clock of this page, it records when the first ads arrived, when
- * their cards were visible, and when all ads were visible.
+ * A script that runs in the page of the board. It records when the first ads arrived, when their cards were visible,
+ * and when all ads were visible, in milliseconds since the page was opened.
  */
-const watch = `
+const recordTimesScript = `
   window.times = {};
   window.longest = 0;
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration);
   }).observe({ type: 'longtask', buffered: true });
-  const later = (name) => requestAnimationFrame(() => setTimeout(() => { window.times[name] ??= performance.now(); }));
+  const recordAfterFrame = (name) => requestAnimationFrame(() => setTimeout(() => { window.times[name] ??= performance.now(); }));
   addEventListener('message', ({ data }) => {
     if (data.method === 'ui/notifications/tool-result') window.times.result = performance.now();
     if (data.result?._meta?.['ad-library/board']?.ads) window.times.ads ??= performance.now();
   });
   new MutationObserver(() => {
-    if (document.querySelector('#list > li')) later('cards');
-    if (/(^|messages, )10,000 ads/.test(document.querySelector('#count')?.textContent)) later('all');
+    if (document.querySelector('#list > li')) recordAfterFrame('cards');
+    if (/(^|messages, )10,000 ads/.test(document.querySelector('#count')?.textContent)) recordAfterFrame('all');
   }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
 /** Returns a script that clicks an element and measures the time until the next painted frame, in milliseconds. */
-const clickTime = (selector: string) => `new Promise((resolve) => {
+const buildClickTimer = (selector: string) => `new Promise((resolve) => {
   const started = performance.now();
   document.querySelector(${JSON.stringify(selector)}).click();
   requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started)));
 })`;
 
-const sortTime = clickTime('#sort').replace(
+const sortTimer = buildClickTimer('#sort').replace(
   '.click()',
   ".dispatchEvent((document.querySelector('#sort').value = 'advertiser', new Event('change')))",
 );
 
-async function maxTaskWhileScrolling(page: Page, frame: Frame): Promise<number> {
+async function measureLongestScrollTask(page: Page, frame: Frame): Promise<number> {
   await page.waitForTimeout(500);
   await frame.evaluate('window.longest = 0');
   await page.mouse.move(500, 400);
@@ -85,34 +86,34 @@ async function maxTaskWhileScrolling(page: Page, frame: Frame): Promise<number> 
   return frame.evaluate<number>('longest');
 }
 
-const call = { tool: 'gather_ads', args: { maxAds: wanted, maxCredits: 5000 }, script: watch };
+const gatherCall = { tool: 'gather_ads', args: { maxAds: adCount, maxCredits: 5000 }, script: recordTimesScript };
 const times: Record<string, number[]> = {};
-for (let round = 0; round <= rounds; round++) {
-  const stage = await openHostPage(browser);
-  const shown = await stage.show(client, call);
-  await shown.board.locator('#count', { hasText: /(^|messages, )10,000 ads/ }).waitFor();
-  const frame = shown.page.frames()[1];
+for (let round = 0; round <= roundCount; round++) {
+  const hostPage = await openHostPage(browser);
+  const shownBoard = await hostPage.show(client, gatherCall);
+  await shownBoard.board.locator('#count', { hasText: /(^|messages, )10,000 ads/ }).waitFor();
+  const frame = shownBoard.page.frames()[1];
   if (frame === undefined) throw new Error('The page has no frame with the board.');
-  await shown.page.waitForTimeout(300);
+  await shownBoard.page.waitForTimeout(300);
   const { result, ads, cards, all } = await frame.evaluate<Record<'result' | 'ads' | 'cards' | 'all', number>>('times');
-  const measured = {
+  const roundTimes = {
     'first paint of the empty board': await frame.evaluate<number>(
       'performance.getEntriesByName("first-contentful-paint")[0].startTime',
     ),
     'from the first ads that come to their cards on the screen': cards - ads,
     'from the tool result to all ads, with host and server': all - result,
     'the longest time without an answer to a click, until all are there': await frame.evaluate<number>('longest'),
-    'a filter': await frame.evaluate<number>(clickTime('.chip[aria-pressed]')),
-    'the filter off': await frame.evaluate<number>(clickTime('.chip[aria-pressed=true]')),
-    'the timeline': await frame.evaluate<number>(clickTime('[aria-label=Timeline]')),
-    'sorting by advertiser': await frame.evaluate<number>(sortTime),
-    'the cards again': await frame.evaluate<number>(clickTime('[aria-label=Cards]')),
-    'the longest task while scrolling': await maxTaskWhileScrolling(shown.page, frame),
+    'a filter': await frame.evaluate<number>(buildClickTimer('.chip[aria-pressed]')),
+    'the filter off': await frame.evaluate<number>(buildClickTimer('.chip[aria-pressed=true]')),
+    'the timeline': await frame.evaluate<number>(buildClickTimer('[aria-label=Timeline]')),
+    'sorting by advertiser': await frame.evaluate<number>(sortTimer),
+    'the cards again': await frame.evaluate<number>(buildClickTimer('[aria-label=Cards]')),
+    'the longest task while scrolling': await measureLongestScrollTask(shownBoard.page, frame),
   };
   // Round 0 warms up the server and is not measured.
-  if (round > 0) for (const [name, ms] of Object.entries(measured)) times[name] = [...(times[name] ?? []), ms];
-  await stage.close();
+  if (round > 0) for (const [name, ms] of Object.entries(roundTimes)) times[name] = [...(times[name] ?? []), ms];
+  await hostPage.close();
 }
-for (const [name, all] of Object.entries(times)) report(name, all);
+for (const [name, allTimes] of Object.entries(times)) printTimes(name, allTimes);
 await browser.close();
 await service.close();

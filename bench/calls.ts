@@ -1,7 +1,7 @@
 /**
  * Measures how much time a tool call adds to a direct API call, for a page of 50 ads. The direct call uses undici and
  * `JSON.parse`. The same page is requested from the built server over stdio and HTTP, with and without the cache. For
- * comparison, a minimal server with the official SDK also returns this page. It fetches and condenses the ads with the
+ * comparison, a minimal server with the official SDK also returns this page. It fetches and shortens the ads with the
  * same code.
  *
  * Run it with `npm run bench:calls [-- ROUNDS]`. The client sends raw protocol messages, so that the time of an SDK
@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { commandLine, startHttpCommand } from '../test/support/process.ts';
 import { bundleSdkServer, startChild } from './child.ts';
-import type { PageOfAds } from './page-of-ads.ts';
+import type { PageOfAdsInfo } from './page-of-ads.ts';
 import { addRow, computeMedian } from './row.ts';
 
 const roundCount = Number(process.argv[2] ?? 1000);
@@ -22,13 +22,13 @@ const roundCount = Number(process.argv[2] ?? 1000);
  */
 const warmUpRounds = 200;
 /**
- * Limits in milliseconds. The first limits the time that our server takes in addition to the SDK server. The second
- * limits the time of a cached response.
+ * The limits in milliseconds: how much more time our server may take than the SDK server, and how long a cached
+ * response may take.
  */
 const [maxAddedMs, maxCachedMs] = [1.2, 0.8];
 
-const page = await startChild<PageOfAds>('page-of-ads.ts');
-const baseUrl = `http://127.0.0.1:${page.ready.port}`;
+const adService = await startChild<PageOfAdsInfo>('page-of-ads.ts');
+const baseUrl = `http://127.0.0.1:${adService.ready.port}`;
 
 const dispatcher = new Agent();
 async function callDirectly(): Promise<void> {
@@ -133,7 +133,7 @@ async function compareServers(name: string, server: ServerConnection, sdk: Serve
   });
 }
 
-const { ads, bytes, source } = page.ready;
+const { ads, bytes, source } = adService.ready;
 print(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const sdkServer = await bundleSdkServer();
 await compareServers(
@@ -148,5 +148,5 @@ await compareServers(
   await connectOverHttp(httpServer.url, httpServer.close),
   await connectOverHttp(`http://127.0.0.1:${sdk.ready.port}/mcp`, async () => sdk.process.kill()),
 );
-page.process.kill();
+adService.process.kill();
 await dispatcher.close();

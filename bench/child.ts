@@ -31,22 +31,22 @@ export async function startChild<Ready>(file: string, ...args: string[]): Promis
 
 /**
  * Bundles a file of this folder with the same options as the build, and returns the path of the bundle. Without
- * bundling, tsx would compile the file at run time. Code that tsx adds to name functions would make the file slower.
- * @param code line of code to insert at the beginning of the bundle
+ * bundling, tsx would compile the file at run time, and the code that tsx adds would make the file slower.
+ * @param firstLine a line of code to insert at the beginning of the bundle
  */
-export async function bundleFile(file: string, code = ''): Promise<string> {
+export async function bundleFile(file: string, firstLine = ''): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true }));
   const outfile = join(folder, file.replace(/\.ts$/, '.mjs'));
   await build({
     entryPoints: [fileURLToPath(new URL(file, import.meta.url))],
     outfile,
-    banner: { js: code },
+    banner: { js: firstLine },
     ...buildOptions,
   });
   return outfile;
 }
 
-/** Bundles `sdk-server.ts`. Defines `require`, which its CommonJS packages expect. */
+/** Bundles `sdk-server.ts`. The bundle begins with a definition of `require`, because its CommonJS packages need it. */
 export const bundleSdkServer = (): Promise<string> =>
   bundleFile('sdk-server.ts', `import{createRequire}from'node:module';const require=createRequire(import.meta.url);`);

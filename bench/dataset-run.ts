@@ -44,7 +44,7 @@ const statements: readonly [question: string, sql: string][] = [
 const { values } = parseArgs({ options: { ads: { type: 'string', default: '10000' }, data: { type: 'string' } } });
 const adCount = Number(values.ads);
 const gatheredAt = Date.UTC(2026, 10, 20);
-const rounds = 5;
+const roundCount = 5;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 /** Returns the resident memory of this process in megabytes, after garbage collection. */
@@ -57,8 +57,8 @@ async function measureResidentMegabytes(): Promise<number> {
 }
 const measureHeapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
 async function measureTime<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
-  const started = performance.now();
-  return [await work(), performance.now() - started];
+  const startedAt = performance.now();
+  return [await work(), performance.now() - startedAt];
 }
 /**
  * Formats the processor time that all threads have used since `cpuBefore`. Unlike elapsed time, processor time does not
@@ -71,7 +71,7 @@ const formatProcessorTime = (cpuBefore: NodeJS.CpuUsage) => {
 
 async function measureMedianMs(work: () => unknown): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round < rounds; round++) times.push((await measureTime(work))[1]);
+  for (let round = 0; round < roundCount; round++) times.push((await measureTime(work))[1]);
   return computeMedian(times);
 }
 
@@ -161,7 +161,7 @@ for (const [question, sql] of statements) {
     );
   const ms = await measureMedianMs(() => pool.query(snapshot, { sql })).catch(() => Number.NaN);
   if (question === 'formats') groupingMs = ms;
-  print(`${question.padEnd(12)} ${ms.toFixed(1).padStart(7)} ms, median of ${rounds}`);
+  print(`${question.padEnd(12)} ${ms.toFixed(1).padStart(7)} ms, median of ${roundCount}`);
 }
 const megabytesWithStatements = await measureResidentMegabytes();
 print(`memory with it: ${megabytesWithStatements - idleMegabytes} MB above idle`);

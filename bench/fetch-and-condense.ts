@@ -11,9 +11,8 @@ interface AdPage {
 }
 
 /**
- * Does only the work that every implementation of a tool must do. It fetches with undici's `request`, parses the
- * response, and condenses the ads with the server's own code. The servers that are compared with ours use this
- * function.
+ * Fetches a page of ads and shortens the ads for a model. Every implementation of the tool must do this work. The
+ * function uses undici and the code of our server, and the servers that are compared with ours call it.
  */
 export async function fetchAndCondense(baseUrl: string, tool: string, args: object, authorization: string) {
   const headers = { authorization, 'content-type': 'application/json' };

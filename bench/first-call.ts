@@ -7,7 +7,7 @@ import { computeMedian } from './row.ts';
  * A command-line flag that loads a script into the server process. The script replies to each message with the
  * processor time of the process and its threads, in milliseconds.
  */
-const reportTimeFlag = importFlag(
+const reportProcessorTimeFlag = importFlag(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send((user + system) / 1000); });' +
     'process.channel.unref();',
 );
@@ -19,7 +19,7 @@ type Message = { id?: number; result?: { isError?: boolean } };
  * milliseconds.
  */
 async function measureCallTimes(calls: number, env: Record<string, string>): Promise<number[]> {
-  const args = [reportTimeFlag, ...commandLine().args];
+  const args = [reportProcessorTimeFlag, ...commandLine().args];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('The process has no standard streams.');

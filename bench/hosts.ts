@@ -13,18 +13,18 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type HostUnderTest, hostsUnderTest } from './hosts/catalog.ts';
-import type { Measured } from './hosts/measure.ts';
+import type { HostMeasurement } from './hosts/measure.ts';
 import { formatResults, type HostResult } from './hosts/results.ts';
 
-const cache = process.env.HOSTS_CACHE ?? join(homedir(), '.cache', 'ad-library-hosts');
+const cacheFolder = process.env.HOSTS_CACHE ?? join(homedir(), '.cache', 'ad-library-hosts');
 const resultsFile = new URL('hosts/results.json', import.meta.url);
-const runner = fileURLToPath(new URL('hosts/run-host.ts', import.meta.url));
+const runHostFile = fileURLToPath(new URL('hosts/run-host.ts', import.meta.url));
 const hostsFile = new URL('../src/mcp/hosts.json', import.meta.url);
 const hostRows: { title: string; output: string; tried?: string; day: string }[] = JSON.parse(
   readFileSync(hostsFile, 'utf8'),
 );
 
-/** Two limits, in tokens: the length of a list of ten ads, and the length that a host may add to this list. */
+/** The maximum length of a list of ten ads, and the maximum length that a host may add to this list, in tokens. */
 const maxListTokens = 2200;
 const maxAddedTokens = 250;
 
@@ -39,7 +39,7 @@ if (unknownIds.length > 0) {
   process.exit(2);
 }
 
-const node = installNode();
+const nodePath = installNode();
 const isolationCommand = findIsolationCommand();
 if (isolationCommand.length === 0)
   process.stderr.write('hosts: this system has no network namespaces, so hosts may use the network\n');
@@ -93,12 +93,12 @@ function installNode(): string {
   const system = process.platform === 'win32' ? 'win' : process.platform;
   const name = `node-${system}-${process.arch}`;
   installPackage('node', `${name}@24`, process.execPath);
-  return join(cache, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  return join(cacheFolder, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }
 
 /** Installs a host's npm package, in its newest version by default. Each host has its own folder in the cache. */
 function installPackage(id: string, packageName: string, nodePath: string): string {
-  const folder = join(cache, id);
+  const folder = join(cacheFolder, id);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   const npm = realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim());
@@ -118,12 +118,12 @@ function installPackage(id: string, packageName: string, nodePath: string): stri
  * begin with `unshare`. Returns an empty list if the system offers no such command.
  */
 function findIsolationCommand(): string[] {
-  const upAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
-  const candidates = [
+  const enableLoopbackAndRun = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
+  const isolationCommands = [
     ['unshare', '--net'],
     ['unshare', '--map-root-user', '--net'],
-  ].map((unshare) => [...unshare, ...upAndRun]);
-  return candidates.find(([command = '', ...rest]) => spawnSync(command, [...rest, 'true']).status === 0) ?? [];
+  ].map((unshare) => [...unshare, ...enableLoopbackAndRun]);
+  return isolationCommands.find(([command = '', ...rest]) => spawnSync(command, [...rest, 'true']).status === 0) ?? [];
 }
 
 function testHost(id: string, host: HostUnderTest): HostResult {
@@ -131,7 +131,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
   const result: HostResult = { title: host.title, version: '', day, setups: [], problems: [] };
   let folder: string;
   try {
-    folder = installPackage(id, `${host.packageName}@${host.packageVersion ?? 'latest'}`, node);
+    folder = installPackage(id, `${host.packageName}@${host.packageVersion ?? 'latest'}`, nodePath);
   } catch (error) {
     return { ...result, problems: [`cannot be installed: ${(error as Error).message}`] };
   }
@@ -141,11 +141,11 @@ function testHost(id: string, host: HostUnderTest): HostResult {
       process.execPath,
       '--import',
       'tsx',
-      runner,
+      runHostFile,
       id,
       setup,
       folder,
-      node,
+      nodePath,
     ];
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', maxBuffer: 2 ** 28 });
     const runOutput = parseRunOutput(stdout);
@@ -167,7 +167,7 @@ function testHost(id: string, host: HostUnderTest): HostResult {
 /** Parses the output of `run-host.ts`. Returns undefined if the run failed and its output is not JSON. */
 function parseRunOutput(
   stdout: string,
-): (Measured & { version: string; missingTools: string[]; output: string }) | undefined {
+): (HostMeasurement & { version: string; missingTools: string[]; output: string }) | undefined {
   try {
     return JSON.parse(stdout);
   } catch {
@@ -179,7 +179,7 @@ function parseRunOutput(
  * Compares the result of a run with the statements about the host in `src/mcp/hosts.json` and `catalog.ts`. Returns one
  * message for each difference.
  */
-function findProblems(host: HostUnderTest, measured: Measured, missingTools: readonly string[]): string[] {
+function findProblems(host: HostUnderTest, measured: HostMeasurement, missingTools: readonly string[]): string[] {
   const row = hostRows.find(({ title }) => title === host.title);
   return [
     ...missingTools.map((tool) => `the model was not offered ${tool}`),
@@ -196,7 +196,7 @@ function findProblems(host: HostUnderTest, measured: Measured, missingTools: rea
  * Compares the parts that the model received (pictures, links, instructions and tools) with the expectations in
  * `catalog.ts`. Returns one message for each difference.
  */
-function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Measured): string[] {
+function findOutcomeProblems(expected: HostUnderTest['expected'], measured: HostMeasurement): string[] {
   const { pictures, links = 'left out by the server', instructions, tools } = expected;
   const hasExpectedTools =
     tools === 'all'
@@ -217,7 +217,7 @@ function findOutcomeProblems(expected: HostUnderTest['expected'], measured: Meas
   ];
 }
 
-function findSizeProblems({ sentTokens, listTokens }: Measured): string[] {
+function findSizeProblems({ sentTokens, listTokens }: HostMeasurement): string[] {
   return [
     ...(sentTokens <= maxListTokens ? [] : [`the server sent ten ads in ${sentTokens} tokens`]),
     ...(listTokens <= sentTokens + maxAddedTokens

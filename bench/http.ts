@@ -24,8 +24,8 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-const callers = Number(values.callers);
-const turns = Number(values.turns);
+const callerCount = Number(values.callers);
+const turnCount = Number(values.turns);
 
 interface MeasuredServer {
   name: string;
@@ -44,30 +44,32 @@ interface MeasuredServer {
 }
 
 /**
- * Our throughput divided by the throughput of the SDK server must be at least this ratio, for each protocol revision.
+ * For each protocol revision, our throughput divided by the throughput of the SDK server must be at least this ratio.
  */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-const upstream = await startListening('upstream.ts', values.items);
-const proxy = await startListening('proxy.ts', upstream.origin);
-const server = await startHttpCommand(['--base-url', upstream.origin, '--cache-seconds', '0']);
-const sdkServer = await bundleSdkServer();
-const sdks = await Promise.all(revisions.map((revision) => startListening(sdkServer, revision, upstream.origin)));
-const proxyTarget = createTarget('proxy', '', proxy);
-const sdkTargets = revisions.map((revision, at) => createTarget('SDK', revision, sdks[at]));
-const ourServer = { origin: server.origin, process: server.process.child };
-const serverTargets = revisions.map((revision) => createTarget('MCP', revision, ourServer));
+const service = await startListening('upstream.ts', values.items);
+const proxyProcess = await startListening('proxy.ts', service.origin);
+const ourCommand = await startHttpCommand(['--base-url', service.origin, '--cache-seconds', '0']);
+const sdkServerFile = await bundleSdkServer();
+const sdkProcesses = await Promise.all(
+  revisions.map((revision) => startListening(sdkServerFile, revision, service.origin)),
+);
+const proxyTarget = createTarget('proxy', '', proxyProcess);
+const sdkTargets = revisions.map((revision, at) => createTarget('SDK', revision, sdkProcesses[at]));
+const ourProcess = { origin: ourCommand.origin, process: ourCommand.process.child };
+const serverTargets = revisions.map((revision) => createTarget('MCP', revision, ourProcess));
 const targets = [proxyTarget, ...sdkTargets, ...serverTargets];
 for (const target of targets) await sendCalls(target, 3);
 for (const target of targets) Object.assign(target, createMeasurements());
-for (let turn = 0; turn < turns; turn++) {
-  for (const target of targets) await sendCalls(target, seconds / turns);
+for (let turn = 0; turn < turnCount; turn++) {
+  for (const target of targets) await sendCalls(target, seconds / turnCount);
 }
 printReport(targets);
 addRows();
-await stopServers(server);
+await stopServers(ourCommand);
 
 function createTarget(
   serverKind: string,
@@ -118,7 +120,7 @@ function createMeasurements() {
 async function sendCalls(target: MeasuredServer, seconds: number): Promise<void> {
   const endTime = performance.now() + seconds * 1000;
   const callRepeatedly = async (caller: number) => {
-    const authorization = `Bearer svc_live_caller-${caller}-of-${callers}`;
+    const authorization = `Bearer svc_live_caller-${caller}-of-${callerCount}`;
     // The simulated service (`upstream.ts`) derives the same name from this API key and adds it to its responses.
     const name = hash('sha256', authorization).slice(0, 12);
     const client = new Client(target.origin);
@@ -139,7 +141,7 @@ async function sendCalls(target: MeasuredServer, seconds: number): Promise<void>
     await client.close();
   };
   const processorMsBefore = readProcessorMs(target.pid);
-  await Promise.all(Array.from({ length: callers }, (_, caller) => callRepeatedly(caller)));
+  await Promise.all(Array.from({ length: callerCount }, (_, caller) => callRepeatedly(caller)));
   target.processorMs += readProcessorMs(target.pid) - processorMsBefore;
   target.residentMegabytes.push(readResidentMegabytes(target.pid));
 }
@@ -161,7 +163,7 @@ function printReport(measuredServers: MeasuredServer[]): void {
   const computeRate = (target: MeasuredServer) => target.answeredCount / seconds;
   const proxyRate = measuredServers[0] ? computeRate(measuredServers[0]) : 0;
   print(
-    `${callers} callers, ${seconds} s each in ${turns} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
+    `${callerCount} callers, ${seconds} s each in ${turnCount} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
   );
   for (const target of measuredServers) {
     const formatQuantile = (quantile: number) => `${computeQuantile(target.responseMs, quantile).toFixed(1)} ms`;
@@ -189,7 +191,7 @@ function addRows(): void {
   for (const [index, target] of serverTargets.entries()) {
     const ratio = target.answeredCount / (sdkTargets[index]?.answeredCount ?? 1);
     addRow({
-      measurement: `${values.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callers} callers`,
+      measurement: `${values.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callerCount} callers`,
       measuredText: `${formatRate(target)} a second`,
       baselineText: `${formatRate(sdkTargets[index])} by the SDK alone, ${formatRate(proxyTarget)} by a bare proxy`,
       ratio,
@@ -204,15 +206,15 @@ async function startListening(file: string, ...args: string[]): Promise<{ origin
 }
 
 async function stopServers(httpCommand: HttpCommand): Promise<void> {
-  for (const { process: child } of [upstream, proxy, ...sdks]) child.kill();
+  for (const { process: child } of [service, proxyProcess, ...sdkProcesses]) child.kill();
   const { code, stderr } = await httpCommand.close();
   const hasNoErrors = targets.every(({ failedCount, wrongCount }) => failedCount + wrongCount === 0) && code === 0;
   // One process serves both protocol revisions, and its memory use varies between measurements. Compare the mean of the
   // later measurements with the mean of the earlier ones.
-  const meanMegabytes = Array.from({ length: turns }, (_, turn) =>
+  const meanMegabytes = Array.from({ length: turnCount }, (_, turn) =>
     computeMean(serverTargets.map((each) => each.residentMegabytes[turn] ?? 0)),
   );
-  const halfOfTurns = Math.ceil(turns / 2);
+  const halfOfTurns = Math.ceil(turnCount / 2);
   const isMemoryFlat =
     computeMean(meanMegabytes.slice(-halfOfTurns)) <= 1.2 * computeMean(meanMegabytes.slice(0, halfOfTurns));
   if (!hasNoErrors) print(`ERRORS ${stderr}`);

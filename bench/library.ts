@@ -10,15 +10,15 @@ import { addBoundedRow, computeMedian } from './row.ts';
 
 /**
  * Measures the local library with 100,000 generated ads: the import, complete searches (API key, filters, search,
- * charge, JSON), and result pages. The result pages are those that the tool `gather_ads` reads for 1,000 ads. Run it
- * with `npm run bench:library`. Set `BENCH_ADS` to use another number of ads.
+ * charge, JSON), and the result pages that the tool `gather_ads` reads for 1,000 ads. Run it with `npm run
+ * bench:library`. Set `BENCH_ADS` to use another number of ads.
  */
 const adCount = Number(process.env.BENCH_ADS ?? 100_000);
-const rounds = 15;
+const roundCount = 15;
 const today = Date.UTC(2026, 10, 20);
 
 /** The searches to measure. They combine rare and common words in several scripts with filters and sort orders. */
-const filtered: Record<string, unknown>[] = [
+const searchRequests: Record<string, unknown>[] = [
   { query: 'serum', countries: ['US', 'BR'] },
   { query: 'sérum', startedAtFrom: '2026-06-01' },
   { query: '세럼', displayFormat: ['VIDEO'], sort: 'duplicates' },
@@ -38,43 +38,46 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'ad-library-bench-'));
 const file = join(folder, 'ads.jsonl');
 
-async function* lines() {
-  let made = 0;
-  for (let seed = 1; made < adCount; seed++) {
+async function* generateLines() {
+  let generatedCount = 0;
+  for (let seed = 1; generatedCount < adCount; seed++) {
     for (const { page, ads } of makeMarket(createSeededRandom(seed), today)) {
-      const kept = ads.slice(0, adCount - made);
-      made += kept.length;
-      if (kept.length > 0) yield [page, ...kept].map((record) => `${JSON.stringify(record)}\n`).join('');
+      const remainingAds = ads.slice(0, adCount - generatedCount);
+      generatedCount += remainingAds.length;
+      if (remainingAds.length > 0)
+        yield [page, ...remainingAds].map((record) => `${JSON.stringify(record)}\n`).join('');
     }
   }
 }
 
-const opening = performance.now();
+const openingStartedAt = performance.now();
 const demo = await openDemoLibrary({ now: () => today });
-const opened = performance.now() - opening;
+const openMs = performance.now() - openingStartedAt;
 await demo.library.fetch(new Request('http://library.example/v1/whoami'));
-print(`demo: open in ${opened.toFixed(0)} ms, first answer after ${(performance.now() - opening).toFixed(0)} ms`);
+print(
+  `demo: open in ${openMs.toFixed(0)} ms, first answer after ${(performance.now() - openingStartedAt).toFixed(0)} ms`,
+);
 demo.library.close();
 
-await pipeline(lines, createWriteStream(file));
+await pipeline(generateLines, createWriteStream(file));
 const database = join(folder, 'ads.db');
 const library = await openLibrary({ database, now: () => today });
-const spent = process.cpuUsage();
-const started = performance.now();
+const cpuBefore = process.cpuUsage();
+const importStartedAt = performance.now();
 const report = await library.import(createReadStream(file));
-const seconds = (performance.now() - started) / 1000;
-const { user, system } = process.cpuUsage(spent);
-const worked = ((user + system) / 1e6).toFixed(1);
-const megabytes = async (path: string) => ((await stat(path)).size / 2 ** 20).toFixed(0);
+const importSeconds = (performance.now() - importStartedAt) / 1000;
+const { user, system } = process.cpuUsage(cpuBefore);
+const computingSeconds = ((user + system) / 1e6).toFixed(1);
+const readFileMegabytes = async (path: string) => ((await stat(path)).size / 2 ** 20).toFixed(0);
 print(
-  `import: ${report.ads} ads and ${report.pages} pages in ${seconds.toFixed(1)} s, ${worked} s of it computing (${await megabytes(file)} MB)`,
+  `import: ${report.ads} ads and ${report.pages} pages in ${importSeconds.toFixed(1)} s, ${computingSeconds} s of it computing (${await readFileMegabytes(file)} MB)`,
 );
 print(
-  `memory: at most ${(process.resourceUsage().maxRSS / 2 ** 10).toFixed(0)} MB resident; database ${await megabytes(database)} MB`,
+  `memory: at most ${(process.resourceUsage().maxRSS / 2 ** 10).toFixed(0)} MB resident; database ${await readFileMegabytes(database)} MB`,
 );
 
 const { key } = library.keys.create({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
-async function time(body: Record<string, unknown>) {
+async function measureSearch(body: Record<string, unknown>) {
   const request = () =>
     new Request('http://library.example/v1/ads/search', {
       method: 'POST',
@@ -82,42 +85,44 @@ async function time(body: Record<string, unknown>) {
       body: JSON.stringify(body),
     });
   const times: number[] = [];
-  let hits = 0;
-  for (let round = 0; round < rounds; round++) {
-    const from = performance.now();
+  let totalHits = 0;
+  for (let round = 0; round < roundCount; round++) {
+    const sentAt = performance.now();
     const response = await library.fetch(request());
-    const answer = await response.text();
-    times.push(performance.now() - from);
-    if (response.status !== 200) throw new Error(answer);
-    hits = JSON.parse(answer).totalHits;
+    const responseText = await response.text();
+    times.push(performance.now() - sentAt);
+    if (response.status !== 200) throw new Error(responseText);
+    totalHits = JSON.parse(responseText).totalHits;
   }
-  return { body, hits, times };
+  return { body, totalHits, times };
 }
 
-const show = ({ body, hits, times }: Awaited<ReturnType<typeof time>>) =>
-  print(`${computeMedian(times).toFixed(1).padStart(7)} ms  ${String(hits).padStart(6)} hits  ${JSON.stringify(body)}`);
+const printTimes = ({ body, totalHits, times }: Awaited<ReturnType<typeof measureSearch>>) =>
+  print(
+    `${computeMedian(times).toFixed(1).padStart(7)} ms  ${String(totalHits).padStart(6)} hits  ${JSON.stringify(body)}`,
+  );
 
 print('\nfiltered full-text search, median of each:');
-const all: number[] = [];
-for (const body of filtered) {
-  const result = await time(body);
-  show(result);
-  all.push(...result.times);
+const allTimes: number[] = [];
+for (const body of searchRequests) {
+  const result = await measureSearch(body);
+  printTimes(result);
+  allTimes.push(...result.times);
 }
-addBoundedRow('filtered full-text search of 100,000 ads, median', computeMedian(all), 20);
+addBoundedRow('filtered full-text search of 100,000 ads, median', computeMedian(allTimes), 20);
 
-const gatheringStart = performance.now();
-let gathered = 0;
-for (let cursor: string | null = null; gathered < Math.min(adCount, 1000); ) {
+const gatheringStartedAt = performance.now();
+let gatheredCount = 0;
+for (let cursor: string | null = null; gatheredCount < Math.min(adCount, 1000); ) {
   const request = new Request('http://library.example/v1/ads/search', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     body: JSON.stringify({ limit: 100, ...(cursor !== null && { cursor }) }),
   });
   const page = (await (await library.fetch(request)).json()) as { items: unknown[]; cursor: string | null };
-  gathered += page.items.length;
+  gatheredCount += page.items.length;
   cursor = page.cursor;
 }
-print(`first gathering: ${gathered} ads in ${(performance.now() - gatheringStart).toFixed(0)} ms`);
+print(`first gathering: ${gatheredCount} ads in ${(performance.now() - gatheringStartedAt).toFixed(0)} ms`);
 library.close();
 await rm(folder, { recursive: true });

@@ -1,13 +1,16 @@
+/**
+ * A simulated service that returns many pages of ads. Each ad is a copy of a sample with a new id. Run it with `node
+ * many-ads.ts <ads>`.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { deriveUuid } from '../test/support/derive-uuid.ts';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
 /**
- * A simulated service that returns many pages of ads. Each ad is a copy of a sample with a new id. Run it with `node
- * many-ads.ts <ads>`.
+ * The message that this process sends when it is ready: its port, and whether its ads are real or generated (`source`).
  */
-export interface ManyAds {
+export interface ManyAdsInfo {
   port: number;
   source: string;
 }
@@ -46,5 +49,5 @@ const server = createServer(async (request, response) => {
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
-  process.send?.({ port, source } satisfies ManyAds);
+  process.send?.({ port, source } satisfies ManyAdsInfo);
 });

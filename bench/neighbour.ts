@@ -19,12 +19,14 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
     neighbours: { type: 'string', default: '1,3,5' },
-    /** If both options are set, this process makes the expensive calls of one hostile API key. */
+    /**
+     * If both options are set, this process sends the expensive calls of one hostile API key to the server at `origin`.
+     */
     origin: { type: 'string' },
     key: { type: 'string' },
   },
 });
-const callsAtOnce = 16;
+const callsPerKey = 16;
 /**
  * Limits for response times by the number of hostile API keys: the maximum in milliseconds, and the maximum ratio to
  * the time without hostile keys. For other numbers of keys, there is no limit.
@@ -40,123 +42,132 @@ const dispatcher = new Agent();
 let lastId = 0;
 
 /** Sends an MCP message with an API key and returns the response as text. */
-async function ask(origin: string, key: string, message: object): Promise<string> {
+async function sendMessage(origin: string, key: string, message: object): Promise<string> {
   const body = JSON.stringify({ ...message, id: ++lastId });
-  const answer = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
-  return answer.body.text();
+  const response = await request(`${origin}/mcp`, { method: 'POST', headers: validHeaders(key), body, dispatcher });
+  return response.body.text();
 }
 
-const numbers = (most: number | string) =>
-  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${most}) SELECT`;
-const wideCells = Array.from({ length: 33 }, (_, at) => `replace(hex(zeroblob(150)), '0', '&') AS c${at}`);
-const lineBreaks = "replace(hex(zeroblob(950000)), '0', char(10))";
-const gather = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
+const selectFromNumbers = (count: number | string) =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT`;
+const wideColumns = Array.from({ length: 33 }, (_, index) => `replace(hex(zeroblob(150)), '0', '&') AS c${index}`);
+const lineBreaksExpression = "replace(hex(zeroblob(950000)), '0', char(10))";
+const buildGatherCall = (filters: object) => toolCall('gather_ads', { filters, maxAds: 2000, maxCredits: 1000 });
 
-/** Returns, for each free tool, the calls that need the most processor time or memory. */
-function worst(adIds: readonly string[]): object[] {
-  const report = (title: string, content: object) => {
-    const sections = Array.from({ length: 20 }, (_, nr) => ({ heading: `${nr}`, ...content }));
+/** Lists the calls of each free tool that need the most processor time or memory. */
+function listExpensiveCalls(adIds: readonly string[]): object[] {
+  const buildReportCall = (title: string, content: object) => {
+    const sections = Array.from({ length: 20 }, (_, index) => ({ heading: `${index}`, ...content }));
     return toolCall('write_report', { title, sections });
   };
-  const everyAd = 'SELECT * FROM ads';
+  const allAdsSql = 'SELECT * FROM ads';
   return [
     toolCall('label_ads', { labels: adIds.map((adId) => ({ adId, label: 'hook', value: 'x'.repeat(200) })) }),
-    report('wide tables', { sql: `${numbers(200)} ${wideCells} FROM n` }),
-    report('cards', { adIds: adIds.slice(0, 12) }),
-    toolCall('query_ads', { sql: `${numbers('1e15')} count(*) FROM n` }),
+    buildReportCall('wide tables', { sql: `${selectFromNumbers(200)} ${wideColumns} FROM n` }),
+    buildReportCall('cards', { adIds: adIds.slice(0, 12) }),
+    toolCall('query_ads', { sql: `${selectFromNumbers('1e15')} count(*) FROM n` }),
     toolCall('query_ads', { sql: 'SELECT count(*) FROM ads a, ads b, ads c WHERE a.text < b.text || c.text' }),
-    toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaks} FROM ads LIMIT 7` }),
-    ...['jsonl', 'xlsx', 'parquet'].map((format) => toolCall('export_ads', { format, sql: everyAd })),
+    toolCall('export_ads', { format: 'csv', sql: `SELECT ${lineBreaksExpression} FROM ads LIMIT 7` }),
+    ...['jsonl', 'xlsx', 'parquet'].map((format) => toolCall('export_ads', { format, sql: allAdsSql })),
     toolCall('view_ads', { adIds: adIds.slice(12, 24) }),
     { jsonrpc: '2.0', method: 'resources/list' },
     toolCall('search_ads', { filters: { query: 'x'.repeat(900_000) } }),
   ];
 }
 
-async function beHostile(origin: string, key: string): Promise<void> {
-  await ask(origin, key, gather({}));
-  const list = await ask(origin, key, toolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }));
-  const { rows } = JSON.parse(list).result.structuredContent as { rows: [string][] };
-  const calls = worst(rows.map(([id]) => id));
+async function floodServer(origin: string, key: string): Promise<void> {
+  await sendMessage(origin, key, buildGatherCall({}));
+  const idsResponse = await sendMessage(
+    origin,
+    key,
+    toolCall('query_ads', { sql: 'SELECT id FROM ads LIMIT 200', limit: 200 }),
+  );
+  const { rows } = JSON.parse(idsResponse).result.structuredContent as { rows: [string][] };
+  const expensiveCalls = listExpensiveCalls(rows.map(([id]) => id));
   process.send?.('ready');
   await once(process, 'message');
-  const repeat = async (_: unknown, nr: number) => {
-    for (;;) await ask(origin, key, calls[nr % calls.length] ?? {}).catch(() => sleep(10));
+  const repeatCall = async (_: unknown, index: number) => {
+    for (;;) await sendMessage(origin, key, expensiveCalls[index % expensiveCalls.length] ?? {}).catch(() => sleep(10));
   };
-  await Promise.all(Array.from({ length: callsAtOnce }, repeat));
+  await Promise.all(Array.from({ length: callsPerKey }, repeatCall));
 }
 
-interface Measured {
-  times: Record<string, number[]>;
-  refused: number;
+interface Measurement {
+  timesByCall: Record<string, number[]>;
+  refusedCount: number;
 }
 
-/** Measures the response times of one API key while `neighbours` hostile API keys make expensive calls. */
-async function measure(neighbours: number): Promise<Measured> {
-  const library = await startChild<ServedDemo>('served-demo.ts', String(neighbours + 1));
+/** Measures the response times of one API key while `neighbourCount` hostile API keys make expensive calls. */
+async function measureWithNeighbours(neighbourCount: number): Promise<Measurement> {
+  const library = await startChild<ServedDemo>('served-demo.ts', String(neighbourCount + 1));
   const { baseUrl, callers } = library.ready;
   const settings = ['--base-url', baseUrl, '--media-hosts', new URL(baseUrl).host];
   const { origin, close } = await startHttpCommand(settings);
-  const [{ key }, ...others] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
+  const [{ key }, ...hostileCallers] = callers as [ServedDemo['callers'][0], ...ServedDemo['callers']];
   const filters = { countries: ['DE'] };
-  await ask(origin, key, gather(filters));
-  const processes = await Promise.all(
-    others.map((other) => startChild('neighbour.ts', '--origin', origin, '--key', other.key)),
+  await sendMessage(origin, key, buildGatherCall(filters));
+  const hostileProcesses = await Promise.all(
+    hostileCallers.map((caller) => startChild('neighbour.ts', '--origin', origin, '--key', caller.key)),
   );
-  const calls = {
+  const measuredCalls = {
     whoami: toolCall('whoami'),
     search: toolCall('search_ads', { filters, limit: 10, fresh: true }),
     statement: toolCall('query_ads', { sql: 'SELECT ctaType, count(*) FROM ads GROUP BY 1' }),
   };
-  for (const call of Object.values(calls)) await ask(origin, key, call);
-  for (const { process: child } of processes) child.send('begin');
-  const measured: Measured = { times: {}, refused: 0 };
-  for (const until = performance.now() + 1000 * Number(values.seconds); performance.now() < until; )
-    for (const [name, call] of Object.entries(calls)) {
-      const sent = performance.now();
-      const text = await ask(origin, key, call);
-      measured.times[name] = [...(measured.times[name] ?? []), performance.now() - sent];
-      if (text.includes('"isError":true') || !text.includes('"structuredContent"')) measured.refused++;
+  for (const call of Object.values(measuredCalls)) await sendMessage(origin, key, call);
+  for (const { process: child } of hostileProcesses) child.send('begin');
+  const measurement: Measurement = { timesByCall: {}, refusedCount: 0 };
+  for (const endsAt = performance.now() + 1000 * Number(values.seconds); performance.now() < endsAt; )
+    for (const [name, call] of Object.entries(measuredCalls)) {
+      const sentAt = performance.now();
+      const text = await sendMessage(origin, key, call);
+      measurement.timesByCall[name] = [...(measurement.timesByCall[name] ?? []), performance.now() - sentAt];
+      if (text.includes('"isError":true') || !text.includes('"structuredContent"')) measurement.refusedCount++;
     }
-  for (const { process: child } of [...processes, library]) {
+  for (const { process: child } of [...hostileProcesses, library]) {
     child.kill();
     await once(child, 'exit');
   }
   const { code, stderr } = await close();
   if (code !== 0) throw new Error(`The server ended with ${code}: ${stderr.slice(-500)}`);
-  return measured;
+  return measurement;
 }
 
-const slowest = ({ times }: Measured) => computeQuantile(Object.values(times).flat(), 0.95);
-const ms = (time: number) => `${time.toFixed(0)} ms`;
+const computeSlowTime = ({ timesByCall }: Measurement) => computeQuantile(Object.values(timesByCall).flat(), 0.95);
+const formatMs = (time: number) => `${time.toFixed(0)} ms`;
 
-function report(name: string, { times, refused }: Measured): void {
-  const each = Object.entries(times).map(
-    ([call, all]) => `${call} ${ms(computeQuantile(all, 0.5))}, ${ms(computeQuantile(all, 0.95))} of ${all.length}`,
+function printMeasurement(name: string, { timesByCall, refusedCount }: Measurement): void {
+  const callTexts = Object.entries(timesByCall).map(
+    ([call, times]) =>
+      `${call} ${formatMs(computeQuantile(times, 0.5))}, ${formatMs(computeQuantile(times, 0.95))} of ${times.length}`,
   );
-  process.stdout.write(`${name}: median and 95th percentile of ${each.join('; ')}; ${refused} refused\n`);
+  process.stdout.write(`${name}: median and 95th percentile of ${callTexts.join('; ')}; ${refusedCount} refused\n`);
 }
 
-if (values.origin && values.key) await beHostile(values.origin, values.key);
+if (values.origin && values.key) await floodServer(values.origin, values.key);
 else {
-  const alone = await measure(0);
-  report('alone', alone);
-  for (const neighbours of values.neighbours.split(',')) {
-    const beside = await measure(Number(neighbours));
-    const what = `calls with one key while ${neighbours} hostile ${neighbours === '1' ? 'key floods' : 'keys flood'} the server, 95th percentile`;
-    report(`${neighbours} neighbours`, beside);
-    const [taken, ratio, most] = [slowest(beside), slowest(beside) / slowest(alone), limits[neighbours]];
+  const baseline = await measureWithNeighbours(0);
+  printMeasurement('alone', baseline);
+  for (const neighbourCount of values.neighbours.split(',')) {
+    const floodedMeasurement = await measureWithNeighbours(Number(neighbourCount));
+    const title = `calls with one key while ${neighbourCount} hostile ${neighbourCount === '1' ? 'key floods' : 'keys flood'} the server, 95th percentile`;
+    printMeasurement(`${neighbourCount} neighbours`, floodedMeasurement);
+    const [slowMs, ratio, limit] = [
+      computeSlowTime(floodedMeasurement),
+      computeSlowTime(floodedMeasurement) / computeSlowTime(baseline),
+      limits[neighbourCount],
+    ];
     const row = {
-      measurement: what,
-      measuredText: `${ms(taken)}, ${beside.refused} refused`,
-      baselineText: `${ms(slowest(alone))} alone`,
+      measurement: title,
+      measuredText: `${formatMs(slowMs)}, ${floodedMeasurement.refusedCount} refused`,
+      baselineText: `${formatMs(computeSlowTime(baseline))} alone`,
       ratio,
     };
-    if (most === undefined) addRow(row);
+    if (limit === undefined) addRow(row);
     else {
-      const times = most.ratio < Number.POSITIVE_INFINITY ? ` and ${most.ratio.toFixed(2)}` : '';
-      const isWithinLimit = taken <= most.ms && ratio <= most.ratio && beside.refused === 0;
-      addRow({ ...row, limitText: `at most ${most.ms} ms${times}, none refused`, isWithinLimit });
+      const ratioText = limit.ratio < Number.POSITIVE_INFINITY ? ` and ${limit.ratio.toFixed(2)}` : '';
+      const isWithinLimit = slowMs <= limit.ms && ratio <= limit.ratio && floodedMeasurement.refusedCount === 0;
+      addRow({ ...row, limitText: `at most ${limit.ms} ms${ratioText}, none refused`, isWithinLimit });
     }
   }
   await dispatcher.close();

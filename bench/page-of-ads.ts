@@ -1,12 +1,10 @@
+/** A simulated service that always returns the same page of 50 ads, with about 120 KB. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readDemoSamples, readRealSamples } from './samples.ts';
 
-/**
- * A simulated service that always returns the same page of 50 ads, with about 120 KB. The process reports its port and
- * a description of the page when it is ready.
- */
-export interface PageOfAds {
+/** The message that this process sends when it is ready: its port, and a description of its page of ads. */
+export interface PageOfAdsInfo {
   port: number;
   source: string;
   ads: number;
@@ -35,5 +33,5 @@ const server = createServer((request, response) => {
 });
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;
-  process.send?.({ port, source, ads: items.length, bytes: responseBody.length } satisfies PageOfAds);
+  process.send?.({ port, source, ads: items.length, bytes: responseBody.length } satisfies PageOfAdsInfo);
 });

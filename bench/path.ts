@@ -24,18 +24,18 @@ const calls = [
 ];
 
 const sourcesUrl = new URL('../src/', import.meta.url).href;
-const upstream = await startChild<{ port: number }>('upstream.ts', '10');
+const service = await startChild<{ port: number }>('upstream.ts', '10');
 const log = createLog('warn', (line) => process.stderr.write(`${line}\n`));
 const config = readConfig({
   AD_LIBRARY_API_KEY: 'svc_live_path',
-  AD_LIBRARY_BASE_URL: `http://127.0.0.1:${upstream.ready.port}`,
+  AD_LIBRARY_BASE_URL: `http://127.0.0.1:${service.ready.port}`,
 });
 const app = await openApp({ config, log, now: Date.now, monotonicNow: Date.now, random: Math.random });
 const stdin = new PassThrough();
 const stdout = new PassThrough();
 const { catalog, credentials } = app;
 const neverSettles = new Promise<void>(() => {});
-const served = serveStdio({
+const sessionEnded = serveStdio({
   ...{ catalog, credentials, log, stdin, stdout },
   ...{ now: Date.now, onCall: () => {}, stopRequested: neverSettles, drainMs: 1000 },
 });
@@ -105,6 +105,6 @@ function countLines(file: string): number {
 }
 
 stdin.end();
-await served;
+await sessionEnded;
 await app.close();
-upstream.process.kill();
+service.process.kill();

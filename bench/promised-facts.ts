@@ -10,11 +10,11 @@ const keepLettersAndDigits = (text: string) =>
     .replaceAll('\\n', ' ')
     .replace(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
-const readOpening = (text: string) => keepLettersAndDigits([...text.trim()].slice(0, 8).join(''));
+const getOpeningLetters = (text: string) => keepLettersAndDigits([...text.trim()].slice(0, 8).join(''));
 const toDay = (date: string) => date.slice(0, 10);
 const dayMs = 86_400_000;
 
-const networkCodes: Record<string, string> = {
+const platformCodes: Record<string, string> = {
   FACEBOOK: 'FB',
   INSTAGRAM: 'IG',
   AUDIENCE_NETWORK: 'AN',
@@ -34,7 +34,8 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
     if (value !== null && value !== undefined && value !== '') facts[name] = (text) => text.includes(phrase);
   };
   const addOpeningFact = (name: string, value: string | null | undefined) => {
-    if (value && readOpening(value)) facts[name] = (text) => keepLettersAndDigits(text).includes(readOpening(value));
+    if (value && getOpeningLetters(value))
+      facts[name] = (text) => keepLettersAndDigits(text).includes(getOpeningLetters(value));
   };
   addFact('id', ad.id, ad.id);
   addFact('pageId', ad.pageId, ad.pageId ?? '');
@@ -45,7 +46,7 @@ export function listPromisedFacts(ad: Ad, now: number): Record<string, (text: st
   addFact('ctaType', ad.ctaType, ad.ctaType ?? '');
   addFact('displayFormat', ad.displayFormat, ad.displayFormat ?? '');
   for (const name of ad.publisherPlatform ?? [])
-    facts[name] = (text) => text.includes(networkCodes[name] ?? name) || text.includes(name);
+    facts[name] = (text) => text.includes(platformCodes[name] ?? name) || text.includes(name);
   for (const country of ad.countries ?? []) addFact(`country ${country}`, country, country);
   addFact('startedAt', ad.startedAt, toDay(ad.startedAt ?? ''));
   addFact('lastSeenAt', ad.lastSeenAt, toDay(ad.lastSeenAt ?? ''));

@@ -17,7 +17,7 @@ import { toolCall, validHeaders } from '../test/support/http.ts';
 import { type HttpCommand, startHttpCommand } from '../test/support/process.ts';
 import { openMemoryStore, type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
-import type { ManyAds } from './many-ads.ts';
+import type { ManyAdsInfo } from './many-ads.ts';
 import { formatMegabytes } from './memory.ts';
 import { addBoundedRow, addRow, computeMedian, skipBenchmark } from './row.ts';
 
@@ -54,10 +54,10 @@ for (const { name, start } of installedServers) {
 async function startReplica({ baseUrl, stateUrl }: { baseUrl: string; stateUrl?: string }): Promise<HttpCommand> {
   const secret = 'a secret of the benchmarks, long enough';
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
-  const served = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
+  const replica = await startHttpCommand(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
   // Kill the started server when this process exits, so that the server also stops if the benchmark fails.
-  process.once('exit', () => served.process.child.kill());
-  return served;
+  process.once('exit', () => replica.process.child.kill());
+  return replica;
 }
 
 /** Counts how often a paid search with a credit budget calls the store. The number is the same for every store. */
@@ -156,8 +156,8 @@ async function timeCachedCalls(replica: HttpCommand, callTimeoutMs: number): Pro
  * cases are measured under the same load of the machine.
  */
 async function measureAddedTime(store: string, server: StateServer): Promise<void> {
-  const upstream = await startChild<{ port: number }>('upstream.ts', '10');
-  const baseUrl = `http://127.0.0.1:${upstream.ready.port}`;
+  const service = await startChild<{ port: number }>('upstream.ts', '10');
+  const baseUrl = `http://127.0.0.1:${service.ready.port}`;
   const memoryReplica = await startReplica({ baseUrl });
   const storeReplica = await startReplica({ baseUrl, stateUrl: server.url });
   const times: [number[], number[]] = [[], []];
@@ -166,7 +166,7 @@ async function measureAddedTime(store: string, server: StateServer): Promise<voi
       times[index]?.push(...(await timeCachedCalls(replica, durationMs / 10)));
   }
   for (const replica of [memoryReplica, storeReplica]) await replica.close();
-  upstream.process.kill();
+  service.process.kill();
   const [memoryMs, storeMs] = times.map(computeMedian) as [number, number];
   const limitMs = maxAddedMs[store] ?? 0;
   addRow({
@@ -202,7 +202,7 @@ async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<n
  */
 async function measureStorage(store: string, server: StateServer, keyCount: number): Promise<void> {
   server.clear();
-  const service = await startChild<ManyAds>('many-ads.ts', String(adsPerKey));
+  const service = await startChild<ManyAdsInfo>('many-ads.ts', String(adsPerKey));
   const baseUrl = `http://127.0.0.1:${service.ready.port}`;
   const settings = { baseUrl, stateUrl: server.url };
   const memoryReplica = await startReplica({ baseUrl });

@@ -31,7 +31,7 @@ const processCount = availableParallelism();
  * Number of random account schedules that run at the same time in a real store. Each schedule uses its own account, and
  * spends most of its time waiting for the store.
  */
-const concurrentSchedules = 40;
+const concurrentScheduleCount = 40;
 
 const createLedgerCheck = (store: Store) => (schedule: AccountSchedule) => assertOneLedger(schedule, store);
 
@@ -91,17 +91,17 @@ async function checkInRealStores(): Promise<void> {
     const store = server.open();
     await store.connect();
     const concurrentAccountSchedules = fc.array(accountSchedules, {
-      minLength: concurrentSchedules,
-      maxLength: concurrentSchedules,
+      minLength: concurrentScheduleCount,
+      maxLength: concurrentScheduleCount,
     });
     const property = fc.asyncProperty(
       concurrentAccountSchedules,
       async (accountSchedulesOfRun) => void (await Promise.all(accountSchedulesOfRun.map(createLedgerCheck(store)))),
     );
     await checkProperty(
-      `accounts equal those of a single ledger, ${concurrentSchedules} concurrently in ${name}`,
+      `accounts equal those of a single ledger, ${concurrentScheduleCount} concurrently in ${name}`,
       property,
-      concurrentSchedules,
+      concurrentScheduleCount,
     );
     await store.close();
     await server.close();

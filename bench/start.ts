@@ -14,7 +14,7 @@ import { measureFirstCall } from './first-call.ts';
 import { addRow, computeMedian } from './row.ts';
 import type { ServedDemo } from './served-demo.ts';
 
-const rounds = Number(process.argv[2] ?? 40);
+const roundCount = Number(process.argv[2] ?? 40);
 
 const clientInfo = { name: 'bench', version: '1' };
 const requestMeta = {
@@ -82,7 +82,7 @@ interface StartCase {
   env: Record<string, string>;
   revision: Revision;
   limit: string;
-  isWithinLimit(ms: number, alone: number): boolean;
+  isWithinLimit(ms: number, sdkMs: number): boolean;
 }
 
 /**
@@ -95,7 +95,7 @@ const cases: StartCase[] = [
     env: remoteEnvironment,
     revision: '2025-11-25',
     limit: 'at most 10 ms more',
-    isWithinLimit: (ms, alone) => ms - alone <= 10,
+    isWithinLimit: (ms, sdkMs) => ms - sdkMs <= 10,
   },
   ...[
     // In revision 2026-07-28, the server loads two SDKs: the SDK for this revision, and the SDK for earlier revisions.
@@ -105,34 +105,34 @@ const cases: StartCase[] = [
       env: { ...keyEnvironment, AD_LIBRARY_BASE_URL: library.ready.baseUrl },
     },
     { titleSuffix: ', with demo data', env: { AD_LIBRARY_DEMO: 'true' } },
-  ].map((one) => ({
+  ].map((startCase) => ({
     revision: '2025-11-25' as const,
-    ...one,
+    ...startCase,
     limit: 'at most 1.50',
-    isWithinLimit: (ms: number, alone: number) => ms <= 1.5 * alone,
+    isWithinLimit: (ms: number, sdkMs: number) => ms <= 1.5 * sdkMs,
   })),
 ];
-process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
+process.stdout.write(`node ${process.version}, medians of ${roundCount}\n`);
 for (const { titleSuffix, env, revision, limit, isWithinLimit } of cases) {
   writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).list));
-  const [alone, served]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round++) {
-    alone.push((await measureStart([...sdkCommand, revision], {}, revision)).ms);
-    served.push((await measureStart(commandLine().args, env, revision)).ms);
+  const [sdkTimes, ourTimes]: [number[], number[]] = [[], []];
+  for (let round = 0; round < roundCount; round++) {
+    sdkTimes.push((await measureStart([...sdkCommand, revision], {}, revision)).ms);
+    ourTimes.push((await measureStart(commandLine().args, env, revision)).ms);
   }
-  const [ms, beside] = [computeMedian(served), computeMedian(alone)];
+  const [ourMs, sdkMs] = [computeMedian(ourTimes), computeMedian(sdkTimes)];
   addRow({
     measurement: `start to a list of tools${titleSuffix}`,
-    measuredText: `${ms.toFixed(0)} ms`,
-    baselineText: `${beside.toFixed(0)} ms for the SDK alone`,
-    ratio: ms / beside,
-    ...{ limitText: limit, isWithinLimit: isWithinLimit(ms, beside) },
+    measuredText: `${ourMs.toFixed(0)} ms`,
+    baselineText: `${sdkMs.toFixed(0)} ms for the SDK alone`,
+    ratio: ourMs / sdkMs,
+    ...{ limitText: limit, isWithinLimit: isWithinLimit(ourMs, sdkMs) },
   });
 }
 library.process.kill();
 
 const maxAddedMs = 300;
-const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(rounds / 4), { PATH, HOME });
+const { firstCallMs, laterCallMs } = await measureFirstCall(Math.ceil(roundCount / 4), { PATH, HOME });
 addRow({
   measurement: 'first call, demo: processor time from the list to the answer',
   measuredText: `${firstCallMs.toFixed(0)} ms`,

@@ -38,15 +38,15 @@ const versions = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/server', '
 const day = new Date().toISOString().slice(0, 10);
 const machine = `${type()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB of memory`;
 const software = `Node.js ${process.version.slice(1)}, ${versions.join(', ')}`;
-const text = `${table.join('\n')}\n\nThe results in this table were measured on ${day} on ${machine}, with ${software}.\n`;
-process.stdout.write(text);
+const tableText = `${table.join('\n')}\n\nThe results in this table were measured on ${day} on ${machine}, with ${software}.\n`;
+process.stdout.write(tableText);
 if (process.argv.includes('--write')) {
   const page = new URL('../BENCHMARKS.md', import.meta.url);
-  const written = readFileSync(page, 'utf8');
-  const start = written.indexOf('\n| what');
-  const end = written.indexOf('\n## ', start);
+  const previousPage = readFileSync(page, 'utf8');
+  const start = previousPage.indexOf('\n| what');
+  const end = previousPage.indexOf('\n## ', start);
   // Keep the sections after the table, because they contain results of longer runs that this command does not repeat.
-  const laterSections = end === -1 ? '' : written.slice(end);
-  writeFileSync(page, `${written.slice(0, start)}\n${text}${laterSections}`);
+  const laterSections = end === -1 ? '' : previousPage.slice(end);
+  writeFileSync(page, `${previousPage.slice(0, start)}\n${tableText}${laterSections}`);
 }
-process.exitCode = text.includes('MISSED') ? 1 : 0;
+process.exitCode = tableText.includes('MISSED') ? 1 : 0;

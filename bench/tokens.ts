@@ -101,28 +101,28 @@ const buildAdList = (raw: typeof ads) => {
 };
 
 function measureSearchAds(): void {
-  const all = splitIntoPages(ads).map((page) => countCosts(buildAdList(page)));
-  printCosts('search_ads, brief', all);
-  checkRealLimit('text per ad', sumCosts(all, 'text') / ads.length, 110);
-  checkRealLimit('% of the raw JSON', (100 * sumCosts(all, 'text')) / sumCosts(all, 'raw'), 6);
-  checkRealLimit('structured content per ad', sumCosts(all, 'structured') / ads.length, 175);
-  checkRealLimit('text of any 50', Math.max(...all.map(({ text }) => text)), maxTokens);
-  checkLimit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
+  const costs = splitIntoPages(ads).map((page) => countCosts(buildAdList(page)));
+  printCosts('search_ads, brief', costs);
+  checkRealLimit('text per ad', sumCosts(costs, 'text') / ads.length, 110);
+  checkRealLimit('% of the raw JSON', (100 * sumCosts(costs, 'text')) / sumCosts(costs, 'raw'), 6);
+  checkRealLimit('structured content per ad', sumCosts(costs, 'structured') / ads.length, 175);
+  checkRealLimit('text of any 50', Math.max(...costs.map(({ text }) => text)), maxTokens);
+  checkLimit('actual / estimate', Math.max(...costs.map(({ text, estimate }) => text / estimate)), 1);
   const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
-  const mixed = splitIntoPages(shuffled).map((page) => countCosts(buildAdList(page)));
-  checkRealLimit('text per ad, advertisers mixed', sumCosts(mixed, 'text') / ads.length, 110);
+  const mixedCosts = splitIntoPages(shuffled).map((page) => countCosts(buildAdList(page)));
+  checkRealLimit('text per ad, advertisers mixed', sumCosts(mixedCosts, 'text') / ads.length, 110);
 }
 
 function measureGetAd(): void {
-  const all = ads.map((ad) => {
+  const costs = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'standard', now });
     return countCosts({ raw: ad, text: formatAd(view), structured: { ad: view }, items: 1 });
   });
-  printCosts('get_ad, standard', all);
+  printCosts('get_ad, standard', costs);
   checkLimit(
     'text of the median ad',
     computeQuantile(
-      all.map(({ text }) => text),
+      costs.map(({ text }) => text),
       0.5,
     ),
     700,
@@ -131,17 +131,17 @@ function measureGetAd(): void {
 
 function measureFullAds(): void {
   const budget = getItemTokens({ resultTokens: maxTokens - 160, resultBytes: Number.POSITIVE_INFINITY });
-  const all = ads.map((ad) => {
+  const costs = ads.map((ad) => {
     const view = viewAd(ad, { detail: 'full', now, budget });
     return countCosts({ raw: ad, text: formatAd(view, 'full', budget), structured: { ad: view }, items: 1 });
   });
-  printCosts('get_ad, full', all);
-  checkLimit('text of any ad', Math.max(...all.map(({ text }) => text)), maxTokens);
-  checkLimit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * maxTokens);
+  printCosts('get_ad, full', costs);
+  checkLimit('text of any ad', Math.max(...costs.map(({ text }) => text)), maxTokens);
+  checkLimit('data of any ad', Math.max(...costs.map(({ structured }) => structured)), 2 * maxTokens);
 }
 
 function measureSearchPages(): void {
-  const all = splitIntoPages(pages).map((raw) => {
+  const costs = splitIntoPages(pages).map((raw) => {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
     return countCosts({
       raw: { items: raw },
@@ -150,17 +150,17 @@ function measureSearchPages(): void {
       items: raw.length,
     });
   });
-  printCosts('search_pages, brief', all);
-  checkRealLimit('text per page', sumCosts(all, 'text') / pages.length, 50);
-  checkRealLimit('structured content per page', sumCosts(all, 'structured') / pages.length, 60);
+  printCosts('search_pages, brief', costs);
+  checkRealLimit('text per page', sumCosts(costs, 'text') / pages.length, 50);
+  checkRealLimit('structured content per page', sumCosts(costs, 'structured') / pages.length, 60);
 }
 
 function measureGetPage(): void {
-  const all = pages.map((page) => {
+  const costs = pages.map((page) => {
     const view = viewPage(page, { detail: 'standard' });
     return countCosts({ raw: page, text: formatPage(view), structured: { page: view }, items: 1 });
   });
-  printCosts('get_page, standard', all);
+  printCosts('get_page, standard', costs);
 }
 
 /** Returns true for research tools. Unlike other tools, they make several API calls or none. */

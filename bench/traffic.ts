@@ -17,7 +17,7 @@ export interface TrafficCall {
 /** Creates the tool calls of one simulated client. Later calls use values from earlier results, such as ids. */
 export interface CallerTraffic {
   createNextCall(): TrafficCall;
-  rememberResult(question: TrafficCall, result: ToolResult): void;
+  rememberResult(call: TrafficCall, result: ToolResult): void;
 }
 
 /** A long text for filters. Caches limit the size of their entries, so long filters fill the caches early. */
@@ -52,7 +52,7 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
     adId: `ffffffff-ffff-4fff-8fff-${String(createdCount++).padStart(12, '0')}`,
   });
 
-  const generalCallKinds: [weight: number, make: () => TrafficCall][] = [
+  const generalCallKinds: [weight: number, createCall: () => TrafficCall][] = [
     // The random upper bound of `daysRunningTo` makes each search start at a different ad. The callers therefore
     // receive many different ads early in the run.
     [
@@ -98,7 +98,9 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
       if (ads.length > 0) callKinds.push(...adCallKinds);
       if (pages.length > 0) callKinds.push(...pageCallKinds);
       if (ads.length > 0 && collectionId) callKinds.push(...collectionCallKinds);
-      return random.pick(callKinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make)))();
+      return random.pick(
+        callKinds.flatMap(([weight, createCall]) => Array.from({ length: weight }, () => createCall)),
+      )();
     },
     rememberResult({ tool }, { structuredContent: { items = [], cursor } = {} }) {
       if (tool === 'search_ads')

@@ -7,27 +7,27 @@ import { openDemoLibrary } from '../src/library/demo/demo.ts';
  * adds the name of the caller to each response, so that a response sent to the wrong caller is noticed. Run it with
  * `node upstream.ts <items>`.
  */
-const limit = Number(process.argv[2]);
+const adCount = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
-const ask = async (path: string, body?: object) => {
+const requestLibrary = async (path: string, body?: object) => {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const request = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
   return (await library.fetch(new Request(`http://library${path}`, request))).json();
 };
-const identity = (await ask('/v1/whoami')) as { apiKey: object };
-const found = (await ask('/v1/ads/search', { limit })) as { items: object[] };
+const identity = (await requestLibrary('/v1/whoami')) as { apiKey: object };
+const searchPage = (await requestLibrary('/v1/ads/search', { limit: adCount })) as { items: object[] };
 library.close();
 
-const answers = new Map<string, Buffer>();
-const answerTo = (path: string, caller: string): Buffer => {
-  const kept = answers.get(path + caller);
-  if (kept) return kept;
-  const items = found.items.map((ad) => ({ ...ad, headline: caller }));
-  const value =
-    path === '/v1/whoami' ? { ...identity, apiKey: { ...identity.apiKey, name: caller } } : { ...found, items };
-  const answer = Buffer.from(JSON.stringify(value));
-  answers.set(path + caller, answer);
-  return answer;
+const responseBodies = new Map<string, Buffer>();
+const getResponseBody = (path: string, caller: string): Buffer => {
+  const cachedBody = responseBodies.get(path + caller);
+  if (cachedBody) return cachedBody;
+  const items = searchPage.items.map((ad) => ({ ...ad, headline: caller }));
+  const responseValue =
+    path === '/v1/whoami' ? { ...identity, apiKey: { ...identity.apiKey, name: caller } } : { ...searchPage, items };
+  const responseBody = Buffer.from(JSON.stringify(responseValue));
+  responseBodies.set(path + caller, responseBody);
+  return responseBody;
 };
 
 /**
@@ -39,15 +39,15 @@ const creditHeaders = { 'x-service-credits-charged': '1', 'x-service-credits-rem
 const server = createServer((request, response) => {
   // Use a hash, because a response must not contain the API key itself.
   const caller = hash('sha256', request.headers.authorization ?? '').slice(0, 12);
-  const answer = answerTo(request.url ?? '', caller);
+  const responseBody = getResponseBody(request.url ?? '', caller);
   request.resume().on('end', () => {
     response.writeHead(200, {
       'content-type': 'application/json',
-      'content-length': answer.length,
+      'content-length': responseBody.length,
       'x-service-request-id': caller,
       ...(request.url !== '/v1/whoami' && creditHeaders),
     });
-    response.end(answer);
+    response.end(responseBody);
   });
 });
 server.listen(0, '127.0.0.1', () => process.send?.(server.address()));

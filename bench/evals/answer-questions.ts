@@ -17,8 +17,8 @@ type Rows = (string | number)[][];
 interface Session {
   call: CallTool;
   /** Runs an SQL statement and returns its rows. */
-  rows(sql: string, limit?: number): Promise<Rows>;
-  passWeek(): void;
+  queryRows(sql: string, limit?: number): Promise<Rows>;
+  advanceWeek(): void;
   /** Ids of the three ads in the answer to the first question. */
   adIds: string[];
   pageId: string;
@@ -74,15 +74,15 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
       const filters = { countries: ['US'], sort: 'adsAmount' };
       const { items } = await call('search_pages', { filters, limit: 5 });
       return (items as { pageName: string; adsAmount: number }[])
-        .map((one) => `${one.pageName} ${one.adsAmount}`)
+        .map((page) => `${page.pageName} ${page.adsAmount}`)
         .join(', ');
     },
   ],
   [
     'How large is Lichtwerft, and since when is it there?',
     async (session) => {
-      const found = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
-      session.pageId = (found.items as { pageId: string }[])[0]?.pageId ?? '';
+      const pageSearch = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
+      session.pageId = (pageSearch.items as { pageId: string }[])[0]?.pageId ?? '';
       const page = (await session.call('get_page', { pageId: session.pageId })).page as Record<string, unknown>;
       return `${page.pageLikes} likes, ${page.adsAmount} ads, since ${String(page.pageCreatedAt).slice(0, 10)}`;
     },
@@ -104,34 +104,36 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
   [
     'Do videos run longer than the others there?',
-    async ({ rows }) =>
-      formatRows(await rows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${sqlInGermany} GROUP BY 1`)),
+    async ({ queryRows }) =>
+      formatRows(
+        await queryRows(`SELECT displayFormat = 'VIDEO' AS video, median(daysRunning) ${sqlInGermany} GROUP BY 1`),
+      ),
   ],
   [
     'Which advertiser in Germany tests the most messages?',
-    async ({ rows }) =>
+    async ({ queryRows }) =>
       formatRows(
-        await rows(`SELECT pageName, count(DISTINCT variant) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+        await queryRows(`SELECT pageName, count(DISTINCT variant) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
       ),
   ],
   [
     'Which message does Lichtwerft repeat?',
-    async ({ rows, pageId }) =>
+    async ({ queryRows, pageId }) =>
       formatRows(
-        await rows(
+        await queryRows(
           `SELECT min(firstLine), count(*) FROM ads WHERE pageId = '${pageId}' GROUP BY variant ORDER BY 2 DESC LIMIT 1`,
         ),
       ),
   ],
   [
     'Which calls to action are commonest in Germany?',
-    async ({ rows }) =>
-      formatRows(await rows(`SELECT ctaType, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ queryRows }) =>
+      formatRows(await queryRows(`SELECT ctaType, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'In which languages are these ads?',
-    async ({ rows }) =>
-      formatRows(await rows(`SELECT language, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ queryRows }) =>
+      formatRows(await queryRows(`SELECT language, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'Which pictures stand in most of them?',
@@ -143,32 +145,32 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ],
   [
     'How many messages does the first of these pictures carry?',
-    async ({ rows }) =>
+    async ({ queryRows }) =>
       formatRows(
-        await rows(
+        await queryRows(
           'SELECT count(DISTINCT variant) FROM ads WHERE pictureGroup IS NOT NULL GROUP BY pictureGroup ORDER BY count(*) DESC LIMIT 1',
         ),
       ),
   ],
   [
     'Which landing pages do they lead to most?',
-    async ({ rows }) =>
-      formatRows(await rows(`SELECT landing, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
+    async ({ queryRows }) =>
+      formatRows(await queryRows(`SELECT landing, count(*) ${sqlInGermany} GROUP BY 1 ORDER BY 2 DESC LIMIT 3`)),
   ],
   [
     'Which campaigns do their links name?',
-    async ({ rows }) =>
+    async ({ queryRows }) =>
       formatRows(
-        await rows(
+        await queryRows(
           `SELECT utm ->> 'campaign', count(*) ${sqlInGermany} AND utm IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
         ),
       ),
   ],
   [
     'Which platforms do the longest-running ones use?',
-    async ({ rows }) =>
+    async ({ queryRows }) =>
       formatRows(
-        await rows(
+        await queryRows(
           `SELECT platform, count(*) FROM ad_platforms WHERE id IN (SELECT id ${sqlInGermany} ORDER BY daysRunning DESC LIMIT 20) GROUP BY 1 ORDER BY 2 DESC LIMIT 3`,
         ),
       ),
@@ -214,7 +216,9 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
     'What is in my collections?',
     async ({ call }) => {
       const { items } = await call('list_collections');
-      return (items as { name: string; adCount: number }[]).map((one) => `${one.name} ${one.adCount}`).join(', ');
+      return (items as { name: string; adCount: number }[])
+        .map((collection) => `${collection.name} ${collection.adCount}`)
+        .join(', ');
     },
   ],
   [
@@ -230,9 +234,9 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
   ['Whose key is this?', async ({ call }) => ((await call('whoami')).user as { name: string }).name],
   [
     'Of the ads in Germany, what is new after a week, and what is usual?',
-    async ({ call, passWeek }) => {
+    async ({ call, advanceWeek }) => {
       await call('check_watches', { maxCredits: 50 });
-      passWeek();
+      advanceWeek();
       const { watches } = await call('check_watches', { maxCredits: 50 });
       const [watch] = watches as { new: string[]; usual?: { least: number; most: number } }[];
       return `${watch?.new.length} new; ${watch?.usual?.least} to ${watch?.usual?.most} are usual`;
@@ -245,23 +249,27 @@ const questions: [question: string, ask: (session: Session) => Promise<unknown>]
  * an earlier question are not read again.
  */
 export async function answerQuestions(): Promise<AnsweredQuestion[]> {
-  const [answered, counted] = [await askAll(await openDemo()), await askAll(await openDemo({ counted: true }))];
-  return answered.map((one, at) => ({ ...one, rawTokens: counted[at]?.rawTokens ?? 0 }));
+  const [answers, countedAnswers] = [
+    await askAll(await openDemo()),
+    await askAll(await openDemo({ countsRawTokens: true })),
+  ];
+  return answers.map((answer, index) => ({ ...answer, rawTokens: countedAnswers[index]?.rawTokens ?? 0 }));
 }
 
 async function askAll(demo: Demo): Promise<AnsweredQuestion[]> {
-  const used: string[] = [];
+  const usedTools: string[] = [];
   const call: CallTool = (tool, args) => {
-    used.push(tool);
+    usedTools.push(tool);
     return demo.call(tool, args);
   };
-  const rows: Session['rows'] = async (sql, limit = 50) => (await call('query_ads', { sql, limit })).rows as Rows;
-  const session: Session = { call, rows, passWeek: demo.advanceWeek, adIds: [], pageId: '' };
-  const answered: AnsweredQuestion[] = [];
+  const queryRows: Session['queryRows'] = async (sql, limit = 50) =>
+    (await call('query_ads', { sql, limit })).rows as Rows;
+  const session: Session = { call, queryRows, advanceWeek: demo.advanceWeek, adIds: [], pageId: '' };
+  const answers: AnsweredQuestion[] = [];
   for (const [question, ask] of questions) {
     const answer = String(await ask(session));
-    answered.push({ question, answer, tools: used.splice(0), ...demo.takeCosts() });
+    answers.push({ question, answer, tools: usedTools.splice(0), ...demo.takeCosts() });
   }
   await demo.close();
-  return answered;
+  return answers;
 }

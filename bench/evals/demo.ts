@@ -19,7 +19,7 @@ const startTime = Date.UTC(2026, 0, 15, 12);
 const countTextTokens = (text: string): number =>
   countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 
-/** The cost of the tool calls since the last call of `takeCosts`. */
+/** The costs of all tool calls since the last call of `takeCosts`. */
 export interface CallCosts {
   calls: number;
   credits: number;
@@ -43,10 +43,10 @@ export interface Demo {
 }
 
 /**
- * Starts a server in demo mode. If `counted` is true, the demo library runs as a separate service, and the tokens of
- * its responses are counted. The results then contain no pictures.
+ * Starts a server in demo mode. If `countsRawTokens` is true, the demo library runs as a separate service, and the
+ * tokens of its responses are counted. The results then contain no pictures.
  */
-export async function openDemo({ counted = false } = {}): Promise<Demo> {
+export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> {
   let time = startTime;
   const now = () => time;
   const { library, apiKey } = await openDemoLibrary({ now });
@@ -58,10 +58,10 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
     mediaHosts: { public: false, listed: [] },
   };
   const app = await openApp({
-    config: { ...readConfig({}), ...(counted ? service : { demo: true }) },
+    config: { ...readConfig({}), ...(countsRawTokens ? service : { demo: true }) },
     log: createLog('silent', () => {}),
     ...{ now, monotonicNow: now, random: () => 0 },
-    ...(counted && {
+    ...(countsRawTokens && {
       fetch: async (url, request) => {
         const response = await library.fetch(new Request(url, request as RequestInit));
         costs.rawTokens += countTextTokens(await response.clone().text());
@@ -69,10 +69,10 @@ export async function openDemo({ counted = false } = {}): Promise<Demo> {
       },
     }),
   });
-  const [ours, theirs] = InMemoryTransport.createLinkedPair();
-  await bindV1(app.catalog, counted ? { apiKey, tenantId: apiKey } : app.credentials).connect(ours);
+  const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
+  await bindV1(app.catalog, countsRawTokens ? { apiKey, tenantId: apiKey } : app.credentials).connect(serverTransport);
   const client = new Client({ name: 'evals', version: '1' });
-  await client.connect(theirs);
+  await client.connect(clientTransport);
   await client.listTools();
   return {
     client,
@@ -135,7 +135,7 @@ export async function readRawDemo(): Promise<RawDemo> {
     pages: await readAllItems('/v1/pages/search'),
     collections,
     async readCollection(name) {
-      const { id } = collections.find((one) => one.name === name) ?? { id: '' };
+      const { id } = collections.find((collection) => collection.name === name) ?? { id: '' };
       return (await requestJson<{ items: Ad[] }>(`/v1/collections/${id}/items?itemType=ads&limit=100`)).items;
     },
   };

@@ -6,39 +6,42 @@
  * unchanged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AnsweredQuestion, answerQuestions } from './answered.ts';
+import { type AnsweredQuestion, answerQuestions } from './answer-questions.ts';
 import { openDemo, readRawDemo } from './demo.ts';
-import { maxShownTools, type Ranked, rankQuestions } from './found.ts';
-import { findLimits, type LimitResult } from './limited.ts';
-import { type ProgramResult, runPrograms } from './programmed.ts';
+import { findLimits, type LimitResult } from './find-limits.ts';
+import { maxShownTools, type RankedQuestion, rankQuestions } from './rank-tools.ts';
+import { type ProgramResult, runPrograms } from './run-programs.ts';
 
 const pageUrl = new URL('../../docs/evals.md', import.meta.url);
 const previousPage = existsSync(pageUrl) ? readFileSync(pageUrl, 'utf8') : '';
-const formatCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-const formatTable = (head: string[], rows: (string | number)[][]) =>
-  [head, head.map(() => '---'), ...rows]
-    .map((row) => `| ${row.map((one) => formatCell(String(one))).join(' | ')} |`)
+const escapeCell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const formatTable = (headings: string[], rows: (string | number)[][]) =>
+  [headings, headings.map(() => '---'), ...rows]
+    .map((row) => `| ${row.map((cell) => escapeCell(String(cell))).join(' | ')} |`)
     .join('\n');
 const formatNumber = (value: number) => value.toLocaleString('en-US');
 
-const isFound = ({ rank }: Ranked) => rank >= 1 && rank <= maxShownTools;
-const isRight = ({ problems, answer, expected }: ProgramResult) => problems.length === 0 && answer === expected;
-const formatShare = <One>(all: readonly One[], holds: (one: One) => boolean) =>
-  `${all.filter(holds).length} of ${all.length}`;
+const isFound = ({ rank }: RankedQuestion) => rank >= 1 && rank <= maxShownTools;
+const isCorrect = ({ problems, answer, expected }: ProgramResult) => problems.length === 0 && answer === expected;
+const formatShare = <One>(all: readonly One[], isCounted: (item: One) => boolean) =>
+  `${all.filter(isCounted).length} of ${all.length}`;
 
 const demo = await openDemo();
 const raw = await readRawDemo();
-const { ranked, others } = await rankQuestions(demo.client);
+const { rankedQuestions, otherServers } = await rankQuestions(demo.client);
 const programs = await runPrograms(demo.client, raw);
 await demo.close();
-const answered = await answerQuestions();
+const answers = await answerQuestions();
 const limitResults = await findLimits();
 const isStated = ({ limit }: LimitResult) => limit !== undefined;
 
-const [tuningQuestions, heldOutQuestions] = [ranked.filter((one) => one.tuning), ranked.filter((one) => !one.tuning)];
+const [tuningQuestions, heldOutQuestions] = [
+  rankedQuestions.filter((question) => question.tuning),
+  rankedQuestions.filter((question) => !question.tuning),
+];
 const sumCosts = (costName: 'calls' | 'credits' | 'tokens' | 'rawTokens') =>
-  answered.reduce((all, one) => all + one[costName], 0);
-const otherTools = others.reduce((all, { tools }) => all + tools.length, 0);
+  answers.reduce((sum, answer) => sum + answer[costName], 0);
+const otherToolCount = otherServers.reduce((sum, { tools }) => sum + tools.length, 0);
 
 const pageText = `# Evals
 
@@ -51,7 +54,7 @@ This page is for reviewers. It answers four questions that can be measured witho
 
 \`npm run evals\` measures the answers without a network and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
-**Found: ${formatShare(ranked, isFound)}** · **Programmed: ${formatShare(programs, isRight)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answered.length} questions, ${formatNumber(sumCosts('calls'))} calls, ${formatNumber(sumCosts('tokens'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
+**Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('calls'))} calls, ${formatNumber(sumCosts('tokens'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
 ## What this does not show
 
@@ -61,9 +64,9 @@ This page is for reviewers. It answers four questions that can be measured witho
 
 ## Found
 
-The ${ranked.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
+The ${rankedQuestions.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
 
-For each question, the evaluation ranks our tools among ${otherTools} tools of ${others.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. The questions have two halves:
+For each question, the evaluation ranks our tools among ${otherToolCount} tools of ${otherServers.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. The questions have two halves:
 
 | Half | Found |
 | --- | --- |
@@ -74,9 +77,14 @@ These questions were not found:
 
 ${formatTable(
   ['question', 'right', 'rank', 'first'],
-  ranked
-    .filter((one) => !isFound(one))
-    .map((one) => [one.question, one.tools.join(', '), one.rank || 'no such tool', one.before.join(', ')]),
+  rankedQuestions
+    .filter((question) => !isFound(question))
+    .map((question) => [
+      question.question,
+      question.tools.join(', '),
+      question.rank || 'no such tool',
+      question.higherRankedTools.join(', '),
+    ]),
 )}
 
 ## Programmed
@@ -88,11 +96,11 @@ This test runs twelve [programs](../bench/evals/programs), written as a model wo
 
 ${formatTable(
   ['question', 'types', 'answer', 'right'],
-  programs.map((one) => [
-    one.question,
-    one.problems.length === 0 ? 'accepted' : `${one.problems.length} errors`,
-    one.answer,
-    one.expected,
+  programs.map((program) => [
+    program.question,
+    program.problems.length === 0 ? 'accepted' : `${program.problems.length} errors`,
+    program.answer,
+    program.expected,
   ]),
 )}
 
@@ -105,9 +113,9 @@ This test asks thirty questions in one session on demo data, with fixed calls. I
 
 ${formatTable(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
-  answered.map((one: AnsweredQuestion) => [
-    ...[one.question, one.answer, [...new Set(one.tools)].join(', '), one.calls],
-    ...[formatNumber(one.tokens), formatNumber(one.rawTokens), one.credits],
+  answers.map((answer: AnsweredQuestion) => [
+    ...[answer.question, answer.answer, [...new Set(answer.tools)].join(', '), answer.calls],
+    ...[formatNumber(answer.tokens), formatNumber(answer.rawTokens), answer.credits],
   ]),
 )}
 
@@ -124,13 +132,13 @@ This test asks ten questions that the demo data cannot answer. The figures look 
 
 ${formatTable(
   ['question', 'figures', 'tools', 'calls', 'tokens', 'cannot be told from these ads, because'],
-  limitResults.map((one) => [
-    one.question,
-    one.figures,
-    one.tools.join(', '),
-    one.calls,
-    one.tokens,
-    one.limit ?? 'not stated',
+  limitResults.map((result) => [
+    result.question,
+    result.figures,
+    result.tools.join(', '),
+    result.calls,
+    result.tokens,
+    result.limit ?? 'not stated',
   ]),
 )}
 `;
@@ -138,7 +146,7 @@ ${formatTable(
 process.stdout.write(pageText);
 for (const { problems } of programs) for (const problem of problems) process.stderr.write(`${problem}\n`);
 const loweredFigures = ['Found', 'Programmed', 'Limits stated'].filter((name) => {
-  const readFigure = (one: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(one)?.[1] ?? 0);
+  const readFigure = (page: string) => Number(new RegExp(`\\*\\*${name}: (\\d+) of`).exec(page)?.[1] ?? 0);
   return readFigure(pageText) < readFigure(previousPage);
 });
 if (loweredFigures.length === 0) writeFileSync(pageUrl, pageText);

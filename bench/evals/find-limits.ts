@@ -1,12 +1,12 @@
 import { type Demo, openDemo } from './demo.ts';
 
 /**
- * A question for which the data is not complete, so that an honest answer must mention this limit. `limit` is the
- * sentence in the results that states the limit.
+ * The result for a question that the data cannot answer completely, e.g. because most ads have no country. A correct
+ * answer must mention this limit of the data.
  */
 export interface LimitResult {
   question: string;
-  /** The answer that a reader would give who looks only at the figures and ignores the limit of the data. */
+  /** The answer according to the figures alone, which ignores the limit of the data. */
   figures: string;
   /** The sentence in the results that states the limit of the data. Undefined if no result states it. */
   limit: string | undefined;
@@ -32,11 +32,15 @@ interface Session {
 interface LimitedQuestion {
   question: string;
   /** Matches the sentence in the results that states the limit of the data. */
-  limit: RegExp;
+  limitPattern: RegExp;
   ask(session: Session): Promise<string>;
 }
 
-const [oneDay, placeholders, someCountries] = ['Trà Sen Sớm', 'บ้านใบบุญ', 'Langkah Rimba'];
+const [advertiserSeenOnce, advertiserWithPlaceholders, advertiserWithFewCountries] = [
+  'Trà Sen Sớm',
+  'บ้านใบบุญ',
+  'Langkah Rimba',
+];
 const selectAdsOf = (advertiser: string | undefined) => `FROM ads WHERE pageName = '${advertiser}'`;
 
 const gatherAds = async ({ call }: Session, advertiserExact: string | undefined) => {
@@ -54,51 +58,51 @@ const createGapPattern = (advertiser: string | undefined, field: string) =>
 
 const questions: readonly LimitedQuestion[] = [
   {
-    question: `How many ads of ${oneDay} still run?`,
+    question: `How many ads of ${advertiserSeenOnce} still run?`,
     // The service last saw all of these ads on the same day, so nobody knows whether any of them is still running.
-    limit: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
-    ask: async (session) => (await gatherAds(session, oneDay)).split('\n')[0] ?? '',
+    limitPattern: /^Last seen on one day: (\d+) of \1 ads of .* on \d{4}-\d\d-\d\d\. /,
+    ask: async (session) => (await gatherAds(session, advertiserSeenOnce)).split('\n')[0] ?? '',
   },
   {
-    question: `How long does ${oneDay} usually run an ad?`,
-    limit: /^Last seen on one day: .* Their days running are their age on that day\./,
-    ask: ({ query }) => query(`SELECT median(daysRunning) ${selectAdsOf(oneDay)}`),
+    question: `How long does ${advertiserSeenOnce} usually run an ad?`,
+    limitPattern: /^Last seen on one day: .* Their days running are their age on that day\./,
+    ask: ({ query }) => query(`SELECT median(daysRunning) ${selectAdsOf(advertiserSeenOnce)}`),
   },
   {
-    question: `In which month did ${oneDay} start most ads?`,
-    limit: /^Last seen on one day: .* counts by start count survivors\./,
+    question: `In which month did ${advertiserSeenOnce} start most ads?`,
+    limitPattern: /^Last seen on one day: .* counts by start count survivors\./,
     ask: ({ query }) =>
-      query(`SELECT startedMonth, count(*) ${selectAdsOf(oneDay)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+      query(`SELECT startedMonth, count(*) ${selectAdsOf(advertiserSeenOnce)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
   },
   {
-    question: `Which product does ${placeholders} name in most headlines?`,
-    limit: /^Ads whose texts have placeholders/,
-    ask: async (session) => findLine(await gatherAds(session, placeholders), 'First lines'),
+    question: `Which product does ${advertiserWithPlaceholders} name in most headlines?`,
+    limitPattern: /^Ads whose texts have placeholders/,
+    ask: async (session) => findLine(await gatherAds(session, advertiserWithPlaceholders), 'First lines'),
   },
   {
-    question: `In which language does ${placeholders} advertise?`,
-    limit: createGapPattern(placeholders, 'language'),
+    question: `In which language does ${advertiserWithPlaceholders} advertise?`,
+    limitPattern: createGapPattern(advertiserWithPlaceholders, 'language'),
     ask: ({ query }) =>
-      query(`SELECT language, count(*) ${selectAdsOf(placeholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
+      query(`SELECT language, count(*) ${selectAdsOf(advertiserWithPlaceholders)} GROUP BY 1 ORDER BY 2 DESC LIMIT 1`),
   },
   {
-    question: `Where does ${someCountries} advertise?`,
-    limit: createGapPattern(someCountries, 'country'),
+    question: `Where does ${advertiserWithFewCountries} advertise?`,
+    limitPattern: createGapPattern(advertiserWithFewCountries, 'country'),
     ask: async (session) => {
-      await gatherAds(session, someCountries);
+      await gatherAds(session, advertiserWithFewCountries);
       return session.query(
-        `SELECT country, count(*) FROM ad_countries JOIN ads USING (id) WHERE pageName = '${someCountries}' GROUP BY 1`,
+        `SELECT country, count(*) FROM ad_countries JOIN ads USING (id) WHERE pageName = '${advertiserWithFewCountries}' GROUP BY 1`,
       );
     },
   },
   {
-    question: `Which picture does ${someCountries} use most?`,
-    limit: createGapPattern(someCountries, 'pictureGroup'),
-    ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${selectAdsOf(someCountries)}`),
+    question: `Which picture does ${advertiserWithFewCountries} use most?`,
+    limitPattern: createGapPattern(advertiserWithFewCountries, 'pictureGroup'),
+    ask: ({ query }) => query(`SELECT count(DISTINCT pictureGroup) ${selectAdsOf(advertiserWithFewCountries)}`),
   },
   {
     question: 'What share of the ads in the US are videos?',
-    limit:
+    limitPattern:
       /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\. Reading the rest costs /,
     ask: async ({ call, query }) => {
       await call('gather_ads', { filters: { countries: ['US'] }, maxAds: 50, maxCredits: 20 });
@@ -109,13 +113,13 @@ const questions: readonly LimitedQuestion[] = [
   },
   {
     question: 'Which ad in the US has run longest?',
-    limit: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
+    limitPattern: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
     ask: ({ query }) =>
       query("SELECT max(daysRunning) FROM ads JOIN ad_countries USING (id) WHERE country = 'US' AND active = 1"),
   },
   {
     question: 'Does any advertiser in the US offer a lifetime guarantee?',
-    limit: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
+    limitPattern: /^Read 50 of \d+ ads, newest first: .* The missing ads are from .* or earlier, or have no date\./,
     ask: ({ query }) => query("SELECT count(*) FROM ads WHERE text LIKE '%lifetime guarantee%'"),
   },
 ];
@@ -127,7 +131,7 @@ const questions: readonly LimitedQuestion[] = [
 export async function findLimits(): Promise<LimitResult[]> {
   const demo = await openDemo();
   const answers: LimitResult[] = [];
-  for (const { question, limit, ask } of questions) {
+  for (const { question, limitPattern, ask } of questions) {
     const [tools, sentences]: [string[], string[]] = [[], []];
     const call: CallTool = async (tool, args) => {
       const data = await demo.call(tool, args);
@@ -142,7 +146,7 @@ export async function findLimits(): Promise<LimitResult[]> {
     };
     const figures = await ask({ call, query });
     const { calls, tokens } = demo.takeCosts();
-    const limitSentence = sentences.find((sentence) => limit.test(sentence));
+    const limitSentence = sentences.find((sentence) => limitPattern.test(sentence));
     answers.push({ question, figures, limit: limitSentence, tools: [...new Set(tools)], calls, tokens });
   }
   await demo.close();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 
-const read = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
+const readJson = (file: string) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'));
 
 interface Question {
   question: string;
@@ -24,14 +24,14 @@ interface OtherServer {
 }
 
 /** A user's question, and how well a search for tools found a tool that answers it. */
-export interface Ranked extends Question {
+export interface RankedQuestion extends Question {
   /**
    * Position of the first tool that answers the question in the list of found tools, starting at 1. It is 0 if this
    * server has no such tool.
    */
   rank: number;
-  /** The best tools of other servers that are ranked above this server's first suitable tool. */
-  before: string[];
+  /** Up to three tools that are ranked above the first tool that answers the question, e.g. `search_code (github)`. */
+  higherRankedTools: string[];
 }
 
 /**
@@ -67,14 +67,14 @@ function createRanker(documents: readonly string[][]): (query: readonly string[]
     for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
     return counts;
   });
-  const weightOf = (word: string) => {
-    const holding = frequencies.filter((counts) => counts.has(word)).length;
-    return Math.log(1 + (documents.length - holding + 0.5) / (holding + 0.5));
+  const computeWeight = (word: string) => {
+    const matchingCount = frequencies.filter((counts) => counts.has(word)).length;
+    return Math.log(1 + (documents.length - matchingCount + 0.5) / (matchingCount + 0.5));
   };
   return (query) => {
-    const weights = [...new Set(query)].map((word) => [word, weightOf(word)] as const);
-    const scores = frequencies.map((counts, at) => {
-      const length = (documents[at]?.length ?? 0) / meanLength;
+    const weights = [...new Set(query)].map((word) => [word, computeWeight(word)] as const);
+    const scores = frequencies.map((counts, index) => {
+      const length = (documents[index]?.length ?? 0) / meanLength;
       return weights.reduce((sum, [word, weight]) => {
         const count = counts.get(word) ?? 0;
         return sum + (weight * count * (k1 + 1)) / (count + k1 * (1 - b + b * length));
@@ -85,16 +85,18 @@ function createRanker(documents: readonly string[][]): (query: readonly string[]
 }
 
 /**
- * Searches the tools of all servers with each question. Returns the position at which the first tool that answers the
- * question was found.
+ * Searches the tools of all servers with each question. Returns the rank of the first tool that answers the question,
+ * and the tools that are ranked above it.
  */
-export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[]; others: OtherServer[] }> {
-  const others: OtherServer[] = read('other-servers.json');
+export async function rankQuestions(
+  client: Client,
+): Promise<{ rankedQuestions: RankedQuestion[]; otherServers: OtherServer[] }> {
+  const otherServers: OtherServer[] = readJson('other-servers.json');
   const { tools } = await client.listTools();
   const ownTools = tools.filter(({ name }) => !name.startsWith('board_'));
   // Put our tools last. If a tool of another server has the same score, it is then ranked above ours.
   const allTools = [
-    ...others.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
+    ...otherServers.flatMap(({ server, tools }) => tools.map(([name, description]) => ({ server, name, description }))),
     ...ownTools.map(({ name, title = '', description = '' }) => ({
       server: '',
       name,
@@ -102,11 +104,15 @@ export async function rankQuestions(client: Client): Promise<{ ranked: Ranked[];
     })),
   ];
   const rank = createRanker(allTools.map(({ name, description }) => splitIntoWords(`${name} ${description}`)));
-  const ranked = (read('questions.json') as Question[]).map((question) => {
-    const order = rank(splitIntoWords(question.question)).map((index) => allTools[index]);
-    const first = order.findIndex((tool) => tool?.server === '' && question.tools.includes(tool.name));
-    const before = order.slice(0, Math.max(0, Math.min(first, 3)));
-    return { ...question, rank: first + 1, before: before.map((tool) => `${tool?.name} (${tool?.server || 'ours'})`) };
+  const rankedQuestions = (readJson('questions.json') as Question[]).map((question) => {
+    const rankedTools = rank(splitIntoWords(question.question)).map((index) => allTools[index]);
+    const firstIndex = rankedTools.findIndex((tool) => tool?.server === '' && question.tools.includes(tool.name));
+    const higherRankedTools = rankedTools.slice(0, Math.max(0, Math.min(firstIndex, 3)));
+    return {
+      ...question,
+      rank: firstIndex + 1,
+      higherRankedTools: higherRankedTools.map((tool) => `${tool?.name} (${tool?.server || 'ours'})`),
+    };
   });
-  return { ranked, others };
+  return { rankedQuestions, otherServers };
 }

@@ -17,7 +17,7 @@ export interface ProgramResult {
   expected: string;
 }
 
-const createCountryCheck = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
+const createCountryFilter = (country: string) => (ad: Ad) => ad.countries?.includes(country) === true;
 const toDayNumber = (date: string | null | undefined) => Date.parse(`${date}`.slice(0, 10)) / 86_400_000;
 const now = Date.UTC(2026, 0, 15, 12);
 const computeDaysRunning = ({ startedAt, endDate, lastSeenAt }: Ad) =>
@@ -36,20 +36,20 @@ function computeMedian(values: number[]): number {
 const programs: Record<string, [question: string, expected: (raw: RawDemo) => number | Promise<number>]> = {
   'days-running': [
     'How many ads in Ireland have run for more than 90 days?',
-    ({ ads }) => ads.filter((ad) => createCountryCheck('IE')(ad) && computeDaysRunning(ad) > 90).length,
+    ({ ads }) => ads.filter((ad) => createCountryFilter('IE')(ad) && computeDaysRunning(ad) > 90).length,
   ],
   'share-of-videos': [
     'What percentage of the ads in Germany are videos?',
     ({ ads }) => {
-      const german = ads.filter(createCountryCheck('DE'));
-      return Math.round((100 * german.filter((ad) => ad.displayFormat === 'VIDEO').length) / german.length);
+      const germanAds = ads.filter(createCountryFilter('DE'));
+      return Math.round((100 * germanAds.filter((ad) => ad.displayFormat === 'VIDEO').length) / germanAds.length);
     },
   ],
   'median-days': [
     'How many days has the median video in Germany run?',
     ({ ads }) =>
       computeMedian(
-        ads.filter((ad) => createCountryCheck('DE')(ad) && ad.displayFormat === 'VIDEO').map(computeDaysRunning),
+        ads.filter((ad) => createCountryFilter('DE')(ad) && ad.displayFormat === 'VIDEO').map(computeDaysRunning),
       ),
   ],
   'advertiser-size': [
@@ -60,7 +60,7 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
   'cards-of-a-carousel': [
     'How many cards has the carousel in France that has run longest?',
     ({ ads }) => {
-      const carousels = ads.filter((ad) => createCountryCheck('FR')(ad) && ad.displayFormat === 'CAROUSEL');
+      const carousels = ads.filter((ad) => createCountryFilter('FR')(ad) && ad.displayFormat === 'CAROUSEL');
       return (
         carousels.toSorted((one, other) => computeDaysRunning(other) - computeDaysRunning(one))[0]?.cards?.length ?? 0
       );
@@ -83,19 +83,19 @@ const programs: Record<string, [question: string, expected: (raw: RawDemo) => nu
   ],
   'estimated-spend': [
     'What have the ads in New Zealand spent at most, by their estimates?',
-    ({ ads }) => ads.filter(createCountryCheck('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
+    ({ ads }) => ads.filter(createCountryFilter('NZ')).reduce((sum, { adSpendMax }) => sum + (adSpendMax ?? 0), 0),
   ],
   'labelled-ads': [
     'Label every ad in Ireland with its call to action: how many say LEARN_MORE?',
-    ({ ads }) => ads.filter((ad) => createCountryCheck('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
+    ({ ads }) => ads.filter((ad) => createCountryFilter('IE')(ad) && ad.ctaType === 'LEARN_MORE').length,
   ],
   'watched-ads': [
     'Watch the videos in Germany: how many does the first check read?',
-    ({ ads }) => ads.filter((ad) => createCountryCheck('DE')(ad) && ad.displayFormat === 'VIDEO').length,
+    ({ ads }) => ads.filter((ad) => createCountryFilter('DE')(ad) && ad.displayFormat === 'VIDEO').length,
   ],
   'exported-rows': [
     'How many rows has a table of all ads in Great Britain?',
-    ({ ads }) => ads.filter(createCountryCheck('GB')).length,
+    ({ ads }) => ads.filter(createCountryFilter('GB')).length,
   ],
 };
 
@@ -109,18 +109,18 @@ const programFolder = new URL('node_modules/.cache/evals/', root);
 async function writeTypes(client: Client): Promise<void> {
   const { tools } = await client.listTools();
   const options = { bannerComment: '', format: false };
-  const parts: string[] = [];
+  const typeDeclarations: string[] = [];
   const methods: string[] = [];
   for (const { name, inputSchema, outputSchema } of tools) {
     const type = name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
-    parts.push(await compile(inputSchema as object, `${type}Input`, options));
-    parts.push(await compile((outputSchema ?? {}) as object, `${type}Output`, options));
-    const optional = (inputSchema.required ?? []).length === 0 ? '?' : '';
-    methods.push(`  ${name}(input${optional}: ${type}Input): Promise<${type}Output>;`);
+    typeDeclarations.push(await compile(inputSchema as object, `${type}Input`, options));
+    typeDeclarations.push(await compile((outputSchema ?? {}) as object, `${type}Output`, options));
+    const optionalMark = (inputSchema.required ?? []).length === 0 ? '?' : '';
+    methods.push(`  ${name}(input${optionalMark}: ${type}Input): Promise<${type}Output>;`);
   }
   writeFileSync(
     new URL('tools.ts', programFolder),
-    `${parts.join('\n')}\nexport interface Tools {\n${methods.join('\n')}\n}\n`,
+    `${typeDeclarations.join('\n')}\nexport interface Tools {\n${methods.join('\n')}\n}\n`,
   );
 }
 
@@ -149,14 +149,14 @@ export async function runPrograms(client: Client, raw: RawDemo): Promise<Program
   await writeTypes(client);
   const problems = checkTypes();
   const results: ProgramResult[] = [];
-  for (const [name, [question, expectedOf]] of Object.entries(programs)) {
+  for (const [name, [question, computeExpected]] of Object.entries(programs)) {
     const { answer } = await import(new URL(`${name}.ts`, pathToFileURL(`${fileURLToPath(programFolder)}/`)).href);
     const demo: Demo = await openDemo();
     const tools = new Proxy({}, { get: (_, tool: string) => (input?: object) => demo.call(tool, input) });
-    const given = await answer(tools).catch((error: Error) => `failed: ${error.message}`);
+    const programAnswer = await answer(tools).catch((error: Error) => `failed: ${error.message}`);
     await demo.close();
-    const expected = String(await expectedOf(raw));
-    results.push({ question, problems: problems.get(name) ?? [], answer: String(given), expected });
+    const expected = String(await computeExpected(raw));
+    results.push({ question, problems: problems.get(name) ?? [], answer: String(programAnswer), expected });
   }
   return results;
 }

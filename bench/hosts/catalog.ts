@@ -3,7 +3,7 @@
  * the steps from docs/hosts.md that add the server to the host.
  */
 
-interface Environment {
+interface TestEnvironment {
   /** Base URL of the local server that acts as the language model of the host. */
   modelUrl: string;
   /** Path of the file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
@@ -58,22 +58,22 @@ export interface HostUnderTest {
   packageVersion?: string;
   /** Path of the program in the installation folder. */
   program: string;
-  variables(environment: Environment): Record<string, string>;
-  setups(environment: Environment): { command: Setup; plugin?: Setup };
+  variables(environment: TestEnvironment): Record<string, string>;
+  setups(environment: TestEnvironment): { command: Setup; plugin?: Setup };
   expected: Expectations;
 }
 
 const question = 'Research ads';
-const demo = { AD_LIBRARY_DEMO: 'true' };
+const demoVariables = { AD_LIBRARY_DEMO: 'true' };
 const marketplacePlugin = 'ad-library@ad-library-mcp';
 
 /** The JSON configuration from docs/hosts.md that many hosts accept. */
-const serverBlock = ({ mainFile }: Environment) => ({
-  mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demo } },
+const buildServerConfig = ({ mainFile }: TestEnvironment) => ({
+  mcpServers: { 'ad-library': { command: 'node', args: [mainFile], env: demoVariables } },
 });
 
 /** Builds the configuration of opencode, which Kilo CLI also accepts. */
-const openCodeConfig = ({ modelUrl, mainFile }: Environment) => {
+const buildOpenCodeConfig = ({ modelUrl, mainFile }: TestEnvironment) => {
   const model = {
     name: 'Scripted',
     attachment: true,
@@ -94,7 +94,7 @@ const openCodeConfig = ({ modelUrl, mainFile }: Environment) => {
     },
     model: 'scripted/scripted-model',
     small_model: 'scripted/scripted-model',
-    mcp: { 'ad-library': { type: 'local', command: ['node', mainFile], environment: demo } },
+    mcp: { 'ad-library': { type: 'local', command: ['node', mainFile], environment: demoVariables } },
   };
 };
 
@@ -232,7 +232,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     program: 'node_modules/.bin/opencode',
     variables: () => ({}),
     setups: (environment) => ({
-      command: { files: { './opencode.json': openCodeConfig(environment) }, run: ['run', question] },
+      command: { files: { './opencode.json': buildOpenCodeConfig(environment) }, run: ['run', question] },
     }),
     expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
@@ -244,7 +244,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     program: 'node_modules/.bin/kilo',
     variables: () => ({}),
     setups: (environment) => ({
-      command: { files: { './kilo.json': openCodeConfig(environment) }, run: ['run', '--auto', question] },
+      command: { files: { './kilo.json': buildOpenCodeConfig(environment) }, run: ['run', '--auto', question] },
     }),
     expected: { pictures: 'a picture', instructions: 'whole', tools: 'all' },
   },
@@ -275,7 +275,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
     variables: () => ({}),
     setups: (environment) => ({
       command: {
-        files: { '.cline/data/settings/cline_mcp_settings.json': serverBlock(environment) },
+        files: { '.cline/data/settings/cline_mcp_settings.json': buildServerConfig(environment) },
         commands: [
           {
             args: [
@@ -299,7 +299,7 @@ export const hostsUnderTest: Record<string, HostUnderTest> = {
         ...{ name: 'scripted', provider: 'openai', model: 'gpt-4o', apiBase: `${modelUrl}/v1`, apiKey: 'invented' },
         ...{ roles: ['chat', 'edit', 'apply'], capabilities: ['tool_use', 'image_input'] },
       };
-      const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demo };
+      const server = { name: 'ad-library', command: 'node', args: [mainFile], env: demoVariables };
       const config = { name: 'Bench', version: '0.0.1', schema: 'v1', models: [model], mcpServers: [server] };
       return {
         // The host reads a YAML file. Write it as JSON, because JSON is valid YAML.

@@ -13,10 +13,10 @@ export interface RecordedMessage {
 export type ReadForm = 'text' | 'data' | 'both' | 'neither';
 
 /**
- * What the host did with the server's messages in one run: which parts of them reached the host's model, and how the
- * host behaved.
+ * The result of one run: which parts of the messages of the server reached the model of the host, and how the host
+ * behaved.
  */
-export interface Measured {
+export interface HostMeasurement {
   /** The client name and the protocol revision that the host announces. */
   clientName: string;
   revision: string;
@@ -61,7 +61,7 @@ interface RecordedRun {
 const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
-export function measureRun({ requests, messages, toolNames }: RecordedRun): Measured {
+export function measureRun({ requests, messages, toolNames }: RecordedRun): HostMeasurement {
   const calls = pairCalls(messages);
   const resultTexts = toolNames.map((name) => calls.get(name)?.text);
   const [list, view, error, report] = findResults(requests, resultTexts);
@@ -203,9 +203,9 @@ function countTools(requests: readonly ModelRequest[], messages: readonly Record
   const offeredNames = requests.map((request) => listOfferedTools(request).map(({ name }) => name));
   return {
     listedTools: ourToolNames.length,
-    tools: ourToolNames.filter((own) => offeredNames.flat().some((name) => isOurTool(own, name))).length,
-    repeatedTools: ourToolNames.filter((own) =>
-      offeredNames.some((names) => names.filter((name) => isOurTool(own, name)).length > 1),
+    tools: ourToolNames.filter((ourName) => offeredNames.flat().some((name) => isOurTool(ourName, name))).length,
+    repeatedTools: ourToolNames.filter((ourName) =>
+      offeredNames.some((names) => names.filter((name) => isOurTool(ourName, name)).length > 1),
     ).length,
   };
 }

@@ -1,4 +1,4 @@
-import type { Measured } from './measure.ts';
+import type { HostMeasurement } from './measure.ts';
 
 /** The result of testing one MCP host. */
 export interface HostResult {
@@ -9,7 +9,7 @@ export interface HostResult {
   /** How the server was added to the host: `command`, `plugin`, or both. */
   setups: string[];
   /** What the model received. Missing if the host did not run. */
-  measured?: Measured;
+  measured?: HostMeasurement;
   /**
    * Differences between the measured behavior and the statements about this host in the documentation and the source
    * code.

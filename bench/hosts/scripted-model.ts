@@ -52,11 +52,16 @@ export async function startScriptedModel(steps: readonly Step[]) {
   const server = createServer(async (request, response) => {
     const body = await readJson(request);
     const [protocol] = Object.entries(pathPatterns).find(([, pattern]) => pattern.test(request.url ?? '')) ?? [];
-    if (protocol === undefined || body === undefined) return sendOther(request, response);
+    if (protocol === undefined || body === undefined) return sendOtherResponse(request, response);
     const modelRequest = { protocol: protocol as Protocol, body };
     requests.push(modelRequest);
     const reply = script.answer(modelRequest);
-    writers[modelRequest.protocol](response, body, reply, /stream/.test(request.url ?? '') || body.stream === true);
+    replyWriters[modelRequest.protocol](
+      response,
+      body,
+      reply,
+      /stream/.test(request.url ?? '') || body.stream === true,
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -73,7 +78,7 @@ export async function startScriptedModel(steps: readonly Step[]) {
  * Responds to requests that do not belong to the conversation, e.g. requests for the list of models or for a token
  * count.
  */
-function sendOther({ url = '' }: IncomingMessage, response: ServerResponse): void {
+function sendOtherResponse({ url = '' }: IncomingMessage, response: ServerResponse): void {
   const model = { id: 'scripted-model', object: 'model', created: 1, owned_by: 'bench' };
   if (url.includes('count_tokens')) sendJson(response, { input_tokens: 1000 });
   else if (url.includes(':countTokens')) sendJson(response, { totalTokens: 1000 });
@@ -190,7 +195,10 @@ let lastId = 0;
 const createId = (prefix: string): string => `${prefix}_${String(++lastId).padStart(16, '0')}`;
 
 /** For each protocol, a function that writes a reply in the format of the protocol. */
-const writers: Record<Protocol, (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void> = {
+const replyWriters: Record<
+  Protocol,
+  (response: ServerResponse, body: Json, reply: ModelReply, streams: boolean) => void
+> = {
   chat(response, { model }, reply, streams) {
     const toolCalls = 'tool' in reply && [
       {

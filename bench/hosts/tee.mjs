@@ -1,17 +1,17 @@
 /**
- * Stands in for `dist/main.js` in the folder that a host starts. Runs the real server, `server.js`, and records all
- * messages of both directions in `messages.jsonl`, one a line.
+ * Replaces `dist/main.js` in the folder from which a host starts the server. Runs the real server (`server.js`) and
+ * records the messages of both directions in `messages.jsonl`, one message per line.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const pathOf = (name) => fileURLToPath(new URL(name, import.meta.url));
-const child = spawn(process.execPath, [pathOf('server.js'), ...process.argv.slice(2)], {
+const resolvePath = (name) => fileURLToPath(new URL(name, import.meta.url));
+const child = spawn(process.execPath, [resolvePath('server.js'), ...process.argv.slice(2)], {
   stdio: ['pipe', 'pipe', 'inherit'],
 });
-const record = (from, text) => appendFileSync(pathOf('messages.jsonl'), `${JSON.stringify({ from, text })}\n`);
+const record = (from, text) => appendFileSync(resolvePath('messages.jsonl'), `${JSON.stringify({ from, text })}\n`);
 for (const [from, source, target] of [
   ['host', process.stdin, child.stdin],
   ['server', child.stdout, process.stdout],
