@@ -255,11 +255,25 @@ function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: Failu
  * rarely needed.
  */
 function containsLongNumber(json: string): boolean {
-  // Check the character before the digits separately. The regex engine skips 16 characters at a time only if the
-  // pattern matches nothing but digits, which is 60 times as fast.
-  for (const { index } of json.matchAll(/\d{16}/g))
-    if (charactersBeforeNumbers.has(json[index - 1] ?? ' ')) return true;
+  // A run of 16 digits covers at least one of the characters at positions 15, 31, 47 and so on. Looking only at these
+  // characters is three times as fast as a regular expression.
+  for (let index = minLongDigits - 1; index < json.length; index += minLongDigits) {
+    if (!isDigitAt(json, index)) continue;
+    let start = index;
+    while (isDigitAt(json, start - 1)) start--;
+    while (isDigitAt(json, index + 1)) index++;
+    const digitCount = index - start + 1;
+    if (digitCount >= minLongDigits && charactersBeforeNumbers.has(json[start - 1] ?? ' ')) return true;
+  }
   return false;
+}
+
+/** JavaScript represents every whole number with fewer digits exactly. */
+const minLongDigits = 16;
+
+function isDigitAt(text: string, index: number): boolean {
+  const code = text.charCodeAt(index);
+  return code >= 0x30 && code <= 0x39;
 }
 
 const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
