@@ -38,7 +38,7 @@ const versions = ['@modelcontextprotocol/sdk', '@modelcontextprotocol/server', '
 const day = new Date().toISOString().slice(0, 10);
 const machine = `${type()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB of memory`;
 const software = `Node.js ${process.version.slice(1)}, ${versions.join(', ')}`;
-const tableText = `${table.join('\n')}\n\nThe results in this table were measured on ${day} on ${machine}, with ${software}.\n`;
+const tableText = `${table.join('\n')}\n\nWe measured these benchmark results on ${day} on ${machine}, with ${software}.\n`;
 process.stdout.write(tableText);
 if (process.argv.includes('--write')) {
   const page = new URL('../BENCHMARKS.md', import.meta.url);

@@ -45,14 +45,14 @@ const otherToolCount = otherServers.reduce((sum, { tools }) => sum + tools.lengt
 
 const pageText = `# Evals
 
-This page is for reviewers. It answers four questions that can be measured without a model:
+This page is for reviewers who want to know how well Ad Library MCP serves AI models. It answers four questions that can be measured without running a model:
 
-1. Does a host that searches for tools find the right tool?
-2. Do programs match the types of the results?
-3. How many calls, tokens and credits does a set of questions take?
-4. Do the results say what the data cannot support?
+1. Does an AI app that searches for tools find the right tool?
+2. Do programs that use the tools match the types of the tools' results?
+3. How many calls, tokens and credits does it take to answer a set of questions?
+4. Do the results say which conclusions the data cannot support?
 
-\`npm run evals\` measures the answers without a network and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
+The command \`npm run evals\` measures the answers without a network, and writes this page. CI runs the same command, and fails if *Found*, *Programmed* or *Limits stated* is lower than on this page.
 
 **Found: ${formatShare(rankedQuestions, isFound)}** · **Programmed: ${formatShare(programs, isCorrect)}** · **Limits stated: ${formatShare(limitResults, isStated)}** · **Answered: ${answers.length} questions, ${formatNumber(sumCosts('calls'))} calls, ${formatNumber(sumCosts('tokens'))} tokens, ${formatNumber(sumCosts('credits'))} credits**
 
@@ -64,9 +64,9 @@ This page is for reviewers. It answers four questions that can be measured witho
 
 ## Found
 
-The ${rankedQuestions.length} questions come from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
+This test uses ${rankedQuestions.length} questions about ads from public posts and threads. [questions.json](../bench/evals/questions.json) lists the source of each question and the tools that answer it.
 
-For each question, the evaluation ranks our tools among ${otherToolCount} tools of ${otherServers.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. The questions have two halves:
+For each question, this test ranks our tools among ${otherToolCount} tools of ${otherServers.length} other servers ([names and descriptions](../bench/evals/other-servers.json), with source and date). A question counts as found if one of the right tools is among the first ${maxShownTools}. The questions have two halves:
 
 | Half | Found |
 | --- | --- |
@@ -91,8 +91,8 @@ ${formatTable(
 
 This test runs twelve [programs](../bench/evals/programs), written as a model would write them in code mode, where a model writes a program that calls several tools. A program is right if it passes two checks:
 
-- The strict compiler accepts it. The types are generated from \`tools/list\` with json-schema-to-typescript.
-- It returns the same number as a count over all data of the demo.
+- The TypeScript compiler accepts the program in strict mode. The types are generated from \`tools/list\` with json-schema-to-typescript.
+- The program returns the same number as a direct count over all data of the demo.
 
 ${formatTable(
   ['question', 'types', 'answer', 'right'],
@@ -106,10 +106,10 @@ ${formatTable(
 
 ## Answered
 
-This test asks thirty questions in one session on demo data, with fixed calls. If an earlier question has read an ad, later questions do not read it again.
+This test answers thirty questions in one session on demo data, with fixed tool calls. If an earlier question has read an ad, later questions do not read the ad again.
 
-- *tokens* counts the text of the results (o200k_base).
-- *as the service sends it* counts the tokens of the service's responses behind these results.
+- The column *tokens* counts the tokens in the text of the results (tokenizer o200k_base).
+- The column *as the service sends it* counts the tokens in the responses of the ad-intelligence service from which the server made these results.
 
 ${formatTable(
   ['question', 'answer', 'tools', 'calls', 'tokens', 'as the service sends it', 'credits'],
@@ -123,7 +123,7 @@ Together, the results have ${formatNumber(sumCosts('tokens'))} tokens, and the r
 
 ## Limits stated
 
-This test asks ten questions that the demo data cannot answer. The figures look like an answer, but the ads cannot support one. The last column shows the sentence of the results that gives the reason. The demo data has four gaps:
+This test asks ten questions that the demo data cannot answer. The figures in the results look like an answer, but the ads cannot support one. The last column of the table shows the sentence of the results that gives the reason. The demo data has four gaps:
 
 - One advertiser was seen on only one day.
 - One advertiser has placeholders instead of texts.
