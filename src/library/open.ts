@@ -1,6 +1,6 @@
 /**
- * The public interface of this folder. Other folders open a library here, and then use it through its method `fetch`.
- * Most other modules of the folder are only loaded when a library is opened.
+ * The public interface of this folder. Other folders open a library here, and then use its method `fetch`. Most other
+ * modules of this folder are loaded only when a library is opened.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
 import { demoKey } from './demo/demo-key.ts';
@@ -15,8 +15,8 @@ export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary>
   (await import('./service/service.ts')).openLibrary(options);
 
 /**
- * Creates a library with demo data. The data is loaded by the first request, because many sessions only list the tools
- * and never need it.
+ * Creates a library with demo data. The first request loads the data, because many sessions only list the tools and
+ * never need it.
  */
 export function createDemoLibrary(options: DemoOptions) {
   let openedLibrary: ReturnType<typeof openDemoLibrary> | undefined;

@@ -17,16 +17,16 @@ export type { ImportedFile } from './find-missing-part.ts';
 
 /**
  * Implements the commands `library serve`, `library import`, `library pictures` and `library key`. The functions return
- * data; `cli/library.ts` prints it.
+ * results, and `cli/library.ts` prints them.
  */
 
-/** The path of the database file that a command uses, and a function that returns the current time. */
+/** The database file of a library (`database`), and a function that returns the current time (`now`). */
 export type DatabaseOptions = Pick<LibraryOptions, 'database' | 'now'>;
 type OpenOptions = DatabaseOptions & Pick<LibraryOptions, 'onError' | 'pagesPath'>;
 
 type ServeOptions = OpenOptions & {
   /**
-   * Opens a port and handles its HTTP requests with `fetch` until the returned `close` is called. `url` is the URL of
+   * Opens a port and answers its HTTP requests with `fetch` until the returned `close` is called. `url` is the URL of
    * the server for other processes on this machine. `close` waits for responses in progress.
    *
    * @throws Error if the port cannot be opened
@@ -36,7 +36,7 @@ type ServeOptions = OpenOptions & {
 
 /**
  * Serves the library in a database file over HTTP. Only one process can open the file, so the server writes its URL
- * into the lock file. Other `library` commands then send their operations to this server.
+ * into the lock file. Other `library` commands then run their operations through this server.
  *
  * @throws LockHeldError if another process uses the file
  * @throws Error if the port cannot be opened
@@ -51,12 +51,12 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
   lock.announce({ url, token });
   return {
     url,
-    /** The path of the database, and how many ads and pages it contained when the server started. */
+    /** The path of the database, and the number of ads and advertiser pages in it when the server started. */
     databaseContents: { database: lock.databasePath, ...library.countRecords() },
     /** Stops the server: waits for responses in progress, then closes the database and releases its lock. */
     async close() {
-      // Remove the URL from the lock file first. Other commands then wait for the database instead of calling a server
-      // that is closing.
+      // Remove the URL from the lock file first. Other commands then wait until the database is free, instead of
+      // calling a server that is closing.
       lock.announce(undefined);
       await stopListening();
       close();
@@ -76,42 +76,39 @@ export interface ImportFilesOptions extends Omit<ImportOptions, 'run' | 'onProgr
   stdin: AsyncIterable<Uint8Array>;
   /**
    * True if the files contain all current results of the saved search that `question` names. The import then marks ads
-   * as gone if an earlier import of this search contained them and the files do not. It marks no ads if a part of the
-   * results is missing (see `findMissingPart`).
+   * as gone if an earlier import of this search contained them and the files do not. It marks no ads if some of the
+   * results seem to be missing (see `findMissingPart`).
    */
   isComplete?: boolean | undefined;
   onProgress?: ((progress: ImportProgress) => void) | undefined;
 }
 
-/**
- * The progress of an import. `readBytes` and `totalBytes` count the bytes of the files on disk, which may be
- * compressed.
- */
+/** The progress of an import. `readBytes` and `totalBytes` count bytes on disk, where files may be compressed. */
 export interface ImportProgress extends ImportCounts {
   readBytes: number;
-  /** The size of all files. Undefined if the size of an input is unknown, e.g. of standard input. */
+  /** The total size of all files. Undefined if the size of one of them is unknown, e.g. for standard input. */
   totalBytes: number | undefined;
 }
 
 /** The result of the command `library import`. */
 export interface ImportedFiles {
   files: ImportedFile[];
-  /** The names of files in folders and ZIP archives that contain no records, e.g. pictures. */
+  /** The names of files without ads or advertiser pages in folders and ZIP archives, e.g. pictures. */
   otherFiles: string[];
   /**
-   * For a complete import of a saved search: how many ads the search lists, and how many ads of earlier imports are
-   * gone. Undefined for any other import.
+   * The number of ads in the results of the saved search, and how many ads of its earlier results are gone. Undefined
+   * unless the import contains all results of a saved search.
    */
   questionResult?: { listed: number; gone: number } | undefined;
-  /** The reason why no ads were marked as gone although `isComplete` was true. Undefined for any other import. */
+  /** The reason why no ads were marked as gone although `isComplete` was true. Otherwise undefined. */
   incompleteReason?: string | undefined;
   /** A sentence for each search whose response states a larger number of results than the files contain. */
   unreadResults: string[];
 }
 
 /**
- * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` means `stdin`. If another
- * process serves the database, the import goes through that process.
+ * Imports files, folders, ZIP archives and workbooks into a library. The file name `-` means standard input. If another
+ * process serves the database, that process stores the records.
  *
  * @throws LockHeldError if another process uses the database without serving it
  * @throws Error if a file cannot be read, or if there is no such format; files before an unreadable file stay imported
@@ -164,19 +161,19 @@ export async function importFiles(
   });
 }
 
-/** Returns true if the import recognized neither a record nor the columns of a table in a file. */
+/** Returns true for a file in which the import recognized neither records nor the columns of a table. */
 const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportReport): boolean =>
   ads + pages + repeated + resultPages.length === 0 && columns === undefined;
 
 /**
- * Returns the name, title and description of each format that an import can read. The command `library formats` prints
- * them.
+ * Returns the name, title and description of each file format that can be imported. The command `library formats`
+ * prints them.
  */
 export const listFormats = () => importFormats.map(({ name, title, description }) => ({ name, title, description }));
 
 /**
- * Downloads the pictures of ads into a folder, and records them in the database. If another process serves the
- * database, that process writes the records.
+ * Downloads the pictures of ads into a folder, and stores in the database which pictures the library has. If another
+ * process serves the database, that process stores this information.
  *
  * @throws LockHeldError if another process uses the database without serving it
  * @throws Error if a file cannot be written
@@ -185,8 +182,8 @@ export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOpt
   withLibrary(target, (library) => fetchMissingPictures(library, options));
 
 /**
- * Creates an API key. The result contains the secret in `key`. It cannot be read again later, because the database
- * stores only its hash.
+ * Creates an API key. `key` in the result is the secret. It cannot be read again later, because the database stores
+ * only its hash.
  */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
   withLibrary(target, ({ create }) => create(options));
@@ -194,11 +191,11 @@ export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise
 /** Returns all API keys of a library, without their secrets. */
 export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
 
-/** Revokes the API key with this id or prefix, e.g. because it was leaked. */
+/** Revokes the API key with an id or prefix, e.g. because the key was leaked. */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
 
-/** Creates the operations that the `library` commands need, for a library that is open in this process. */
+/** Creates the operations of the `library` commands for a library that is open in this process. */
 const createLocalCommands = ({
   import: importSource,
   startImportRun,
@@ -216,12 +213,12 @@ const createLocalCommands = ({
   savePictures: async (...args: Parameters<typeof savePictures>) => savePictures(...args),
 });
 
-/** The operations that the `library` commands need. The library may be open in this process or in another one. */
+/** The operations of the `library` commands. The library may be open in this process or in another one. */
 type LibraryCommands = ReturnType<typeof createLocalCommands>;
 
 /**
- * Opens the library in a database file, passes it to `useLibrary`, and closes it. If another process serves the file,
- * `useLibrary` gets the same operations, which are then sent to that process over HTTP.
+ * Opens the library in a database file, passes its operations to `useLibrary`, and closes it again. If another process
+ * serves the file, the operations send requests to that process instead.
  */
 async function withLibrary<Result>(
   target: DatabaseOptions,
@@ -263,9 +260,9 @@ async function openLockedLibrary(options: OpenOptions) {
 const createCommandToken = () => randomBytes(24).toString('hex');
 
 /**
- * Adds routes under `/-/` to the HTTP API of a library, through which other processes of the same user run commands. A
- * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON. An import
- * request is different: its body is the content of the imported file.
+ * Adds routes under `/-/` to the HTTP API of a library. Through them, other processes of the same user run commands. A
+ * caller must send the token from the lock file, which only this user can read. Arguments and results are JSON. Only
+ * the body of an import request is the content of the imported file.
  */
 function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   const { import: importSource, ...otherCommands } = createLocalCommands(library);
@@ -294,14 +291,14 @@ function addCommandRoutes(library: Library, token: string): Library['fetch'] {
   };
 }
 
-/** Parses the options of an import from the query parameters of a command request. */
+/** Parses the options of an import from the query parameters of its request. */
 const parseImportOptions = (query: URLSearchParams): ImportOptions => ({
   format: query.get('format') ?? undefined,
   question: query.get('question') ?? undefined,
   run: query.has('run') ? Number(query.get('run')) : undefined,
 });
 
-/** Formats the options of an import as query parameters of a command request. */
+/** Formats the options of an import as query parameters of its request. */
 const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string =>
   new URLSearchParams(
     Object.entries(options).flatMap(([name, value]) =>
@@ -309,7 +306,7 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
     ),
   ).toString();
 
-/** Creates the HTTP request that asks the process with the open database to run a command. */
+/** Creates a request that asks the process with the open database to run a command. */
 const createCommandRequest = ({ url, token }: HolderEndpoint, commandName: string, options: RequestInit) =>
   new Request(`${url}/-/${commandName}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
@@ -320,8 +317,8 @@ const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
   );
 
 /**
- * Creates the operations that the `library` commands need, for a library that another process serves. Each operation
- * sends an HTTP request to that process.
+ * Creates the operations of the `library` commands for a library that another process serves. Each operation sends an
+ * HTTP request to that process.
  */
 function createRemoteCommands(lockHolder: HolderEndpoint): LibraryCommands {
   async function sendCommand<CommandResult>(

@@ -10,7 +10,7 @@ type Connection = InstanceType<SqliteModule['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
 /**
- * The value of a parameter (`?`) in a SQL statement. Pass long texts as UTF-8 bytes, because SQLite accepts them
+ * The value of a parameter (`?`) in an SQL statement. Pass a long text as UTF-8 bytes, because SQLite accepts bytes
  * several times faster than strings.
  */
 type SqlParameter = string | number | null | Uint8Array;
@@ -19,8 +19,8 @@ type SqlParameter = string | number | null | Uint8Array;
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
- * The error code if another program deleted the lock file. A second process may then be using the same database file
- * and its write-ahead log.
+ * The error code for the case that another program deleted the lock file. A second process may then be using the same
+ * database file and its write-ahead log.
  */
 const takenOverCode = 'database_taken_over';
 
@@ -42,8 +42,8 @@ export async function lockDatabase(path: string) {
   const databasePath = fs.realpathSync(path);
   const lockPath = `${databasePath}.owner`;
   const { isHeld, ...lock } = await acquireLock(lockPath);
-  // A process that was killed leaves SQLite's own lock behind, a folder next to the database. Remove it, because this
-  // process now has the lock file.
+  // If a process was killed, SQLite's own lock remains, a folder next to the database. Remove it, because only the
+  // process with the lock file uses the database.
   fs.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
   const lockedFileIdentity = readFileIdentity(databasePath);
   const createLockLostError = (code: string, event: string) =>
@@ -56,7 +56,7 @@ export async function lockDatabase(path: string) {
     databasePath,
     ...lock,
     /**
-     * Checks that this process still holds the lock.
+     * Checks that this process still holds the lock of the database.
      * @throws ApiError 503 if the lock file was deleted, or if the database file was deleted or replaced
      */
     check() {
@@ -68,7 +68,7 @@ export async function lockDatabase(path: string) {
 }
 
 /**
- * Returns the device and inode number of the file at a path, by which a replaced file is recognized. The system does
+ * Returns the device number and inode number of a file. If they change, the file was replaced, because the system does
  * not reuse the inode number of an open file.
  */
 function readFileIdentity(path: string): string | undefined {
@@ -77,31 +77,31 @@ function readFileIdentity(path: string): string | undefined {
 }
 
 /**
- * Replaces NUL characters in a text before SQLite gets it. SQLite cuts a text off at a NUL character, so a search for
- * such a text would match too much.
+ * Replaces NUL characters in a text. SQLite ends a text at a NUL character, so a search for the text would otherwise
+ * match too much.
  */
 const toBindableValue = (value: SqlParameter) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 interface DatabaseOptions {
-  /** Throws an error if this process has lost its lock. Another process may then be using the file. */
+  /** Throws an error if this process has lost its lock, because another process may then be using the file. */
   checkLock?: () => void;
   /**
-   * True for a temporary copy of a library that is deleted while it is open. The database then writes no other files
-   * next to it, and its data does not have to survive a crash.
+   * True for a temporary copy of a library, whose file is deleted while it is open. The database then writes no other
+   * files next to it, and its data does not have to survive a crash.
    */
   isTemporary?: boolean;
   /**
-   * Dates in columns are stored relative to this time, in Unix milliseconds. Demo data uses the current day, so that
-   * its ads are always recent. Other libraries use 0.
+   * The time to which dates in columns are relative, in Unix milliseconds. For demo data, it is the current day, so
+   * that the demo ads are always recent. For other libraries, it is 0.
    */
   dateOrigin?: number;
 }
 
 /**
- * Opens a database file or `:memory:`. In a new file, creates the tables.
+ * Opens a database file, or a database in memory (`:memory:`). Creates the tables in a new file.
  *
- * No other process may have the file open. This build of SQLite has no shared memory, so write-ahead logging, its only
- * crash-safe mode, needs exclusive access.
+ * No other process may have the file open. Write-ahead logging is the only mode that survives a crash, and this build
+ * of SQLite supports it only with exclusive access.
  *
  * @throws Error if the file is not a library, or if another version of this program created it
  */
@@ -109,22 +109,22 @@ export async function openDatabase(
   path: string,
   { checkLock = () => {}, isTemporary = false, dateOrigin = 0 }: DatabaseOptions = {},
 ) {
-  // Load SQLite on demand, because most processes never open a library.
+  // Load SQLite here, because most processes never open a library.
   const { default: sqlite } = (await import('node-sqlite3-wasm')) as unknown as { default: SqliteModule };
   const connection = new sqlite.Database(path);
   try {
     const journalPragmas = isTemporary ? 'journal_mode = MEMORY; PRAGMA synchronous = OFF' : 'journal_mode = WAL';
     connection.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA ${journalPragmas}; PRAGMA cache_size = -65536`);
-    // A temporary file already has its tables, because it is a copy of a file that this version created.
+    // A temporary file needs no new tables, because it is a copy of a file that this version created.
     if (!isTemporary) createTables(connection, path);
   } catch (error) {
-    // If the disk is full, closing the file fails as well. Ignore the second error, because the first one describes the
-    // cause.
+    // If the disk is full, closing the file fails as well. Ignore this second error, because the first one describes
+    // the cause.
     catchError(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  // Ignore errors, because finalizing a failed statement throws the error of the statement a second time.
+  // Ignore errors here. If a statement has failed, finalizing it throws the same error a second time.
   const finalizeStatement = (statement: Statement) => void catchError(() => statement.finalize());
   const statements = new LRUCache<string, Statement>({ max: 200, dispose: finalizeStatement });
 
@@ -140,7 +140,7 @@ export async function openDatabase(
 
   /**
    * Runs `makeChanges` in a transaction. When `transaction` returns, the changes are on disk. If `makeChanges` throws
-   * an error, nothing is changed. A call inside another transaction becomes part of that transaction.
+   * an error, the database stays unchanged. A call inside another transaction becomes part of that transaction.
    */
   function transaction<Result>(makeChanges: () => Result): Result {
     if (connection.inTransaction) return makeChanges();
@@ -160,11 +160,14 @@ export async function openDatabase(
   return {
     all,
     /**
-     * Returns the first row of a query. It still reads all rows, because an unfinished statement would keep its
+     * Returns the first row of a query. All rows are read nevertheless, because an unfinished statement would keep its
      * transaction open.
      */
     get: <Row>(sql: string, values?: SqlParameter[]) => all<Row>(sql, values)[0],
-    /** Runs a statement that changes data. `rowid` is the row number of the last inserted row. */
+    /**
+     * Runs a statement that changes data. `changes` is the number of changed rows, and `rowid` is the row number of the
+     * last inserted row.
+     */
     run: (sql: string, values: SqlParameter[] = []) =>
       transaction(() => {
         const { changes, lastInsertRowid } = prepare(sql).run(values.map(toBindableValue));
@@ -180,19 +183,19 @@ export async function openDatabase(
     /** Closes the database. Does nothing if another process may have taken over the file. */
     close() {
       const lockError = catchError(checkLock);
-      // Another process may be using the file. Closing would delete that process's write-ahead log, so keep the
-      // connection open until this process ends.
+      // Another process may be using the file. Closing the connection would delete that process's write-ahead log, so
+      // leave it open until this process ends.
       if (lockError instanceof ApiError && lockError.code === takenOverCode) return;
       statements.clear();
-      // The database file was moved or deleted. Closing writes the write-ahead log to the moved file, and not to a new
-      // file in its place. It fails if the file was deleted, so ignore errors.
+      // The database file was moved or deleted. Closing writes the write-ahead log to the moved file, not to a new file
+      // in its place. For a deleted file it fails, so ignore errors.
       if (lockError) catchError(() => connection.close());
       else connection.close();
     },
   };
 }
 
-/** Calls a function and returns the error that it throws, or undefined if it succeeds. */
+/** Calls a function. Returns the error that it throws, or undefined if it succeeds. */
 function catchError(callback: () => void): unknown {
   try {
     callback();
@@ -206,8 +209,8 @@ function catchError(callback: () => void): unknown {
 const writeErrorPattern = /disk is full|disk I\/O|read-?only|unable to open/i;
 
 /**
- * The text "AdLi" as a number, stored as SQLite's application id. It distinguishes a library from SQLite files of other
- * programs.
+ * The text "AdLi" as a number. It is stored as SQLite's application id, which distinguishes a library from SQLite files
+ * of other programs.
  */
 const applicationId = 0x41644c69;
 
@@ -271,13 +274,13 @@ const tablesSql = `
 
 const tagKeys = Object.values(recordTypes).map(({ tags }) => tags.map(({ key }) => key));
 /**
- * The version of the search index. Increase this number whenever the code extracts other texts, tags, measures or
- * tokens from the same records.
+ * The version of the search index. Increase it whenever the code changes how it derives texts, tags, measures or tokens
+ * from a record.
  */
 const indexVersion = 7;
 /**
  * The version of the database file, stored in `PRAGMA user_version`. It is a hash of the tables, the tag keys and
- * `indexVersion`, so it changes with each of them.
+ * `indexVersion`, so a change of any of them changes it.
  */
 const fileVersion = Number.parseInt(hash('sha256', JSON.stringify([indexVersion, tablesSql, tagKeys])).slice(0, 7), 16);
 
@@ -294,8 +297,7 @@ function createTables(connection: Connection, path: string): void {
   if (!isNewFile && readPragma('user_version') !== fileVersion)
     throw new Error(`${path} was made by another version of ad-library-mcp. Name another file, and import again.`);
   try {
-    // Write to the file even if nothing changes. A read-only database then fails when it is opened, and not at the
-    // first call.
+    // Write to the file even if nothing changes, so that a read-only database fails now and not at the first call.
     connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
     if (isNewFile) connection.exec(tablesSql);
     connection.exec('COMMIT');

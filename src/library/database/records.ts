@@ -12,23 +12,23 @@ import { collectTagValues, type TagValue } from '../search/tags.ts';
 import { tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-/** The store of a library's ads and advertiser pages, with methods that read and write them. */
+/** The store of a library's records (ads and advertiser pages), with methods that read and write them. */
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
- * Records whose JSON is generated when it is needed, instead of being stored in the database. The database only stores
- * what searches need. Demo data uses this, so that its file stays small.
+ * Records whose JSON is not stored in the database but generated when it is needed. The database contains only what
+ * searches need. Demo data uses this, so that its file stays small.
  */
 export interface ExternalRecords {
-  /** Returns the row number of a record. Returns undefined if there is no such record. */
+  /** Returns the row number of a record, or undefined if there is no such record. */
   findRowNumber(itemType: ItemType, id: string): number | undefined;
   /** Returns a record as JSON, or undefined if there is no such record. */
   readJson(itemType: ItemType, rowNumber: number): string | undefined;
 }
 
 /**
- * Creates the store of ads and advertiser pages in a database. For each record, the database contains the imported
- * JSON, and the columns, tags and words by which searches find the record.
+ * Creates the store of ads and advertiser pages in a database. For each of them, the database contains the imported
+ * JSON, and the columns, tags and words by which searches find it.
  *
  * @param externalRecords records whose JSON is not stored in the database
  */
@@ -39,16 +39,16 @@ export function createRecordStore(database: Database, externalRecords?: External
   };
 
   /**
-   * Returns the row number of a record, and the number of the import run that last wrote it (`run`). The number is
-   * negative if the record is an advertiser page that the run created from an ad. Returns undefined if the database has
-   * no such record.
+   * Returns the row number of a record (`number`), and the number of the import that last wrote it (`run`). `run` is
+   * negative if the record is an advertiser page that the import created from an ad. Returns undefined if the database
+   * has no such record.
    */
   const findRow = (itemType: ItemType, id: string) =>
     database.get<{ number: number; run: number | null }>(`SELECT number, run FROM ${itemType} WHERE id = ?`, [
       toStoredId(itemType, id),
     ]);
 
-  /** Returns the row number of a record. Returns undefined if there is no such record. */
+  /** Returns the row number of a record, or undefined if there is no such record. */
   const findRowNumber = (itemType: ItemType, id: string): number | undefined =>
     findRow(itemType, id)?.number ?? externalRecords?.findRowNumber(itemType, toStoredId(itemType, id));
 
@@ -63,8 +63,8 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * The countries of advertiser pages, to find out quickly that an ad adds none. Created by the first write, because the
-   * cache allocates memory for all its entries and most processes only read.
+   * The countries of advertiser pages. With this cache, most ads that add no country to their page need no query. The
+   * first write creates it, because it allocates memory for all its entries and most processes only read.
    */
   let countriesByPage: LRUCache<string, Set<string>> | undefined;
   database.afterRollback(() => countriesByPage?.clear());
@@ -76,7 +76,7 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * Creates an advertiser page from an ad, if the library has none. If the page was created from another ad, adds the
+   * Creates an advertiser page from an ad if the library has none. If another ad has created the page, adds the
    * countries of this ad.
    */
   function updatePageFromAd(ad: Ad, pageId: string, runNumber: number | null): void {
@@ -97,8 +97,8 @@ export function createRecordStore(database: Database, externalRecords?: External
   }
 
   /**
-   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library does not have the page
-   * of the advertiser, creates the page from the information in the ad.
+   * Inserts an ad, or replaces the ad with the same id. Returns its row number. If the library does not have the
+   * advertiser's page, creates it from the ad.
    */
   function putAd(ad: Ad, json = JSON.stringify(ad), runNumber: number | null = null): number {
     const rowNumber = recordWriters.ads(toStoredId('ads', ad.id), findRowNumber('ads', ad.id), ad, json, runNumber);
@@ -109,11 +109,14 @@ export function createRecordStore(database: Database, externalRecords?: External
   return { findRow, findRowNumber, readJson, putPage, putAd };
 }
 
-/** Creates a function that writes a record of one type with its columns, words, tags and JSON. */
+/**
+ * Creates a function that writes records of one type. For each record, it writes the columns, the words, the tags and
+ * the JSON.
+ */
 function createRecordWriter(database: Database, { name, measures, getTexts, tags }: RecordType) {
   const columns = listMeasureColumns(measures).map((column) => `"${column}"`);
-  // Do not use an upsert: SQLite runs it in a savepoint, and FTS5 flushes its buffer at each savepoint, which makes an
-  // import twice as slow.
+  // Do not use an upsert. SQLite runs it in a savepoint, at which the full-text index flushes its buffer. This would
+  // make an import twice as slow.
   const insertSql = `INSERT INTO ${name} (id, run, ${columns.join(', ')}) VALUES (?, ?${', ?'.repeat(columns.length)})`;
   const insertTextSql = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}) VALUES (?${', ?'.repeat(textColumns.length)})`;
   const updateSql = `UPDATE ${name} SET run = ?, ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
@@ -132,8 +135,8 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
       if (getLowerBound) return [value, getLowerBound(record) ?? null];
       return [value !== null && isDate ? value - database.dateOrigin : value];
     });
-    // Keep the row number of a replaced record. With a new row number, the record could appear twice while a user pages
-    // through the results of a search.
+    // A replaced record keeps its row number. With a new number, the record could appear twice while a user pages
+    // through search results.
     const rowNumber = existingRowNumber ?? database.run(insertSql, [id, runNumber, ...values]).rowid;
     if (existingRowNumber !== undefined) database.run(updateSql, [runNumber, ...values, existingRowNumber]);
     database.run(insertTextSql, [
@@ -148,17 +151,17 @@ function createRecordWriter(database: Database, { name, measures, getTexts, tags
 }
 
 /**
- * Creates a function that writes the tags of a record, i.e. its values by which a search can filter, such as countries.
+ * Creates a function that writes the tags of a record. Tags are values by which a search can filter, e.g. countries.
  */
 function createTagWriter(database: Database, itemType: ItemType) {
   /**
-   * Created by the first write, because the cache immediately allocates memory for all its entries, and most processes
-   * only read.
+   * Cached row numbers of tag values. The first write creates the cache, because it allocates memory for all its
+   * entries and most processes only read.
    */
   let cachedTagNumbers: LRUCache<string, number> | undefined;
   database.afterRollback(() => cachedTagNumbers?.clear());
 
-  /** Returns the row number of a tag value, e.g. of the country `DE`. If the value is new, stores it first. */
+  /** Returns the row number of a tag value, e.g. of the country `DE`. Stores the value first if it is new. */
   function getTagNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
@@ -172,18 +175,18 @@ function createTagWriter(database: Database, itemType: ItemType) {
     return tagNumber;
   }
 
-  // The list of a record's tags is missing for demo records. In this case, select all existing tags, so that any tag of
-  // the record is deleted.
+  // Demo records have no list of their tags. For them, select all existing tags, so that the statement below deletes
+  // every tag of the record.
   const selectTagListSql = `SELECT coalesce((SELECT tags FROM ${itemType}_json WHERE number = ?), json_group_array(number)) AS tags
     FROM ${itemType}_tag_values`;
   const deleteTagsSql = `DELETE FROM ${itemType}_tags WHERE record = ? AND tag IN (SELECT abs(value) FROM json_each(?))`;
-  // Use OR IGNORE to avoid a savepoint, which SQLite opens for statements that may fail after their first row.
+  // `OR IGNORE` avoids a savepoint, which SQLite opens for a statement that may fail after its first row.
   const insertTagsSql = `INSERT OR IGNORE INTO ${itemType}_tags (tag, record, isCounted)
     SELECT abs(value), ?, value > 0 FROM json_each(?)`;
 
   /**
-   * Replaces the tags of a record. Returns the list of its tag numbers as JSON. A negative number marks a tag by which
-   * searches find the record, but which counts ignore.
+   * Replaces the tags of a record. Returns the numbers of its tags as JSON, e.g. `[17,-4]`. A negative number marks a
+   * tag by which searches find the record but which counts ignore.
    */
   return (recordNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(
@@ -201,12 +204,14 @@ function createTagWriter(database: Database, itemType: ItemType) {
 const toUtf8 = (text: string) => Buffer.from(text);
 
 /**
- * Returns an id as the database stores it. Ad ids are UUIDs, whose letter case has no meaning, so they are stored in
+ * Returns an id as the database stores it. Ad ids are UUIDs, in which letter case has no meaning, so they are stored in
  * lower case.
  */
 const toStoredId = (itemType: ItemType, id: string) => (itemType === 'ads' ? id.toLowerCase() : id);
 
-/** Creates an advertiser page from the information in an ad. A page that is imported later replaces it. */
+/**
+ * Creates an advertiser page from the information in an ad. If the page itself is imported later, it replaces this one.
+ */
 function createPageFromAd(ad: Ad, pageId: string): Page {
   return {
     pageId,
@@ -220,8 +225,8 @@ function createPageFromAd(ad: Ad, pageId: string): Page {
 }
 
 /**
- * Returns a function that detects the language of an ad without `languages`, and returns the ad with this language. Use
- * the result only for the search index, because the stored record must stay as it was imported.
+ * Loads a function that adds the language to an ad without `languages`, by detecting it from the texts. Use its result
+ * only for the search index, because the stored record must stay as it was imported.
  */
 export async function loadAdLanguageDetector(): Promise<(ad: Ad) => Ad> {
   const detectLanguage = await loadLanguageDetector();

@@ -17,15 +17,15 @@ import type { DemoData } from './packed-demo-data.ts';
 export type DemoOptions = Pick<LibraryOptions, 'now' | 'baseUrls' | 'onError' | 'pagesPath'>;
 
 /**
- * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes the main loop of SQLite, a very
- * large function, after a few dozen iterations. This takes up to half a second of CPU time in another thread. With the
- * maximum budget, the demo library responds to its first calls before V8 starts to optimize.
+ * A V8 flag that postpones the optimization of WebAssembly. By default, V8 optimizes SQLite's very large main loop after
+ * a few dozen iterations. This takes up to half a second of CPU time in another thread. With the maximum budget, the
+ * demo library responds to its first calls before V8 starts to optimize.
  */
 const tieringBudgetFlag = '--wasm-tiering-budget=2147483647';
 
 /**
- * Opens a library with fictional data. Returns the library and its API key, which is always the same. The data is the
- * same for all calls on one day. Changes are lost when the library is closed.
+ * Opens a library with fictional data, and returns it with its API key. The data is the same for all calls on one day,
+ * and the key is always the same. Changes are lost when the library is closed.
  * @throws Error if there is no writable folder for temporary files
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
@@ -36,8 +36,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   setFlagsFromString(tieringBudgetFlag);
   const databaseFile = await writeTemporaryFile(database);
   const random = createDeterministicRandom('opened library');
-  // Delete the file as soon as SQLite has opened it, because SQLite can use an open file that has no name any more.
-  // Windows does not allow this, so `close` deletes the file there.
+  // Delete the file as soon as SQLite has opened it, because SQLite does not need its name any more. On Windows, an
+  // open file cannot be deleted, so `close` deletes it there.
   const library = await openLibrary({
     ...options,
     database: databaseFile.path,
@@ -57,8 +57,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 /**
- * Creates the source of the demo records, whose JSON is not in the database. The ads of an advertiser are all generated
- * when the first of them is read.
+ * Creates the source of the demo ads and pages, whose JSON is not in the database. Reading one ad generates all ads of
+ * its advertiser.
  * @param today the start of the day in Unix milliseconds
  */
 function createDemoRecords(advertiserSeeds: DemoData['advertisers'], today: number): ExternalRecords {
@@ -100,7 +100,7 @@ async function writeTemporaryFile(content: Uint8Array) {
   const folder = await createTemporaryFolder();
   const path = join(folder, 'demo.db');
   await writeFile(path, content);
-  // Delete everything by its name, because the first use of `rm` loads a module that deletes folders recursively.
+  // Delete the file and folders by their names. `rm` would delete them as well, but its first use loads another module.
   const remove = async () => {
     await unlink(path);
     // SQLite locks an open database with a folder next to the file.
@@ -111,8 +111,8 @@ async function writeTemporaryFile(content: Uint8Array) {
 }
 
 /**
- * Creates a temporary folder. In a container with a read-only file system, the default temporary folder is not
- * writable, but the memory folder `/dev/shm` usually is.
+ * Creates a temporary folder. In a container with a read-only file system, the default folder for temporary files is
+ * not writable, but `/dev/shm` (a folder in memory) usually is.
  */
 async function createTemporaryFolder(): Promise<string> {
   let firstError: unknown;
@@ -127,8 +127,8 @@ async function createTemporaryFolder(): Promise<string> {
 }
 
 /**
- * Reads the picture of a demo ad or advertiser. Returns undefined if there is no such picture. The build copies the
- * folder of pictures next to the code.
+ * Reads the picture of a demo ad or advertiser, or returns undefined if there is no such picture. The pictures are in a
+ * folder that the build copies next to the code.
  */
 async function readDemoPicture(name: string): Promise<Picture | undefined> {
   if (!/^[\w-]+\.webp$/.test(name)) return undefined;

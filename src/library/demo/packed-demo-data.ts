@@ -2,16 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliCompressSync, brotliDecompress, constants } from 'node:zlib';
 
-/** The data of a demo library. The build generates it. */
+/** The data of a demo library, which the build generates. */
 export interface DemoData {
   /**
-   * The database file of a library. It contains the data that searches need, but neither the ads and pages themselves
-   * nor indexes. Dates are relative to 1 January 1970, and the id of an ad is its row number.
+   * The database file of the library. It contains the data that searches need, without indexes and without the JSON of
+   * ads and pages. Dates are relative to 1 January 1970, and the id of an ad is its row number.
    */
   database: Uint8Array;
   /**
-   * For each advertiser, the seed of the random numbers from which its ads can be generated again, and the row number
-   * of its first ad.
+   * For each advertiser, the row number of its first ad, and the seed of the random numbers from which all its ads can
+   * be generated again.
    */
   advertisers: { seed: number; firstAdNumber: number }[];
 }
@@ -19,7 +19,7 @@ export interface DemoData {
 const fileNames = { database: 'demo.db.br', advertisers: 'demo-advertisers.json' };
 
 /**
- * Packs the demo data into files, which the build stores next to the code. Returns the content of each file by its
+ * Packs the demo data into files, which the build stores next to the code. Returns the content of each file by file
  * name.
  */
 export function packDemoData({ database, advertisers }: DemoData): Record<string, Uint8Array> {
@@ -31,8 +31,8 @@ export function packDemoData({ database, advertisers }: DemoData): Record<string
 }
 
 /**
- * The size of the chunks in which the database is unpacked. The database fits into one chunk, because many small chunks
- * take twice as long.
+ * The size of the chunks in which the database is unpacked. The whole database fits into one chunk, because many small
+ * chunks take twice as long.
  */
 const unpackedChunkBytes = 2 ** 21;
 

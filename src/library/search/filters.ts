@@ -2,9 +2,9 @@ import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
 import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter } from './searchable-records.ts';
 
 /**
- * The search filters of this library, computed from the record types. The list is used to validate requests, in the
- * text of 422 errors, by the command `library filters`, and in the tool descriptions. The build replaces this module
- * with the computed list.
+ * The search filters of this library, computed from the types of records (ads and advertiser pages). The list is used
+ * to validate requests, in the text of 422 errors, by the command `library filters`, and in tool descriptions. The
+ * build replaces this module with the computed list.
  */
 
 /** The maximum length of a text filter in characters, and the maximum number of texts in a list. */
@@ -31,20 +31,21 @@ function describeTag(tag: Tag): SearchFilter {
     isBoolean,
     mustMatchAll,
     isId,
+    hasSingleValue,
     getValues: _,
     getExtraValues: __,
     valuesFromColumns: ___,
     ...options
   } = tag;
-  const counted = !isId && !mustMatchAll && { counted: true };
-  if (isBoolean) return { key, type: 'boolean', description: `True or false: ${description}`, ...options, ...counted };
+  const flags = { ...(hasSingleValue && { single: true }), ...(!isId && !mustMatchAll && { counted: true }) };
+  if (isBoolean) return { key, type: 'boolean', description: `True or false: ${description}`, ...options, ...flags };
   const text = mustMatchAll ? description : `Any of the listed values: ${description}`;
-  return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...counted };
+  return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...flags };
 }
 
 /**
- * Describes the filter `not`. Its value is an object with other filters, and the search excludes records that match any
- * of them.
+ * Describes the filter `not`. Its value is an object with other filters, e.g. `{ countries: ['DE'] }`. The search
+ * excludes records that match any of them.
  */
 const describeNot = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
@@ -87,8 +88,8 @@ function describeFilters(
 }
 
 /**
- * The default and maximum number of results per page of a search. The API document does not specify them, so another
- * service may differ.
+ * The number of results per page of a search. The API document does not specify these numbers, so another service may
+ * have others.
  */
 export const searchLimit = { default: 20, maximum: 100 };
 

@@ -5,14 +5,14 @@ import type { RecordType, Tag } from './searchable-records.ts';
 import { normalizeTagValue } from './tags.ts';
 
 /**
- * The maximum number of notes in a response, and of notes of each kind. It is small, because each note may need a
- * database query of its own.
+ * The maximum number of notes in a response, and of notes of each kind. It is small, because each note may need its own
+ * database query.
  */
 const maxNotes = 5;
 
 /**
- * Creates the notes for the first result page of a search. They explain why a search may have fewer or more results
- * than a reader expects, e.g. because a filter value is misspelled.
+ * Creates the notes for the first result page of a search. They explain why a search has fewer or more results than a
+ * reader may expect, e.g. because a filter value is misspelled.
  */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
   [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
@@ -20,8 +20,8 @@ export const createSearchNotes = (search: Search, database: Database): string[] 
 const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
- * Returns a note for each filter value that no record in the library has. The note suggests the values with the most
- * similar spelling.
+ * Returns a note for each filter value that no record in the library has. The note suggests values with a similar
+ * spelling.
  */
 function noteUnknownValues({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
@@ -49,15 +49,15 @@ function noteUnknownValues({ recordType, filters }: Search, database: Database):
 const maxValueLength = 60;
 const shortenValue = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
 
-/** Adds a condition to the filters: matching records must have no value for the key. */
+/** Adds a key to the filter `missing`, so that matching records have no value for the key. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
   missing: [...new Set([...toFilterTexts(missing), key])],
 });
 
 /**
- * Returns notes about records that have no value for a filtered key. An ordinary filter excludes these records, and a
- * filter inside `not` keeps them. The notes tell how many there are.
+ * Returns notes about records that have no value for a filtered key. An ordinary filter excludes these records, but a
+ * filter inside `not` keeps them. Each note says how many there are.
  */
 function noteMissingValues(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
@@ -65,7 +65,7 @@ function noteMissingValues(search: Search, database: Database): string[] {
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
   /**
-   * For each key in `comparedFilters`, counts the records that match the other filters and have no value for the key.
+   * Counts the records without a value, for each key in `comparedFilters`. The records must match the other filters.
    */
   const countMissing = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
@@ -90,22 +90,23 @@ function noteMissingValues(search: Search, database: Database): string[] {
   ];
 }
 
-/** The maximum number of values of a key that are counted separately. */
+/** The maximum number of values of a key that get their own count. */
 const maxCountedValues = 30;
 /**
  * The maximum number of stored values to compare with a misspelled value. Values with the same first letters are
  * compared first, then other values in alphabetical order.
  */
 const maxComparedValues = 500;
-/** The maximum number of values that a note suggests. */
+/** The maximum number of values in a suggestion. */
 const maxSuggestions = 12;
 
 /**
- * Creates functions that look up the values of tags, e.g. the countries, domains or languages that occur in a library.
+ * Creates functions that look up the tag values in a library, i.e. which countries, domains or languages its records
+ * have.
  */
 function createTagValueIndex({ name }: RecordType, database: Database) {
   const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
-  // Ignore values that no record has any more. A value stays in its table even if its last record was replaced.
+  // Ignore values that no record has any more. A value stays in its table even after its last record was replaced.
   const buildUsedCondition = (condition: string) =>
     `EXISTS (SELECT 1 FROM ${name}_tags WHERE tag = stored.number AND ${condition})`;
   const readValues = (sql: string, parameters: (string | number)[]) =>
@@ -117,7 +118,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
       const sql = `${selectValuesSql} WHERE key = ? AND value = ? AND ${buildUsedCondition('1')}`;
       return database.all(sql, [tag.key, normalizeTagValue(tag, value)]).length > 0;
     },
-    /** Returns the values that most records have, in the spelling of the records. */
+    /** Returns the most common values, as the records spell them. */
     listCommonSpellings: (tag: Tag): string[] =>
       readValues(
         `SELECT value, spelling FROM (
@@ -128,7 +129,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
         [tag.key],
       ).map(({ spelling }) => spelling),
     /**
-     * Returns the existing values whose spelling is most similar to `value`. `valueCount` is the number of existing
+     * Returns the existing values with the spelling most similar to `value`. `valueCount` is the number of existing
      * values, or `many` if there were too many to compare.
      */
     findNearest(tag: Tag, value: string): { nearestSpellings: string[]; valueCount: number | 'many' } {
@@ -149,16 +150,16 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
   };
 }
 
-/** Returns the most common values of a tag in the whole library, in the spelling of the records. */
+/** Returns the most common values of a tag in the whole library, as the records spell them. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
   return tag ? createTagValueIndex(recordType, database).listCommonSpellings(tag) : [];
 }
 
 /**
- * Counts the matching records of a search for each of the most common values of a key. `none` counts the records
- * without a value, and `more` is the number of other values, which are not counted. If a user adds one of the values as
- * a filter, the search finds exactly the counted records.
+ * Counts the matching records of a search for each of the most common values of a key, e.g. for each country. `none`
+ * counts the records without a value, and `more` is the number of values that are not counted. A search with one of the
+ * values as an additional filter finds exactly the counted records.
  */
 export function countByValue(key: string, search: Search, database: Database) {
   const { recordType, filters } = search;
@@ -172,8 +173,8 @@ export function countByValue(key: string, search: Search, database: Database) {
   }
   const { name } = recordType;
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
-  // The plus sign in `+record` prevents SQLite from using an index on this column. Without it, SQLite would look up
-  // each value for every matching record, which is slower than reading the records of each value.
+  // Write `+record`, so that SQLite cannot use an index on this column. With the index, it would look up each value for
+  // every matching record, which is slower than reading the records of each value.
   const countRows = database.all<{ value: string; total: number; valueCount: number }>(
     `WITH found AS MATERIALIZED (SELECT ${name}.number FROM ${fromClause} WHERE ${whereClause})
      SELECT spelling AS value, count(*) AS total, count(*) OVER () AS valueCount

@@ -7,8 +7,8 @@ import { normalizeTagValue } from './tags.ts';
 import { parseQuery } from './tokens.ts';
 
 /**
- * The position of the last row on a result page, after which the next page starts: its sort value, or null if it has
- * none, and its row number.
+ * The position of the last row on a result page, after which the next page starts. It consists of the sort value, or
+ * null if the row has none, and the row number.
  */
 export type PagePosition = [sortValue: number | null, rowNumber: number];
 
@@ -24,8 +24,9 @@ export function countHits(database: Database, search: Search): number {
 /**
  * Finds the next page of a search. Returns the row numbers of its records, and whether more records follow.
  *
- * Rows are sorted by sort value, then by row number. Rows without a sort value come last. Pagination uses the position
- * of the last row instead of an offset (keyset pagination), so that new records do not shift the results between pages.
+ * Rows are sorted by sort value, then by row number. Rows without a sort value come last. The next page starts after
+ * the last row of the previous page (keyset pagination), not at an offset. New records therefore do not shift the
+ * results between pages.
  *
  * @param after the `position` of the previous page; without it, the first page is returned
  */
@@ -58,8 +59,8 @@ export function findPage(database: Database, search: Search, limit: number, afte
 }
 
 /**
- * Returns the column and the direction by which a search is sorted, and the operator that finds rows after a position.
- * Without the filter `sort`, records are sorted by the first measure of their type.
+ * Returns the column and the direction by which a search is sorted, and the operator that finds the rows after a
+ * position. Without the filter `sort`, the search is sorted by the first measure of its record type.
  */
 function selectSortOrder({ recordType, filters, asOf }: StoredSearch) {
   const [defaultMeasure] = recordType.measures;
@@ -76,18 +77,21 @@ export type FilterValue = string | number | boolean | string[] | FilterValues;
 /** The validated filters of a search: the value of each filter by its key, e.g. `countries: ['DE']`. */
 export type FilterValues = { [key: string]: FilterValue };
 
-/** A search for ads or advertiser pages: what to search, and with which filters. */
+/** A search for ads or advertiser pages, with its filters. */
 export type Search = {
   recordType: RecordType;
   filters: FilterValues;
-  /** The time at which an ad must be active, in Unix milliseconds. All pages of a search use the same time. */
+  /**
+   * The time at which the search decides which ads are active, in Unix milliseconds. All pages of a search use the same
+   * time.
+   */
   asOf: number;
 };
 
 /** A condition of a WHERE clause in SQL, with the values of its parameters (`?`). */
 type Condition = { sql: string; parameters: (string | number)[] };
 
-/** A search whose time `asOf` is relative to `dateOrigin`, like the dates in the database. */
+/** A search whose time `asOf` is relative to `dateOrigin`, as are the dates in the database. */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({
@@ -96,7 +100,7 @@ const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch 
   dateOrigin,
 });
 
-/** Builds the FROM clause and the WHERE clause of a search, with the values of their parameters. */
+/** Builds the FROM clause and the WHERE clause of a search, with the values of the parameters in them. */
 export function buildSearchSql(database: Database, search: Search) {
   const storedSearch = toStoredSearch(database, search);
   const { name } = search.recordType;
@@ -118,7 +122,7 @@ export function buildSearchSql(database: Database, search: Search) {
 
 /**
  * Builds the conditions for the filter `not`, which excludes records that match any of its filters. A record without a
- * value for a filter does not match it and stays in the results. Each key in the list `missing` counts as a separate
+ * value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a separate
  * filter.
  */
 function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
@@ -139,8 +143,8 @@ function buildNotConditions(search: StoredSearch, not: FilterValues[string] | un
 }
 
 /**
- * Builds the conditions on columns of the record table: bounds of numbers and dates, numbers and dates without a value,
- * and whether an ad is active.
+ * Builds the conditions on columns of the record table. They check bounds of numbers and dates, missing numbers and
+ * dates, and whether an ad is active.
  */
 function buildColumnConditions(search: StoredSearch): Condition[] {
   const { recordType, filters, asOf } = search;
@@ -152,11 +156,10 @@ function buildColumnConditions(search: StoredSearch): Condition[] {
 }
 
 /**
- * Builds a condition for each tag in the filters.
+ * Builds a condition for each tag in the filters, e.g. for countries.
  *
  * @param isLookup true if another condition, such as a text search, finds the records first. The tag condition then
- * looks up the tags of each found record. Otherwise, SQLite starts with the list of all records that have the tag
- * value.
+ * looks up the tags of each found record. Otherwise, SQLite starts with all records that have the tag value.
  */
 function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
   return tags.flatMap((tag) => {
@@ -177,8 +180,8 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
 }
 
 /**
- * Returns the SQL expression for the value of a measure. Some measures, such as the days that an ad has run, depend on
- * the time of the search.
+ * Returns the SQL expression for the value of a measure, a number or date of a record. Some measures, such as the days
+ * that an ad has run, depend on the time of the search.
  */
 const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
   getSql?.(asOf) ?? `${name}."${key}"`;
@@ -188,7 +191,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
   const buildCondition = (boundSuffix: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + boundSuffix];
     if (value === undefined) return [];
-    // An upper bound that is a date without a time includes the whole day.
+    // If the upper bound is a date without a time, it includes the whole day.
     const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
     const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
     return [{ sql, parameters: [bound] }];
@@ -199,8 +202,8 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
 }
 
 /**
- * Builds the conditions for the filters on whether an ad is active: true, false or unknown. They follow the same rules
- * as the function `computeRunningTime`.
+ * Builds the conditions for the filters `active` and `missing: ['active']`, i.e. for ads that are active, not active,
+ * or in an unknown state. `computeRunningTime` applies the same rules.
  */
 function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
@@ -219,9 +222,8 @@ const buildMatchCondition = ({ name }: RecordType, match: string): Condition => 
 });
 
 /**
- * Builds the full-text query of a search. If there are required words, the query also contains the excluded words. If
- * there are only excluded words, they become a separate condition, because the full-text index cannot search for
- * excluded words alone.
+ * Builds the full-text query of a search. The full-text index cannot search for excluded words alone. If there are no
+ * required words, the excluded words therefore become a separate condition.
  */
 function buildTextConditions(recordType: RecordType, filters: FilterValues) {
   const requiredPhrases: string[] = [];

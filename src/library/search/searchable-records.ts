@@ -4,11 +4,14 @@ import { computeRunningTime } from '../../views/days-running.ts';
 import { dayMs } from '../../views/durations.ts';
 import { findLandingDomain } from '../../views/landing.ts';
 
-/** Describes how the two record types, ads and advertiser pages, are searched: by measures, tags and texts. */
+/**
+ * Describes how the two types of records, ads and advertiser pages, can be searched. Records have measures (numbers and
+ * dates), tags (sets of values) and texts.
+ */
 
 /**
- * A number by which a search can sort records, and which it can filter with a lower and an upper bound. Dates are
- * measures, too, in Unix milliseconds.
+ * A number by which a search can sort records and filter them with a lower and an upper bound. Dates are measures, too,
+ * in Unix milliseconds.
  *
  * Some measures are ranges, e.g. from `adSpendMin` to `adSpendMax`. For them, `getValue` returns the upper bound and
  * `getLowerBound` the lower bound. A record matches if its range overlaps the range of the filter. `database.ts`
@@ -16,59 +19,59 @@ import { findLandingDomain } from '../../views/landing.ts';
  */
 export type Measure<Item = unknown> = {
   key: string;
-  /** What the number means, e.g. `people reached`. It becomes part of the description of the filters. */
+  /** What the number means, e.g. `people reached`. This text becomes part of the description of the filters. */
   description: string;
   isDate?: boolean;
   getValue(item: Item): number | null | undefined;
-  /** Returns the lower bound of a range. It must return a value for a record if and only if `getValue` does. */
+  /** Returns the lower bound of a range. Must return a value for the same records as `getValue`. */
   getLowerBound?(item: Item): number | null | undefined;
   /**
-   * Returns a SQL expression for the value at the time `asOf`, in Unix milliseconds. Only measures that change over
-   * time have this function.
+   * Returns an SQL expression for the value at the time `asOf`, in Unix milliseconds. Set only for measures that change
+   * over time.
    */
   getSql?(asOf: number): string;
 };
 
 /**
- * A property for which a record has a set of values, e.g. its countries. A filter on the tag matches records that have
+ * A property of which a record has a set of values, e.g. its countries. A filter on the tag matches records that have
  * any of the filter's values.
  */
 export type Tag<Item = unknown> = {
   key: string;
-  /** What the values mean, e.g. `the call to action`. It becomes part of the description of the filter. */
+  /** What the values mean, e.g. `the call to action`. This text becomes part of the description of the filter. */
   description: string;
-  /** A short note about the filter, which a model reads in the tool description. */
+  /** A short note about the filter. Models read it in the tool description. */
   note?: string;
-  /** The allowed values of the filter. If `open` is true, these are only examples of common values. */
+  /** The allowed values of the filter. If `open` is true, these are only the most common values. */
   values?: string[];
-  /** True if the filter also allows other values than `values`. */
+  /** True if the filter also accepts values that are not in `values`. */
   open?: boolean;
-  /** True if a record has at most one value, e.g. one advertiser. */
-  single?: boolean;
+  /** True if every record has at most one value, e.g. one currency. */
+  hasSingleValue?: boolean;
   isBoolean?: boolean;
-  /** True if a record only matches if it has all values of the filter, instead of any. */
+  /** True if a record must have all values of the filter, and not only one of them. */
   mustMatchAll?: boolean;
-  /** Values that are not stored as tags, because `search.ts` checks a column of the record instead. */
+  /** Values that are not stored as tags. For these values, `search.ts` checks a column of the record instead. */
   valuesFromColumns?: readonly string[];
   /**
-   * True if the values are ids. Ids are case-sensitive, and a note about an unknown id does not suggest similar ids.
+   * True if the values are ids. Ids are case-sensitive, and no note suggests ids that are similar to an unknown one.
    */
   isId?: boolean;
   example?: unknown;
-  /** Returns the values of a record. Filters find the record by them, and counts and suggestions list them. */
+  /** Returns the values of a record, e.g. `DE` and `FR`. They are used by filters, counts and suggestions. */
   getValues(item: Item): (string | null | undefined)[];
   /**
-   * Returns additional values with which a filter finds the record, e.g. the parent domains of its domain. Counts and
-   * suggestions leave them out.
+   * Returns further values with which a filter finds the record, e.g. `example.com` for the domain `shop.example.com`.
+   * Counts and suggestions ignore them.
    */
   getExtraValues?(item: Item): string[];
 };
 
-/** Returns the names of the database columns for measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
+/** Returns the names of the database columns of measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
 export const listMeasureColumns = (measures: Measure[]): string[] =>
   measures.flatMap(({ key, getLowerBound }) => (getLowerBound ? [key, `${key}Low`] : [key]));
 
-/** The columns of the full-text index. `copy` has the texts of an ad, or the name of an advertiser page. */
+/** The columns of the full-text index. `copy` contains the texts of an ad, or the name of an advertiser page. */
 export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
 type Texts = (string | null | undefined)[];
@@ -79,29 +82,26 @@ export type TextFilter = {
   description: string;
   /** The columns of the full-text index in which the filter searches. */
   columns: TextColumn[];
-  /** The fields of a record whose texts are in these columns. */
+  /** The fields of a record that these columns contain. */
   fields?: string[];
   example?: string;
 };
 
-/** Describes how one type of records (ads or advertiser pages) can be searched, filtered and sorted. */
+/** Describes how one type of records (ads or advertiser pages) is searched, filtered and sorted. */
 export type RecordType<Item = unknown> = {
   name: ItemType;
-  /** For each column of the full-text index, a function that returns the texts of a record in this column. */
+  /** Functions that return the texts of a record, one for each column of the full-text index. */
   getTexts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
   textFilters: TextFilter[];
   tags: Tag<Item>[];
   measures: Measure<Item>[];
 };
 
-/**
- * Returns a value as a list of texts. The value may be a single text or a list. Everything that is not a text is left
- * out.
- */
+/** Returns a single text or a list as a list of texts. Values that are not texts are left out. */
 export const collectTexts = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((item) => typeof item === 'string');
 
-/** Defines a tag with the values of the field of the same name, which contains a text or a list of texts. */
+/** Defines a tag for the field with the same name, which contains a text or a list of texts. */
 const defineFieldTag = (
   key: string,
   description: string,
@@ -113,18 +113,18 @@ const defineFieldTag = (
   getValues: (item) => collectTexts(item[key]),
 });
 
-/** Defines a tag whose value comes from the boolean field of the same name. */
+/** Defines a tag for the boolean field with the same name. */
 const defineBooleanTag = (key: string, description: string): Tag<Record<string, unknown>> => ({
   key,
   description,
   isBoolean: true,
-  single: true,
+  hasSingleValue: true,
   getValues: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
 });
 
 /**
- * Adds the filter `missing` to a record type. It finds records that have no value for the listed keys. Which texts and
- * tags a record lacks is stored as a tag. For numbers and dates, the search checks their columns instead.
+ * Adds the filter `missing` to a record type. The filter finds records that have no value for the listed keys. Missing
+ * texts and tags of a record are stored as a tag. For numbers and dates, the search checks the columns instead.
  *
  * @param otherFields fields that `missing` accepts in addition to all tags and measures
  */
@@ -147,12 +147,12 @@ function addMissingTag<Item>(
   return { ...recordType, tags: [...tags, missingTag] };
 }
 
-/** Returns true if there is a text with at least one character that is not whitespace. */
+/** Returns true if the text has at least one character that is not whitespace. */
 export const isNonBlank = (text: string | null | undefined): text is string => text != null && text.trim() !== '';
 
 /**
- * The maximum length of a valid domain. Without this limit, a very long text with many dots would have so many parent
- * domains that they could fill the memory.
+ * The maximum length of a valid domain. A longer text could contain so many dots that its parent domains fill the
+ * memory.
  */
 const maxDomainLength = 253;
 
@@ -163,8 +163,8 @@ function listParentDomains(domain: string): string[] {
 }
 
 /**
- * Returns whether the media of an ad are images or video. An ad with both counts as video, because a video usually has
- * still pictures as well.
+ * Returns whether the media of an ad are images or video. An ad with both counts as video, because a video usually
+ * comes with still pictures.
  */
 function classifyMedia(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
@@ -176,12 +176,12 @@ const collectCardTexts = (cards: Ad['cards']) =>
     ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => collectTexts(card[key])),
   );
 
-/** Removes the region from a language code, e.g. `pt_BR` becomes `pt`. */
+/** Removes the region from a language code, e.g. `pt` for `pt_BR`. */
 const stripRegion = (language: string): string => language.split(/[-_]/, 1)[0] ?? '';
 
 /**
- * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. The
- * filter finds an ad in `pt_BR` with the value `pt` and with the value `pt_BR`.
+ * Defines a tag for the field `languages`. Counts combine all regions of a language, e.g. `pt_BR` counts as `pt`. A
+ * filter with `pt` or with `pt_BR` finds an ad in `pt_BR`.
  */
 const defineLanguageTag = (key: string, description: string, example: string[]): Tag<Record<string, unknown>> => ({
   key,
@@ -191,19 +191,19 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
   getExtraValues: ({ languages }) => collectTexts(languages),
 });
 
-/** Returns a SQL expression that converts a time in Unix milliseconds to the number of days since 1970. */
+/** Returns an SQL expression that converts a time in Unix milliseconds to the number of days since 1970. */
 const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
 
-/** Defines a measure whose value comes from the number field of the same name. */
+/** Defines a measure for the number field with the same name. */
 const defineNumberMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
   getValue: (item) => toNumberOrNull(item[key]),
 });
 
-/** Defines a measure whose value comes from the date field of the same name. */
+/** Defines a measure for the date field with the same name. */
 const defineDateMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
@@ -213,8 +213,8 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
 
 /**
  * Defines a measure for a range in two fields, e.g. `adSpendMin` and `adSpendMax`. In some ad archives, the highest
- * range has only a lower bound, e.g. "over 1 million". Its upper bound is unlimited, so the range comes first in
- * descending order. A range without a lower bound starts at zero.
+ * range has no upper bound, e.g. "over 1 million". Such a range comes first in descending order. A range without a
+ * lower bound starts at zero.
  */
 const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
   const readRange = (item: Record<string, unknown>) =>
@@ -224,8 +224,8 @@ const defineRangeMeasure = (key: string, description: string): Measure<Record<st
     description: `${description} (${key}Min to ${key}Max)`,
     getValue(item) {
       const [lowerBound, upperBound] = readRange(item);
-      // Use the largest number instead of Infinity, because the value becomes part of a cursor in JSON, which has no
-      // Infinity.
+      // Use the largest number instead of Infinity, because the value becomes part of a cursor. A cursor contains JSON,
+      // which has no Infinity.
       return upperBound ?? (lowerBound === null ? null : Number.MAX_VALUE);
     },
     getLowerBound(item) {
@@ -243,7 +243,8 @@ const adRecordType: RecordType<Ad> = {
   getTexts: {
     copy(ad) {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
-      // An ad in a public ad library may have several versions of a text. An import stores all of them in these fields.
+      // These fields contain further versions of the ad's texts. Ads imported from a public ad library can have
+      // several.
       const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
       return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...versions])];
     },
@@ -262,12 +263,12 @@ const adRecordType: RecordType<Ad> = {
     { key: 'bylines', description: 'the line that says who paid for the ad', columns: ['bylines'] },
   ],
   tags: [
-    defineFieldTag('pageId', 'the id of the advertiser’s page', { single: true, isId: true }),
+    defineFieldTag('pageId', 'the id of the advertiser’s page', { hasSingleValue: true, isId: true }),
     {
       key: 'advertiserExact',
       description: 'the whole name of the advertiser',
       note: 'the whole name',
-      single: true,
+      hasSingleValue: true,
       getValues: (ad) => [ad.page?.pageName],
     },
     defineFieldTag('countries', 'the countries in which the ad ran, as ISO 3166 codes', { example: ['US', 'DE'] }),
@@ -287,7 +288,7 @@ const adRecordType: RecordType<Ad> = {
         note: 'the format the advertiser chose',
         values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
         open: true,
-        single: true,
+        hasSingleValue: true,
       },
     ),
     {
@@ -296,24 +297,24 @@ const adRecordType: RecordType<Ad> = {
         'the kind of media in the record, whatever displayFormat says. A record with any video is video; a record without media has no value',
       note: 'an ad with any video is video',
       values: ['image', 'video'],
-      single: true,
+      hasSingleValue: true,
       getValues: (ad) => [classifyMedia(ad.media)],
     },
     defineFieldTag('adLibrary', 'the ad library from which an imported ad comes', {
       values: ['meta', 'google', 'tiktok', 'linkedin', 'own'],
-      single: true,
+      hasSingleValue: true,
     }),
     {
       key: 'payer',
       description: 'the whole name of who paid for the ad, or the disclaimer of a political ad',
       note: 'the whole name',
-      single: true,
+      hasSingleValue: true,
       getValues: (ad) => [collectTexts(ad.payer)[0] ?? collectBylines(ad)[0]],
     },
     defineFieldTag('ctaType', 'the call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD'],
       open: true,
-      single: true,
+      hasSingleValue: true,
     }),
     {
       key: 'domain',
@@ -328,7 +329,10 @@ const adRecordType: RecordType<Ad> = {
       description: 'the names of the questions that still list the ad (library import --question)',
       getValues: (ad) => collectTexts(ad.questions),
     },
-    defineFieldTag('currency', 'the currency of the spend, as an ISO 4217 code', { example: ['EUR'], single: true }),
+    defineFieldTag('currency', 'the currency of the spend, as an ISO 4217 code', {
+      example: ['EUR'],
+      hasSingleValue: true,
+    }),
     defineBooleanTag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
   ],
   measures: [
@@ -339,8 +343,8 @@ const adRecordType: RecordType<Ad> = {
       key: 'daysRunning',
       description: 'days from startedAt to endDate, or to lastSeenAt if the ad has not ended; 0 on the same day',
       getValue: (ad) => computeRunningTime(ad, Number.POSITIVE_INFINITY).daysRunning,
-      // The column counts the days up to the last date of the ad, which may be after the time of the search (`asOf`).
-      // In this case, count only the days up to `asOf`, and ignore the end date.
+      // The column counts the days up to the last date of the ad. If this date is after the time of the search
+      // (`asOf`), count only the days up to `asOf`, and ignore the end date.
       getSql: (asOf) => {
         const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
         const daysSoFar = `nullif(max(${dayNumberSql(lastSeen)} - ${dayNumberSql('ads."startedAt"')}, -1), -1)`;
@@ -374,7 +378,7 @@ const pageRecordType: RecordType<Page> = {
     },
   ],
   tags: [
-    defineFieldTag('pageId', 'the id of the page', { single: true, isId: true }),
+    defineFieldTag('pageId', 'the id of the page', { hasSingleValue: true, isId: true }),
     defineFieldTag('countries', 'the countries of the page, as ISO 3166 codes', { example: ['KR'] }),
     defineLanguageTag('languages', 'the languages of the page, as ISO 639 codes', ['ko']),
     defineFieldTag('technologySlugs', 'the technologies of the website', { example: ['live-chat'] }),
@@ -393,7 +397,7 @@ const pageRecordType: RecordType<Page> = {
   ],
 };
 
-/** The two types of records in a library, ads and advertiser pages, with their filters. */
+/** The two types of records in a library (ads and advertiser pages), and how each is searched. */
 export const recordTypes: Record<ItemType, RecordType> = {
   ads: addMissingTag(adRecordType, [
     { key: 'headline', getValues: (ad) => [ad.headline] },

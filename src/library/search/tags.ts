@@ -1,26 +1,23 @@
 import { isNonBlank, type RecordType, type Tag } from './searchable-records.ts';
 
 /**
- * A value by which a search can find a record, e.g. a country. Each different value is one row in the table of tag
- * values.
+ * A value by which a search can find a record, e.g. the country `DE`. Each different value has one row in the table of
+ * tag values.
  */
 export interface TagValue {
   key: string;
-  /** The normalized value, which is compared with the values of filters. */
+  /** The normalized value, which is compared with filter values. */
   value: string;
-  /** The value as the record spells it, for counts and suggestions. */
+  /** The value as the record spells it. Counts and suggestions show it. */
   spelling: string;
-  /** False for values that filters find but counts leave out, e.g. parent domains. */
+  /** False for a value that filters find but counts ignore, e.g. a parent domain. */
   isCounted: boolean;
 }
 
-/** Trims a text and replaces characters that SQLite cannot store. */
+/** Trims a text and replaces the characters that SQLite cannot store. */
 const toStorableText = (text: string): string => text.trim().replace(/[\p{Cs}\0]/gu, '\uFFFD');
 
-/**
- * Normalizes a tag value, so that stored values can be compared with the values of filters. All values except ids
- * become lower case.
- */
+/** Normalizes a tag value, so that it can be compared with filter values. All values except ids become lower case. */
 export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): string {
   return isId ? toStorableText(value) : toStorableText(value).toLowerCase();
 }

@@ -2,18 +2,18 @@
  * Splits text into tokens, both for the full-text index and for queries.
  *
  * In scripts that separate words by spaces, each word is a token. In other scripts (Han, Kana, Thai …), each pair of
- * adjacent characters is a token, and a query becomes a phrase of such pairs. Hangul is split into pairs as well,
- * because Korean words have endings. The last character of a text in such a script is also a token, so that a query of
- * a single character, which matches the start of tokens, finds every character.
+ * adjacent characters is a token, and a query becomes a phrase of such pairs. Hangul is also split into pairs, because
+ * Korean words have endings. The last character of a text in such a script is a token of its own. A query of a single
+ * character matches the start of tokens, so it finds every character.
  */
 
 const invisiblePattern = /\p{Cf}/gu;
 /**
  * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, and Arabic and Hebrew
- * vowel points. Vowel signs of Indic scripts are not included, because they distinguish words.
+ * vowel points. Does not match the vowel signs of Indic scripts, because they distinguish words.
  */
 const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
-/** Letters that are replaced by an equivalent spelling, e.g. `ß` by `ss`. */
+/** Letters that are replaced by another spelling, e.g. `ß` by `ss`. */
 const letterReplacements: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
 const replaceableLetters = /[ßςıىةٱ]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
@@ -22,18 +22,18 @@ const unspacedScripts =
 const unspacedRunPattern = new RegExp(`(${unspacedScripts.source}+)`, 'u');
 
 /**
- * Matches combining marks after the 30th mark on one character. No language uses that many, and Unicode's stream-safe
- * text format allows no more. They are removed first, because normalizing them takes quadratic time.
+ * Matches the combining marks after the 30th mark on one character. They are removed first, because normalizing them
+ * takes quadratic time. No language uses so many marks, and Unicode's stream-safe text format does not allow more.
  */
 const excessMarksPattern = /(\p{M}{30})\p{M}+/gu;
-/** Matches text that contains only ASCII characters. Converting such text to lower case already normalizes it. */
+/** Matches ASCII text, for which converting to lower case is the whole normalization. */
 const asciiPattern = /^[\0-\x7f]*$/;
 
 /**
- * Consecutive characters of a word in one kind of script. `isPaired` is true for scripts without spaces between words,
+ * Successive characters of a word in one kind of script. `isUnspaced` is true for scripts without spaces between words,
  * whose text is split into pairs of characters.
  */
-type ScriptRun = { text: string; isPaired: boolean };
+type ScriptRun = { text: string; isUnspaced: boolean };
 
 /** Normalizes a text, so that searches ignore differences in case, accents and spelling. */
 function foldText(text: string): string {
@@ -50,21 +50,21 @@ function foldText(text: string): string {
 
 function splitIntoRuns(text: string): ScriptRun[] {
   return (foldText(text).match(wordPattern) ?? []).flatMap((word) => {
-    if (!unspacedScripts.test(word)) return { text: word, isPaired: false };
+    if (!unspacedScripts.test(word)) return { text: word, isUnspaced: false };
     return word
       .split(unspacedRunPattern)
       .filter(Boolean)
-      .map((run) => ({ text: run, isPaired: unspacedScripts.test(run) }));
+      .map((run) => ({ text: run, isUnspaced: unspacedScripts.test(run) }));
   });
 }
 
-function splitIntoTokens({ text, isPaired }: ScriptRun): string[] {
-  if (!isPaired) return [text];
+function splitIntoTokens({ text, isUnspaced }: ScriptRun): string[] {
+  if (!isUnspaced) return [text];
   const characters = [...text];
   return characters.map((character, index) => character + (characters[index + 1] ?? ''));
 }
 
-/** Returns the tokens of the texts, separated by spaces, in the form that the full-text index stores. */
+/** Returns the tokens of texts, separated by spaces, as the full-text index stores them. */
 export function tokenize(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
@@ -74,16 +74,15 @@ export function tokenize(texts: Iterable<string | null | undefined>): string {
 }
 
 /**
- * The minimum number of characters of a word in a query that also matches longer words. A shorter word would match too
+ * The minimum length of a word in a query that also matches longer words, in characters. A shorter word would match too
  * many of them.
  */
 const minPrefixLength = 3;
 
 /**
- * Formats a text as a phrase for a query of the full-text index. Returns undefined if the text contains no letter or
- * digit.
+ * Formats a text as a phrase in a query of the full-text index. Returns undefined if the text has no letter or digit.
  *
- * @param isExact true if the last word must match a whole word, not a prefix
+ * @param isExact true if the last word must match a whole word and not only its beginning
  */
 function formatPhrase(text: string, isExact: boolean): string | undefined {
   const runs = splitIntoRuns(text);
@@ -91,16 +90,16 @@ function formatPhrase(text: string, isExact: boolean): string | undefined {
   const lastRun = runs.at(-1);
   if (!lastRun) return undefined;
   const isSingleCharacter = [...lastRun.text].length === 1;
-  // The index contains a single last character only where a stored text in this script ends. Leave it out of the query,
-  // so that the query also matches longer texts.
-  if (lastRun.isPaired && !isSingleCharacter) tokens.pop();
-  const isPrefix = lastRun.isPaired ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
+  // In these scripts, a single character is a token only at the end of a stored text. Leave it out of the query, so
+  // that the query also matches longer texts.
+  if (lastRun.isUnspaced && !isSingleCharacter) tokens.pop();
+  const isPrefix = lastRun.isUnspaced ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
   return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 
 /**
- * Parses a search text, as a user writes it, into required and excluded phrases. A word matches the beginning of longer
- * words, `"…"` is an exact phrase, and a leading `-` excludes a word or phrase.
+ * Parses a search text of a user into required and excluded phrases. A word matches the beginning of longer words,
+ * `"…"` is an exact phrase, and `-` excludes the word or phrase after it.
  */
 export function parseQuery(query: string) {
   const phrases: Record<'required' | 'excluded', string[]> = { required: [], excluded: [] };

@@ -4,21 +4,19 @@ import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '.
 import type { Database } from '../database/database.ts';
 import { ApiError, createNotFoundError } from './request.ts';
 
-/**
- * Who may call an operation of the API, and what the call costs: the required scope, the price and the credit headers.
- */
+/** Who may call an operation of the API, and what a call costs. */
 interface OperationRules {
   /**
-   * The scope (permission) that an API key needs for the operation. The names come from the API document
-   * (*Authentication*, rule 5), except `collections:write`, which this library has added.
+   * The scope (permission) that an API key needs for the operation, e.g. `account:read`. The API document defines the
+   * scopes (*Authentication*, rule 5), except `collections:write`, which this library has added.
    */
   scope?: string;
   /**
    * The price in credits. Without `perItems`, it is the price of a call. With `perItems: 10`, it is the price of every
-   * ten items in the response, rounded up, so that an empty response is free.
+   * ten items in the response. The number of tens is rounded up, so that only an empty response is free.
    */
   price?: { credits: number; perItems?: number };
-  /** The credit headers in successful responses (API document, *Endpoints*). */
+  /** The headers about credits in successful responses (API document, *Endpoints*). */
   creditHeaders: readonly ('Charged' | 'Remaining')[];
 }
 
@@ -28,7 +26,7 @@ const pricePerCall = { credits: 1 };
 
 /**
  * The scope and price of each operation. The API document does not specify all of them. The library's README.md lists
- * the rules that the library has added, in which a real service may differ.
+ * the rules that the library has added and that other services may not have.
  */
 export const operationRules: Record<OperationName, OperationRules> = {
   whoami: { creditHeaders: noHeaders },
@@ -45,46 +43,46 @@ export const operationRules: Record<OperationName, OperationRules> = {
 
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
 
-/** How many credits a new key can spend per month, hour and day by default. */
+/** How many credits a new key can spend by default: per month, per hour and per day. */
 const defaultPlan = { credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
-/** A source of random ids and secrets. The demo uses a source that always returns the same ones. */
+/** A source of random ids and secrets. The demo has a source that always returns the same sequence. */
 export type RandomSource = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** The options of a new API key for the library. The defaults for credits come from `defaultPlan`. */
+/** The options of a new API key for the library. The default numbers of credits are in `defaultPlan`. */
 export type KeyOptions = {
   name?: string;
   /** The scopes (permissions) of the key. Default: all scopes. */
   scopes?: readonly string[];
   /** How many credits the account has per calendar month (UTC). */
   credits?: number;
-  /** How many credits the account can spend in each hour, from one full hour to the next. */
+  /** How many credits the account can spend in each hour, counted from full hour to full hour. */
   hourlyLimit?: number;
-  /** How many credits the account can spend on each day (UTC). */
+  /** How many credits the account can spend on each day, in UTC. */
   dailyLimit?: number;
-  /** False to create an account without a subscription. Paid calls with its key fail with status 402. */
+  /** False for an account without a subscription. Paid calls with its key then fail with status 402. */
   subscription?: boolean;
-  /** True to make all calls with the key free and without limits. */
+  /** True for a key whose calls are all free and without limits. */
   unmetered?: boolean;
 };
 
-/** An API key as `library key list` shows it, without the secret. The database stores only the hash of the secret. */
+/** An API key as `library key list` shows it, without its secret. The database stores only a hash of the secret. */
 export type KeyInfo = ReturnType<typeof toKeyInfo>;
 
-/** Who makes a request: the API key, its account, and the subscription that pays for the account. */
+/** Who makes a request: the API key, its account, and the subscription that pays for the calls. */
 export type Caller = ReturnType<typeof toCaller>;
 
 /** The store of a library's API keys, with methods that create, list, revoke and check keys. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const fixedKeyPrefix = 'svc_live_';
-/** The number of characters at the start of an API key that may be shown, so that users can recognize the key. */
+/** The number of characters at the start of an API key that may be shown. They let users recognize the key. */
 const visiblePrefixLength = fixedKeyPrefix.length + 8;
 
-/** Hashes a key. A fast hash is sufficient, because nobody can guess 160 random bits. */
+/** Hashes an API key. A fast hash is sufficient, because nobody can guess the 160 random bits of a key. */
 const hashKey = (key: string) => createHash('sha256').update(key).digest('hex');
 
-/** A row of the table `keys`. Times are Unix milliseconds, and flags are 0 or 1. */
+/** A row of the table `keys`. Times are in Unix milliseconds, and flags are 0 or 1. */
 type KeyRow = {
   id: string;
   keyPrefix: string;
@@ -120,7 +118,7 @@ const toCaller = (row: CallerRow) => ({
 
 type KeyStoreOptions = { database: Database; collections: CollectionStore; now: () => number; random: RandomSource };
 
-/** Creates the store of the API keys that are in a database. */
+/** Creates the store of the API keys in a database. */
 export function createKeyStore({ database, collections, now, random }: KeyStoreOptions) {
   const keyColumns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const listKeys = () =>
@@ -134,14 +132,14 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
   function getKeyInfo(idOrKey: string): KeyInfo {
     const sql = `SELECT ${keyColumns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
     const [row, ...otherRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
-    // Do not repeat the given text in the message, because it may be a valid key of another service.
+    // Do not include the given text in the message, because it may be a valid key of another service.
     if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
     return toKeyInfo(row);
   }
 
   /**
-   * Creates a key with its own account and two default collections. The secret in the result cannot be read again
-   * later.
+   * Creates a key with its own account and two default collections. The secret is in the result, and cannot be read
+   * again later.
    *
    * @throws Error that names the invalid option
    */
@@ -206,7 +204,7 @@ const callerSql = `
   FROM keys JOIN accounts AS account USING (userId) JOIN accounts AS payer ON payer.userId = account.billingUserId
   WHERE hash = ?`;
 
-/** Returns a message about the first invalid option of a new key. Returns undefined if all options are valid. */
+/** Returns a message about the first invalid option of a new key, or undefined if all options are valid. */
 export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   const { scopes = scopeNames, unmetered, subscription, credits, hourlyLimit, dailyLimit } = options;
   const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
@@ -219,7 +217,7 @@ export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** The fields of a collection that are not stored, because they depend on the caller. */
+/** The fields of a collection that the database does not store, because they depend on the caller. */
 type ComputedField = 'isDefault' | 'isOwner';
 type CollectionRow = { [Key in keyof Collection as Exclude<Key, ComputedField>]: Collection[Key] } & {
   number: number;
@@ -239,8 +237,8 @@ function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Call
 type CollectionStore = ReturnType<typeof createCollectionStore>;
 
 /**
- * Creates the store of collections in a database. A collection belongs to the user who pays for the subscription, so
- * that all members of the subscription can see it. `isOwner` is true if the caller created the collection.
+ * Creates the store of the collections in a database. A collection belongs to the user who pays for the subscription,
+ * so that all members of the subscription see it. `isOwner` is true if the caller created it.
  */
 export function createCollectionStore(database: Database, createUuid: () => string) {
   return {
@@ -269,7 +267,7 @@ export function createCollectionStore(database: Database, createUuid: () => stri
       return { rowNumber: row.number, collection: toCollection(row, caller) };
     },
     /**
-     * Returns the row numbers of a collection's items, most recently added first.
+     * Returns the row numbers of the items in a collection, the most recently added item first.
      *
      * @param after the `position` of the previous page; without it, the list starts with the newest item
      */
@@ -298,11 +296,10 @@ const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**
  * Creates the meter that charges credits for calls. One table stores how many credits each paying user has spent in
- * each hour. The balance and the usage limits are computed from sums over this table, so they always agree with each
- * other.
+ * each hour. The balance and the usage limits are computed from this table, so they always agree.
  *
  * The usage limits apply to the current hour and the current day in UTC. The billing period is the current calendar
- * month, and the full balance is available again when a new month starts.
+ * month, and the full balance is available again in each new month.
  */
 export function createCreditMeter(database: Database, now: () => number) {
   function sumSpendingSince(billingUserId: string, firstHour: number): number {
@@ -336,11 +333,11 @@ export function createCreditMeter(database: Database, now: () => number) {
   }
 
   return {
-    /** Returns the balance of a caller, and how much of the hourly and daily limits is used. */
+    /** Returns the caller's balance, and how much of the hourly and daily limits is used. */
     getStatus,
     /**
-     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this function in the
-     * same transaction as the operation, so that both succeed or fail together.
+     * Charges the whole price, or nothing if the price exceeds the balance or a usage limit. Call this in the same
+     * transaction as the operation, so that both succeed or fail together.
      *
      * @returns the remaining credits
      * @throws ApiError 402 if there is no subscription or not enough credits
@@ -379,8 +376,8 @@ export function createCreditMeter(database: Database, now: () => number) {
 type Usage = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
 
 /**
- * Returns the usage limit (hourly or daily) whose remaining credits do not cover the price. If neither limit covers it,
- * returns the daily limit.
+ * Returns the usage limit (hourly or daily) that the price would exceed. If the price would exceed both, returns the
+ * daily limit.
  */
 function findExceededUsageWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Usage, price: number) {
   const usageWindows = [

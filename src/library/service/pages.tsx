@@ -23,13 +23,13 @@ import { parseSearchRequest, runSearch, type SearchContext } from '../search/sea
 import { recordTypes } from '../search/searchable-records.ts';
 import { ApiError } from './request.ts';
 
-/** The dependencies of the functions that render the HTML pages of a library. */
+/** What the functions need that render the HTML pages of a library. */
 export type PageContext = SearchContext & {
-  /** Reads the records with these row numbers, in the form in which the API returns them. */
+  /** Reads the records with these row numbers, in the form of the API. */
   readItems(itemType: ItemType, rowNumbers: number[]): Fields[];
-  /** The origin of the request, e.g. `http://localhost:4000`. Pages only show pictures from this origin. */
+  /** The origin of the request, e.g. `http://localhost:4000`. Pages show pictures only from this origin. */
   origin: string;
-  /** The path under which the pages are served. It contains a random word, so that nobody can guess it. */
+  /** The path under which the library serves its pages. It contains a random word, so that nobody can guess it. */
   pagesPath: string;
   isDemo: boolean;
 };
@@ -37,8 +37,8 @@ export type PageContext = SearchContext & {
 const itemsPerPage = 60;
 
 /**
- * The sort orders that users can choose in each list. Keys are values of the filter `sort`, and values are labels. The
- * first one is the default.
+ * The sort orders that users can choose in each list, each with its label. The keys are values of the filter `sort`,
+ * and the first one is the default.
  */
 const sortOrders = {
   ads: {
@@ -50,10 +50,7 @@ const sortOrders = {
   pages: { adsAmount: 'Most ads', pageLikes: 'Most likes', audienceReach: 'Largest reach' },
 } satisfies Record<ItemType, Record<string, string>>;
 
-/**
- * The filters of the list page, by their key in the API. Each has a label and a function that formats its values for
- * users.
- */
+/** The filters of the list page, by their key in the API. Each has a label and a function that formats its values. */
 const pageFilters: Record<string, readonly [title: string, formatValue: (value: string) => string]> = {
   query: ['Words', sanitizeLine],
   active: ['State', (value) => (value === 'true' ? 'Running' : 'Ended')],
@@ -66,10 +63,9 @@ const pageFilters: Record<string, readonly [title: string, formatValue: (value: 
 };
 
 /**
- * Renders the list of ads or advertisers.
+ * Renders the list of ads or advertisers. If a filter is invalid, the page explains the problem.
  *
- * @param searchParams the query parameters: `type` (`ads` or `pages`), `sort`, `cursor`, and filters; the page explains
- * invalid filters
+ * @param searchParams the query parameters: `type` (`ads` or `pages`), `sort`, `cursor`, and filters
  */
 export function renderListPage(searchParams: URLSearchParams, context: PageContext): string {
   const itemType: ItemType = searchParams.get('type') === 'pages' ? 'pages' : 'ads';
@@ -108,18 +104,20 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
 }
 
 interface ListProps {
-  /** The query parameters of the shown page, except the cursor. Links to other pages keep them. */
+  /**
+   * The query parameters of the current page without the cursor, e.g. its filters. Links to other pages repeat them.
+   */
   query: Record<string, string>;
   context: PageContext;
 }
 
-/** Builds a relative link to the same page with other query parameters. Empty parameters are left out. */
+/** Builds a relative link to the current page with other query parameters. Empty parameters are left out. */
 const buildQuery = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
 /**
- * A form for the search words, the sort order and less common filters. When a user submits it, the filters of
- * `FilterLinks` (state and format of ads) stay as they are.
+ * A form for the search words, the sort order and less common filters. Submitting it keeps the state and the format
+ * that the user has chosen in `FilterLinks`.
  */
 function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemType }) {
   const InputField = ({ name, type }: { name: string; type: 'date' | 'search' | 'text' }) => (
@@ -166,16 +164,13 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
   );
 }
 
-/** Returns the most common values of a filter with their labels, in alphabetical order. */
+/** Returns the most common values of a filter with their labels, sorted by label. */
 const listChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(key, recordTypes.ads, context.database)
     .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
 
-/**
- * Links with which a user selects the state or the format of ads. For each other active filter, there is a link that
- * removes it.
- */
+/** Links with which a user filters ads by state or format. Each other active filter has a link that removes it. */
 function FilterLinks({ query, context }: ListProps) {
   const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
@@ -215,7 +210,7 @@ interface SearchResultsProps extends ListProps {
   cursor: string | null;
 }
 
-/** One page of search results with a link to the next page. If the search is invalid, the reason is shown instead. */
+/** One page of search results, with a link to the next page. If the search is invalid, shows the reason instead. */
 export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
     const body = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
@@ -246,12 +241,12 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
 
 type DisplayedAd = ReturnType<typeof toDisplayedAd>;
 
-/** Matches the paths under which a library serves pictures. */
+/** Matches the paths of pictures that a library serves, e.g. `/media/kept/1f3a.jpg`. */
 const picturePathPattern = /^\/media\/(?:demo|kept)\/[\w.-]+$/;
 
 /**
- * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture that this library
- * serves, or the reason why no picture can be shown.
+ * Converts an ad to the form in which HTML pages show it. The result contains the path of a picture on this server, or
+ * the reason why no picture can be shown.
  */
 export function toDisplayedAd(ad: Fields, context: PageContext) {
   const { now, origin } = context;
@@ -271,8 +266,8 @@ export const buildRecordPath = (itemType: ItemType, id: unknown, { pagesPath }: 
   `${pagesPath}/${itemType}/${encodeURIComponent(String(id))}`;
 
 /**
- * Groups ads of the same advertiser with nearly equal texts, in the order of the first ad of each group. For users, the
- * HTML pages call such a group a "message".
+ * Groups ads of the same advertiser with nearly the same text, in the order of the first ad of each group. The HTML
+ * pages call such a group a "message".
  */
 export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
   const variantIndexByPage = new Map<unknown, VariantIndex>();
@@ -285,8 +280,8 @@ export function groupByVariant(ads: readonly DisplayedAd[]): DisplayedAd[][] {
 }
 
 /**
- * Shows the first ad of each group with nearly equal texts as a card. The card contains links to the other ads of the
- * group.
+ * Shows one card for each group of ads with nearly the same text. The card shows the first ad, and contains links to
+ * the others.
  */
 const VariantCards = ({ ads }: { ads: readonly DisplayedAd[] }) => (
   <ul class="cards">
@@ -325,8 +320,8 @@ const renderAdvertiserCard = (page: Fields, context: PageContext) => (
 );
 
 /**
- * Formats the numbers of ads and likes of an advertiser, e.g. `120 ads on record · 4K likes`. The number of ads comes
- * from the advertiser's record, so it may be higher than the number of its ads in this library.
+ * Formats how many ads and likes an advertiser has, e.g. `120 ads on record · 4K likes`. The number of ads comes from
+ * the advertiser's record, so this library may contain fewer of its ads.
  */
 export const formatAdvertiserFacts = ({ adsAmount, pageLikes }: Fields): string =>
   [
@@ -351,7 +346,7 @@ export const renderDocument = (title: string, children: Content): string =>
     </Page>,
   );
 
-/** The content security policy of the HTML pages. They load nothing from other hosts and run no scripts. */
+/** The content security policy of the HTML pages, which load nothing from other hosts and run no scripts. */
 export const contentSecurityPolicy =
   "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'";
 
@@ -382,7 +377,7 @@ button { background: var(--accent); border-color: var(--accent); color: var(--on
 @media print { .tabs, .more, .card details, .chips:has(span + [aria-current]), .chips a:not([aria-current]) { display: none } section.ad { display: grid } }
 `;
 
-/** Renders the page that is shown for an ad or advertiser that is not in the library. */
+/** Renders the page for an ad or advertiser that the library does not contain. */
 export const renderMissingPage = (context: PageContext): string =>
   renderDocument(
     'Not in this library',

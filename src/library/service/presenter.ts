@@ -8,17 +8,19 @@ export interface LibraryBaseUrls {
   media: string;
 }
 
-/** Reads stored ads and pages, and converts them to the form in which the API returns them. */
+/** Reads stored ads and pages, and converts them to the form of the API. */
 export type Presenter = ReturnType<typeof createPresenter>;
 
-/** The maximum length of a picture URL, in characters. Longer texts are not looked up as URLs of stored pictures. */
+/**
+ * The maximum length of a picture URL in characters. The library does not look for a stored picture if a URL is longer.
+ */
 const maxUrlLength = 8000;
 const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
- * Creates the presenter of a library. Records are returned as they were imported, with two exceptions: URLs of pictures
- * that the library has stored are replaced by URLs of the library, and the placeholders `{app_url}` and `{media_url}`
- * at the start of a text are replaced by base URLs.
+ * Creates the presenter of a library. It returns records as they were imported, except for two kinds of texts. If the
+ * library has stored a picture, the URL of the picture is replaced by a URL of the library. At the start of a text, the
+ * placeholders `{app_url}` and `{media_url}` are replaced by base URLs.
  */
 export function createPresenter(
   { recordStore, pictures }: { recordStore: RecordStore; pictures: StoredPictures },
@@ -42,9 +44,9 @@ export function createPresenter(
   }
 
   return {
-    /** Reads the records with these row numbers. Returns them in the same order. */
+    /** Reads the records with these row numbers, in the same order. */
     readItems,
-    /** Returns records with `appUrl`, a field that the API document only shows for list items. */
+    /** Reads records for a list. It adds the field `appUrl`, which the API document shows only for list items. */
     listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
       readItems(itemType, rowNumbers).map((item) => {
         const id = String(itemType === 'ads' ? item.id : item.pageId);
@@ -53,9 +55,7 @@ export function createPresenter(
   };
 }
 
-/**
- * Passes all texts in a parsed JSON value to `replaceText`, and replaces them with the results. Keys stay unchanged.
- */
+/** Replaces every text in a parsed JSON value with the result of `replaceText`. Keys stay unchanged. */
 function replaceTexts(value: object, replaceText: (text: string) => string): void {
   const childByKey = value as Record<string, unknown>;
   for (const key of Object.keys(childByKey)) {

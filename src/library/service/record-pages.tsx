@@ -29,7 +29,7 @@ import {
   toDisplayedAd,
 } from './pages.tsx';
 
-/** The maximum length of the JSON that the page of a record shows, in characters. */
+/** The maximum length of the JSON that the page of an ad or advertiser shows, in characters. */
 const maxJsonLength = 200_000;
 const maxTextTokens = 20_000;
 const maxUrlTokens = 500;
@@ -95,14 +95,14 @@ const Text = ({ text }: { text: string }) =>
     </p>
   );
 
-/** The maximum number of ads in the charts of an advertiser. If there are more, the charts use the newest ones. */
+/** The maximum number of ads in the charts of an advertiser. If there are more, the charts show the newest ones. */
 const maxChartedAds = 1000;
-/** The number of ads to read at once. After each group, the event loop can handle other requests. */
+/** The number of ads to process before other requests get a turn. */
 const adsPerEventLoopTurn = 50;
 
 /**
- * Renders the page of an advertiser, `/pages/<id>`, with a summary of its ads, the list of ads, and the advertiser's
- * record.
+ * Renders the page of an advertiser, `/pages/<id>`. It contains a summary of the ads, the list of ads, and the
+ * advertiser's record.
  */
 export async function renderAdvertiserPage(page: Fields, context: PageContext, searchParams: URLSearchParams) {
   const name = readText(page.pageName, 100) ?? String(page.pageId);
@@ -133,8 +133,8 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
 const maxChartRows = 6;
 
 /**
- * Charts that summarize the ads of an advertiser: launches over time, formats, texts that are used in several ads, and
- * ads that ran longest.
+ * Charts that summarize the ads of an advertiser: launches over time, formats, texts used in several ads, and the ads
+ * that ran longest.
  */
 function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[]; hasMore: boolean; now: number }) {
   const cards = ads.map(({ card }) => card);
@@ -184,8 +184,8 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
 }
 
 /**
- * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API and only come from
- * imports.
+ * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API; only imported ads have
+ * them.
  */
 const importedFields: Record<string, ApiField> = {
   ...adFields,
@@ -194,8 +194,7 @@ const importedFields: Record<string, ApiField> = {
 };
 
 /**
- * Fields that the table of facts leaves out, because the page shows them elsewhere or because they are of no use to a
- * person.
+ * Fields that the table of facts leaves out, because the page shows them elsewhere or because people do not need them.
  */
 const omittedFields = [
   'headline',
@@ -206,7 +205,7 @@ const omittedFields = [
   'appUrl',
   'sourcePageExternalId',
 ];
-/** Titles for fields whose names users would not understand. */
+/** Titles for fields whose names are not clear to users. */
 const fieldTitles: Record<string, string> = {
   startedAt: 'Started',
   lastSeenAt: 'Last seen',
@@ -227,7 +226,7 @@ const fieldTitles: Record<string, string> = {
   detailsEstimated: 'Numbers are estimates',
   technologySlugs: 'Shop built with',
 };
-/** For some fields, a function that formats a value for users, e.g. a country code as the name of the country. */
+/** Functions that format the values of some fields for users, e.g. a country code as the name of the country. */
 const valueFormatters: Record<string, (value: string) => string> = {
   countries: formatCountry,
   languages: formatLanguage,
@@ -237,8 +236,8 @@ const valueFormatters: Record<string, (value: string) => string> = {
 };
 
 /**
- * Returns one row of the table of facts, i.e. the title and the text of a field. Returns undefined if the record has no
- * value to show.
+ * Returns a row of the table of facts: the title of a field and its value as text. Returns undefined if there is
+ * nothing to show.
  */
 function createFact(name: string, { type, phrase }: ApiField, record: Fields): [string, string] | undefined {
   const value = record[name];
@@ -256,7 +255,7 @@ function createFact(name: string, { type, phrase }: ApiField, record: Fields): [
   return text ? [title, text] : undefined;
 }
 
-/** Shows the fields of a record as a table of facts, followed by its id and the whole record as JSON. */
+/** Shows an ad or advertiser page as a table of facts, followed by its id and its whole JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, ApiField>; id: unknown }) {
   const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
   const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
@@ -279,7 +278,7 @@ function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<st
   );
 }
 
-/** Writes an invisible character as escape sequences of JSON, e.g. `\u200b`, so that readers can see it. */
+/** Writes an invisible character as JSON escapes, e.g. `\u200b`, so that readers can see it. */
 const toJsonEscapes = (invisibleCharacter: string): string =>
   invisibleCharacter
     .split('')

@@ -7,7 +7,7 @@ import { maxIdLength } from '../../api/url.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { isObject } from '../../views/view.ts';
 
-/** An error response of the API. All fields except `status` become the error body that the API document describes. */
+/** An error response of the API. All fields except `status` are in its body, as the API document describes. */
 export class ApiError extends Error {
   readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
@@ -21,19 +21,19 @@ export class ApiError extends Error {
   }
 }
 
-/** Creates an error with status 422. The message explains the problem and what is allowed. */
+/** Creates an error with status 422. The message must explain the problem and what is allowed. */
 export const createInvalidRequestError = (message: string, details?: unknown) =>
   new ApiError(422, 'invalid_request', message, details);
 
 /** Formats a value as JSON for an error message, with at most 100 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
 
-/** Creates an error with status 404 for a record or a collection. */
+/** Creates an error with status 404 for an ad, an advertiser page or a collection. */
 export const createNotFoundError = (resourceName: string, id: string) =>
   new ApiError(404, 'not_found', `No ${resourceName} with the id ${id}.`);
 
 /**
- * The namespace of UUIDs that are computed from names. It must never change, because all computed ids would change with
+ * The namespace for UUIDs that are computed from names. It must never change, because all these UUIDs would change with
  * it.
  */
 const uuidNamespace = Buffer.from('9f0c8a51c1f24a6db6f25d6b1f6f1a77', 'hex');
@@ -47,7 +47,7 @@ export function uuidFromName(name: string): string {
 }
 
 /**
- * Returns a request parameter unchanged if it is a UUID.
+ * Checks that a request parameter is a UUID, and returns it unchanged.
  *
  * @param parameterName the name of the parameter in the error message
  * @throws ApiError 422 for any other text
@@ -60,7 +60,7 @@ export function parseUuid(parameterName: string, text: string): string {
 }
 
 /**
- * Returns a request parameter unchanged if it can be the id of an advertiser page.
+ * Checks that a request parameter can be the id of an advertiser page, and returns it unchanged.
  *
  * @throws ApiError 422 if the text is too long
  */
@@ -69,7 +69,7 @@ export function parsePageId(text: string): string {
   throw createInvalidRequestError(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
-/** The properties of an HTTP request that the library reads. The web-standard class `Request` has all of them. */
+/** The properties of an HTTP request that the library reads. The web standard `Request` has all of them. */
 export interface ApiRequest {
   method: string;
   url: string;
@@ -115,8 +115,8 @@ export async function readJsonBody(request: ApiRequest): Promise<Record<string, 
 }
 
 /**
- * The maximum nesting depth of objects and lists. `JSON.parse` accepts any depth, but `JSON.stringify` may be recursive
- * and could fail when the value is written again.
+ * The maximum nesting depth of objects and lists in a request. `JSON.parse` accepts any depth, but `JSON.stringify` is
+ * recursive and could fail later.
  */
 export const maxNestingDepth = 64;
 
@@ -124,7 +124,7 @@ export const maxNestingDepth = 64;
 export const isNestedTooDeep = (value: unknown): boolean => isDeeperThan(maxNestingDepth, value);
 
 /**
- * Validates the page size (`limit`) of a request. Returns the default if the request contains none.
+ * Validates the page size (`limit`) of a request. Returns the default if the request has none.
  *
  * @param location the part of the request that contains the limit (`body` or `query`), for the error message
  * @throws ApiError 422 if the value is not a whole number from 1 to the maximum
@@ -173,15 +173,15 @@ export function parseCollectionItem(body: Record<string, unknown>) {
 }
 
 /**
- * Creates the functions that encode and decode cursors. A cursor is JSON with a signature, so that a library rejects
- * cursors that were changed or that belong to another list. Cursors must be short, because models read them. Therefore
- * the name of the list is not part of the JSON, but only of the signed text.
+ * Creates functions that encode and decode cursors. A cursor is JSON with a signature, so that the library rejects a
+ * cursor that was changed or that belongs to another list. The JSON does not contain the name of the list, only the
+ * signed text does. This keeps cursors short, because models read them.
  */
 export function createCursorCodec(secret: string) {
   const signContent = (listName: string, content: string) =>
     createHmac('sha256', secret).update(`${listName}\n${content}`).digest('base64url').slice(0, signatureLength);
   return {
-    /** Creates a signed cursor with this content for the list. */
+    /** Creates a signed cursor for a list. */
     encode(listName: string, content: unknown[]): string {
       const encodedContent = Buffer.from(JSON.stringify(content)).toString('base64url');
       return signContent(listName, encodedContent) + encodedContent;
@@ -189,7 +189,7 @@ export function createCursorCodec(secret: string) {
     /**
      * Returns the content of a cursor.
      *
-     * @throws ApiError 422 if the cursor was altered or belongs to another list
+     * @throws ApiError 422 if the cursor was changed or belongs to another list
      */
     decode(listName: string, cursor: string): unknown[] {
       const encodedContent = cursor.slice(signatureLength);
@@ -206,10 +206,10 @@ export function createCursorCodec(secret: string) {
 /** Functions that encode and decode the signed cursors of one library. */
 export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-/** The length of a signature in base64 characters. 11 characters contain 66 bits. */
+/** The length of a signature in base64 characters, i.e. 66 bits. */
 const signatureLength = 11;
 
-/** Compares two secrets in constant time, so that the duration does not reveal how similar they are. */
+/** Compares two secrets in constant time, so that the duration does not reveal how many characters are equal. */
 export function isSameSecret(actual: string, expected: string): boolean {
   const [actualBytes, expectedBytes] = [Buffer.from(actual), Buffer.from(expected)];
   return actualBytes.length === expectedBytes.length && timingSafeEqual(actualBytes, expectedBytes);

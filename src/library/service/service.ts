@@ -36,41 +36,41 @@ export type LibraryOptions = {
   database: string;
   /** Returns the current time in Unix milliseconds. */
   now: () => number;
-  /** The base URLs for links to pages and pictures. By default, they start with the origin of the request. */
+  /** The base URLs of pages and pictures. By default, they start with the origin of the request. */
   baseUrls?: LibraryBaseUrls;
-  /** The source of ids and secrets. By default, the cryptographic random generator of Node. */
+  /** The source of ids and secrets. By default, Node's cryptographic random generator. */
   random?: RandomSource;
-  /** Throws if another process may have taken over the database file. */
+  /** Throws an error if another process may have taken over the database file. */
   checkLock?: () => void;
   /**
-   * The path of the HTML pages, which users can open without an API key. It consists of `/p/` and a random word that
-   * nobody can guess. Without this option, the library serves no HTML pages.
+   * The path of the HTML pages, which need no API key. It consists of `/p/` and a random word that nobody can guess.
+   * Without this option, there are no HTML pages.
    */
   pagesPath?: string | undefined;
   /**
-   * Options of a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
+   * Set for a library with demo data. Its HTML pages say that the data is fictional, and its database is a temporary
    * file.
    */
   demo?: {
     /** Reads a picture by its file name. */
     readPicture: StoredPictures['readPicture'];
-    /** The ads and advertiser pages whose JSON is not stored in the database. */
+    /** The source of the ads and advertiser pages whose JSON is not in the database. */
     externalRecords: ExternalRecords;
-    /** Dates in the database are relative to this time, in Unix milliseconds. */
+    /** The time to which dates in the database are relative, in Unix milliseconds. */
     dateOrigin: number;
   };
-  /** Called for unexpected errors, e.g. to log them. The client only gets a response with status 500. */
+  /** Called for unexpected errors, e.g. to log them. Clients get no details, only a response with status 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
-/** A local library, including its database and stores (`context`), which tests and the demo use directly. */
+/** A local library. `context` contains its database and its stores, which tests and the demo use directly. */
 export type OpenLibrary = Awaited<ReturnType<typeof openLibrary>>;
 
 /** A local library with its API, its keys, its imports and its pictures. */
 export type Library = Omit<OpenLibrary, 'context'>;
 
 /**
- * Opens a local library. The caller must lock the file first (see `lockDatabase`), because no other process may use it.
+ * Opens a local library. The caller must first lock the file with `lockDatabase`, because no other process may use it.
  *
  * @throws Error if the file is not a library, was created by another version, or cannot be written
  */
@@ -89,19 +89,19 @@ export async function openLibrary(options: LibraryOptions) {
     fetch: async (request: Request): Promise<Response> => service.fetch(request),
     /**
      * Handles a request to the HTTP API within this process. It avoids the global classes `Request` and `Response`,
-     * because their first use loads Node's HTTP client. This would take a tenth of the time of the first call in demo
-     * mode.
+     * because their first use loads Node's HTTP client. In demo mode, loading it would take a tenth of the time of the
+     * first call.
      */
     callApi: (request: ApiRequest): Promise<ApiResponse> => handleApiRequest(request, serviceOptions),
     keys,
-    /** Imports ads and advertiser pages from a source in any supported format. */
+    /** Imports ads and advertiser pages from a file in any supported format. */
     import: async (source: AsyncIterable<string | Uint8Array>, importOptions?: ImportOptions) =>
       (await import('../import/import.ts')).importRecords(context, source, importOptions),
-    /** Starts an import run, i.e. one import that may include several files. Returns the number of the run. */
+    /** Starts an import run, which may consist of several files. Returns the number of the run. */
     startImportRun: async () => (await import('../import/import.ts')).startImportRun(context),
     /**
-     * Marks ads of a saved search as gone if earlier imports contained them, but the complete import with the number
-     * `run` did not.
+     * Marks ads of a saved search as gone if an earlier import contained them and the import `run`, which is complete,
+     * did not.
      */
     completeQuestion: async (completion: { run: number; question: string }) =>
       (await import('../import/questions.ts')).completeQuestion(context, completion),
@@ -113,7 +113,7 @@ export async function openLibrary(options: LibraryOptions) {
   };
 }
 
-/** The database of a library, and the stores for records, keys and collections in it. All requests share them. */
+/** The database of a library, and the stores of records, keys and collections in it. All requests share them. */
 export type ServiceContext = ReturnType<typeof createContext>;
 
 type ContextOptions = Required<Pick<LibraryOptions, 'now' | 'random'>> & { demo: LibraryOptions['demo'] | undefined };
@@ -128,7 +128,7 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
   now,
 });
 
-/** Returns the secret that signs cursors. It is stored in the database, so that cursors stay valid after a restart. */
+/** Returns the secret that signs cursors. The database stores it, so that cursors stay valid after a restart. */
 function readCursorSecret(database: Database, random: RandomSource): string {
   const row = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
   if (row) return row.value;
@@ -137,12 +137,10 @@ function readCursorSecret(database: Database, random: RandomSource): string {
   return newSecret;
 }
 
-/** The options of a library together with its opened stores. All HTTP routes use them. */
+/** The options of a library and its open stores. All HTTP routes use them. */
 type ServiceOptions = LibraryOptions & { context: ServiceContext; keys: KeyStore; createRequestId: () => string };
 
-/**
- * The paths of the HTTP API and their operations. The named groups of each pattern match the parameters in the path.
- */
+/** The paths of the HTTP API, each with its operations. A named group in `pattern` matches a parameter, e.g. `adId`. */
 const apiPaths = [...new Set(Object.values(operations).map(({ path }) => path))].map((apiPath) => ({
   pattern: new RegExp(`^${apiPath.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}/?$`),
   operations: Object.values(operations).filter(({ path }) => path === apiPath),
@@ -153,7 +151,7 @@ function createService(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   app.all('/v1/*', async ({ req }) => toWebResponse(await handleApiRequest(req.raw, options)));
   app.get('/filters.json', () => Response.json(libraryFilters));
-  // Pictures require no API key, because ads are public.
+  // Pictures need no API key, because ads are public.
   app.get('/media/:source{demo|kept}/:file', async ({ req }) => {
     const { source, file } = req.param();
     const readPicture = source === 'demo' ? options.demo?.readPicture : options.context.pictures.readPicture;
@@ -194,16 +192,16 @@ const createJsonResponse = (status: number, headers: Record<string, string>, bod
 });
 
 /**
- * Handles a request to the HTTP API. Requests are checked in this order, and the first failed check determines the
- * response: path and method (404, 405), lock (503), key (401), scope (403), request (422), existence (404),
- * subscription, credits and usage limits (402, 429). Only responses with status 200 are charged.
+ * Handles a request to the HTTP API. The first failed check determines the response. The order of the checks is: path
+ * and method (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and
+ * usage limits (402, 429). Only responses with status 200 are charged.
  */
 async function handleApiRequest(request: ApiRequest, options: ServiceOptions): Promise<ApiResponse> {
   const path = new URL(request.url).pathname;
   try {
     const matchedPath = matchApiPath(path);
     if (matchedPath === undefined) throw createNoSuchPathError(path);
-    // Do not handle HEAD like GET, because the caller would pay for a body that is not sent.
+    // Do not answer HEAD like GET. The caller would pay for a body that is not sent.
     const operation = matchedPath.operations.find(({ method }) => method === request.method);
     if (operation) return await handleOperation(operation.name, request, matchedPath.params, options);
     const allowedMethods = matchedPath.operations.map(({ method }) => method);
@@ -215,7 +213,7 @@ async function handleApiRequest(request: ApiRequest, options: ServiceOptions): P
   }
 }
 
-/** Returns the operations of an API path and the parameters in the path. Returns undefined if the API has no such path. */
+/** Returns the operations of a path and the parameters in it. Returns undefined if the API has no such path. */
 function matchApiPath(path: string) {
   for (const { pattern, operations: pathOperations } of apiPaths) {
     const match = pattern.exec(path);
@@ -224,7 +222,7 @@ function matchApiPath(path: string) {
   return undefined;
 }
 
-/** Decodes the parameters of a path. A parameter with an invalid encoding stays unchanged. */
+/** Decodes the parameters in a path. A parameter with an invalid encoding stays unchanged. */
 const decodeParams = (params: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
@@ -248,8 +246,8 @@ async function handleOperation(
   options: ServiceOptions,
 ): Promise<ApiResponse> {
   const { context, keys } = options;
-  // Check the lock of the database before the API key. If another process has taken over the database, the keys that
-  // this process can read may be out of date.
+  // Check the lock of the database before the API key. If another process has taken over the database, this process may
+  // read outdated keys.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   const { scope: requiredScope, creditHeaders, price: { credits, perItems } = { credits: 0 } } = operationRules[name];
@@ -282,7 +280,8 @@ const createPresenterFor = (origin: string, { context, baseUrls, pagesPath = '' 
   createPresenter(context, baseUrls ?? { app: `${origin}${pagesPath}`, media: `${origin}/media` });
 
 /**
- * Handles a request for an HTML page: the list at `pagesPath`, or the page of an ad or an advertiser below that path.
+ * Handles a request for an HTML page. The list is at `pagesPath`, and the pages of ads and advertisers are below this
+ * path.
  */
 async function handlePageRequest(request: Request, id: string | undefined, options: ServiceOptions): Promise<Response> {
   const { context, demo, pagesPath = '' } = options;
@@ -317,8 +316,8 @@ async function handlePageRequest(request: Request, id: string | undefined, optio
 }
 
 /**
- * Creates an error response in the format of the API document. An unexpected error is passed to `onError`, and its
- * details are not included in the response.
+ * Creates an error response in the format of the API document. An unexpected error is passed to `onError`, and the
+ * response does not contain its details.
  */
 function createErrorResponse(
   error: unknown,
@@ -350,12 +349,12 @@ type OperationCall = {
   presenter: Presenter;
 };
 
-/** The body of a response with status 200, and the number of items in it, on which the price depends. */
+/** The body of a response with status 200, and the number of items in it. The price may depend on this number. */
 type OperationResult = { body: unknown; itemCount: number };
 
 /**
- * Runs an operation of the API. The handler and the charge of credits share one transaction: an operation that fails is
- * never charged, and an operation that succeeds is always charged.
+ * Runs an operation of the API. The operation and its charge share one transaction, so that an operation is charged if
+ * and only if it succeeds.
  */
 type OperationHandler = (call: OperationCall, context: ServiceContext) => OperationResult;
 
@@ -383,7 +382,7 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
     const { itemType, itemId } = parseCollectionItem(body);
     const { rowNumber } = collections.get(caller, id);
     const added = collections.addItem(rowNumber, itemType, requireRowNumber(recordStore, itemType, itemId));
-    // Read the collection again, because its number of items has changed.
+    // Read the collection again, because the item counts in it have changed.
     const { collection } = collections.get(caller, id);
     return createSingleResult({ collection, itemType, itemId, added });
   },
@@ -402,7 +401,7 @@ const operationHandlers: Record<OperationName, OperationHandler> = {
 const createSingleResult = (body: unknown): OperationResult => ({ body, itemCount: 1 });
 
 /**
- * Returns the row number of a record.
+ * Returns the row number of an ad or advertiser page.
  *
  * @throws ApiError 404 if there is no record with this id
  */
@@ -422,8 +421,8 @@ function searchRecords(
 }
 
 /**
- * Creates the response of the operation `whoami`. Without a plan or subscription, it contains the text `none`, whereas
- * the operation `getAccount` returns null.
+ * Creates the response of the operation `whoami`. If there is no plan or subscription, the fields contain the text
+ * `none`. In the response of `getAccount`, they are null.
  */
 function createIdentity(caller: Caller): Identity {
   const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;

@@ -5,7 +5,7 @@ import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
 
 /**
- * Generates the ads of a fictional market. Each advertiser runs campaigns, and each campaign has several variants of an
+ * Generates the ads of a fictional market. Each advertiser runs campaigns, and each campaign consists of variants of an
  * ad in different formats. Successful variants run longer, have more duplicates, and may run a second time months
  * later.
  */
@@ -18,15 +18,13 @@ type Campaign = {
   angle: Angle;
   /** The start of the campaign, in Unix milliseconds. */
   startedAt: number;
-  /** How successful the campaign is, from 0 to 1. Ads of a successful campaign run longer and have more duplicates. */
+  /** How successful the campaign is, from 0 to 1. Ads of successful campaigns run longer and have more duplicates. */
   strength: number;
-  /**
-   * Numbers in the texts of the ads, e.g. of thousands of customers. All ads of the campaign claim the same numbers.
-   */
+  /** Numbers that all ads of the campaign claim in their texts, e.g. how many thousands of customers a product has. */
   claims: { thousands: number; tries: number };
 };
 
-/** The inputs of the generator: a source of random numbers, and the start of the current day in Unix milliseconds. */
+/** What the generator needs: a source of random numbers, and the start of the current day in Unix milliseconds. */
 type MarketContext = { random: SeededRandom; today: number };
 
 /** A fictional advertiser page with all its ads. */
@@ -40,7 +38,9 @@ export function* makeMarket(random: SeededRandom, now: number): Generator<DemoAd
   for (const advertiser of advertisers) yield makeAdvertiser(advertiser, random, now);
 }
 
-/** Generates an advertiser with its ads. The result depends only on the state of `random` and on the day. */
+/**
+ * Generates an advertiser with its ads. The result depends only on the advertiser, the state of `random` and the day.
+ */
 export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now: number): DemoAdvertiser {
   const market = { random, today: Math.floor(now / dayMs) * dayMs };
   const pageId = random.uuid();
@@ -54,13 +54,13 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
 }
 
 /**
- * Functions that simulate gaps in real ad data, so that the demo shows how the tools report missing data. Each function
- * returns the changed fields of an ad.
+ * Functions that simulate gaps in real ad data, so that the demo shows how tools report missing data. Each function
+ * returns the fields of an ad that it changes.
  */
 const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
-   * The service has seen the ads of the advertiser on only one day. All of them were running on that day, and it is
-   * unknown when they ended.
+   * The service has seen the ads on only one day. All of them were running on that day, and it is unknown when they
+   * ended.
    */
   seenOnOneDay({ startedAt }, _, today) {
     const lastSeenAt = toIsoDate(today - daysSinceLastSeen * dayMs);
@@ -68,8 +68,8 @@ const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Parti
     return { startedAt: hadStarted ? startedAt : lastSeenAt, lastSeenAt, endDate: null };
   },
   /**
-   * The text of every second ad is a template such as `{{product.name}}`. The ad network fills it with products that ad
-   * libraries do not show.
+   * Every second ad has a template such as `{{product.name}}` as its text. The ad network fills in a product for each
+   * viewer, but ad libraries show only the template.
    */
   placeholders: (_, index) => (index % 2 === 0 ? { headline: '{{product.name}}', body: '{{product.brand}}' } : {}),
   /** The countries of every third ad are unknown. */
@@ -83,7 +83,7 @@ const makeProduct = ({ random, today }: MarketContext, product: Advertiser['prod
   createdAt: today - random.between(150, 1100) * dayMs,
 });
 
-/** Generates an advertising campaign for one product, which starts after the product was created. */
+/** Generates an advertising campaign for one product. The campaign starts after the product was created. */
 function makeCampaign({ random, today }: MarketContext, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * dayMs, today - product.createdAt) / dayMs;
@@ -102,8 +102,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
   const variantCount = random.between(2, 6);
   return Array.from({ length: variantCount }, (_, variantIndex) => {
     const creative = makeCreative(random, campaign, variantIndex);
-    // The variants of a campaign start one after another over several weeks. Variants that would start in the future
-    // are removed below.
+    // The variants of a campaign start one after another, over several weeks. Variants that start in the future are
+    // removed below.
     const variantStartedAt = campaign.startedAt + random.between(0, variantIndex * 4) * dayMs;
     const firstRun = makeAdRun(market, campaign, variantStartedAt);
     const secondStartedAt =
@@ -117,8 +117,8 @@ function makeAds(market: MarketContext, campaign: Campaign, pageId: string): Ad[
 }
 
 /**
- * A period in which an ad ran. Times are Unix milliseconds. `endedAt` is null while the ad is still running.
- * `performance` is from 0 to 1.
+ * A period in which an ad ran. Times are in Unix milliseconds. `endedAt` is null if the ad is still running.
+ * `performance` is a number from 0 to 1.
  */
 type AdRun = { startedAt: number; endedAt: number | null; durationDays: number; performance: number };
 
@@ -135,7 +135,7 @@ function makeAdRun({ random, today }: MarketContext, { strength }: Campaign, sta
   };
 }
 
-/** The texts and the format of one variant of an ad. A campaign has several variants. */
+/** The texts and the format of an ad. A campaign has several ads with different texts or formats. */
 type Creative = { headline: string; body: string; linkDescription: string; format: string; callToAction: string };
 
 function makeCreative(
@@ -162,7 +162,9 @@ function makeCreative(
   };
 }
 
-/** Replaces the placeholders in a phrase with values. A value at the start of a sentence is capitalized. */
+/**
+ * Replaces placeholders such as `{product}` in a phrase with values. Capitalizes a value at the start of a sentence.
+ */
 function fillPlaceholders(phrase: string, values: Record<string, string | number>): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string, offset: number) => {
     const value = String(values[name]);
@@ -176,7 +178,7 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   const { random, today } = market;
   const { advertiser, product } = campaign;
   const id = random.uuid();
-  // Only successful campaigns have tracking parameters, so that the demo has links with and without them.
+  // Only the links of successful campaigns have tracking parameters, so that the demo has links with and without them.
   const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
   const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
@@ -212,15 +214,15 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   return { ...ad, ...(ad.countries.some(requiresByline) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
-/** Returns true for countries in which the demo's ads state who paid for them. */
+/** Returns true for countries in which the demo's ads state who paid for the ad. */
 const requiresByline = (country: string) => country === 'DE' || country === 'FR';
 
 const toIsoDate = (time: number) => new Date(time).toISOString();
 const createExternalId = (pageId: string) =>
   String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
-/** Rounds an estimate to two significant digits, because more digits would suggest a false precision. */
+/** Rounds an estimate to two significant digits, because more digits would look too exact. */
 const roundEstimate = (value: number) => Number(value.toPrecision(2));
-/** Rounds an estimated amount of money to two significant digits and to whole units, with a minimum of 1. */
+/** Rounds an estimated amount of money to two significant digits and to whole units. The minimum is 1. */
 const roundAmount = (value: number) => Math.max(1, Math.round(roundEstimate(value)));
 
 function estimateFigures(
@@ -258,7 +260,7 @@ function makeCard({ advertiser, product }: Campaign, creative: Creative, link: s
 }
 
 /**
- * Generates the media of an ad: pictures, videos and the logo of the advertiser. The URL of a video leads to a still
+ * Generates the media of an ad: pictures, videos and the logo of the advertiser. Even the URL of a video leads to a
  * picture, because the demo has no video files.
  */
 function makeMedia(random: SeededRandom, ad: Ad, { advertiser, product }: Campaign, cardCount: number): Ad['media'] {
@@ -327,39 +329,36 @@ export type Advertiser = {
   countries: string[];
   /** The advertiser's products. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
-  /**
-   * What is missing in the advertiser's ad data, to demonstrate how results report it. Undefined for complete data.
-   */
+  /** Which data the advertiser's ads lack, to show how results report missing data. Undefined if nothing is missing. */
   gap?: Gap;
   /** Short selling points that the ads list after a check mark. */
   points: string[];
 };
 
-/** All advertisers of the market. `test/library/demo.test.ts` checks the generated ads. */
+/** All advertisers of the market. A test (`test/library/demo.test.ts`) checks the ads generated for them. */
 export const advertisers = advertiserTable as Advertiser[];
 
 /**
- * The trade and the calls to action of each industry. The trade selects suitable phrases for the texts, e.g. phrases
- * without shipping for games.
+ * The trade and the calls to action of each industry. The trade determines the phrases in ad texts: for games, for
+ * example, no phrase mentions shipping.
  */
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
 /**
- * The main message of a campaign. Each angle has two opening phrases, and the variants of a campaign alternate between
- * them.
+ * The possible messages of a campaign. Each one has two opening phrases, between which the variants of a campaign
+ * alternate.
  */
 const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];
 
 /**
- * The phrases for the text of an ad. The placeholders `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and
- * `{tries}` are replaced by values. In some languages, product names include their article. Therefore no phrase has a
- * word before `{product}` that would contract with the article ("de le", "em o"), and no word agrees with the product's
- * gender or number.
+ * The phrases from which ad texts are composed. Placeholders such as `{brand}`, `{product}`, `{percent}` or `{days}`
+ * are replaced by values. In some languages, product names include their article. No word before `{product}` may
+ * therefore contract with an article ("de le", "em o"), and no word may agree with the product's gender or number.
  */
 type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** The phrases by language and trade. A language only has phrases for the trades of its advertisers. */
+/** The phrases by language and trade. Each language has phrases only for the trades of its advertisers. */
 const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
@@ -376,13 +375,13 @@ const technologies = [
 ];
 
 /**
- * A picture file in the folder `../pictures`, without `.webp` in its name. Each product has three pictures: `offer`
+ * A picture file in the folder `../pictures`, with its name without `.webp`. Each product has three pictures: `offer`
  * shows the price and a sticker, `meet` shows a headline, and `tall` is an upright version. Each advertiser has a logo.
  */
 type Picture = { name: string; width: number; height: number };
 
 const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
-/** Returns the URL of a picture. The library replaces `{media_url}` with its own URL. */
+/** Returns the URL of a demo picture. The library replaces `{media_url}` in it with its own URL. */
 const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
 function getProductPicture(advertiser: Advertiser, product: string, kind: string): Picture {
@@ -391,8 +390,8 @@ function getProductPicture(advertiser: Advertiser, product: string, kind: string
 }
 
 /**
- * Selects the picture of a card. A carousel shows each product of the advertiser once, then repeats them with other
- * pictures.
+ * Selects the picture of a carousel card. The first cards show each product of the advertiser once. Further cards show
+ * the same products with other pictures.
  */
 function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
   const { products } = advertiser;
@@ -402,8 +401,8 @@ function selectCardPicture(advertiser: Advertiser, cardIndex: number): Picture {
 }
 
 /**
- * Selects the kind of picture that fits an ad. A video gets an upright picture. An ad that mentions a discount outside
- * of its list of selling points gets the picture with a sticker.
+ * Selects the kind of picture that fits an ad. A video gets an upright picture. An ad that mentions a discount gets the
+ * picture with a sticker, unless only its list of selling points mentions it.
  */
 function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
   if (displayFormat === 'VIDEO') return 'tall';
@@ -416,8 +415,8 @@ function selectPictureKind({ id, displayFormat, headline, body }: Ad): string {
 export type SeededRandom = ReturnType<typeof createSeededRandom>;
 
 /**
- * Creates a source of repeatable random numbers: the same seed gives the same sequence. The algorithm is Mulberry32,
- * which is good enough for fictional ads. Never use it for secrets.
+ * Creates a source of random numbers. The same seed always gives the same numbers. The algorithm, Mulberry32, is good
+ * enough for fictional ads; never use it for secrets.
  */
 export function createSeededRandom(seed: number) {
   let state = seed >>> 0;
@@ -435,7 +434,7 @@ export function createSeededRandom(seed: number) {
     next,
     between,
     bytes,
-    /** Returns the current state. `createSeededRandom` with this state continues the sequence. */
+    /** Returns the current state. `createSeededRandom(state)` creates a source that continues the sequence. */
     getSeed: () => state,
     /**
      * Returns a random item of a list.
@@ -446,14 +445,14 @@ export function createSeededRandom(seed: number) {
       if (item === undefined) throw new Error('The list contains no item to pick.');
       return item;
     },
-    /** Returns up to `count` different items of a list, in random order. */
+    /** Returns up to `count` items of a list, in random order and without repetition. */
     sample<Item>(list: readonly Item[], count: number): Item[] {
       const remainingItems = [...list];
       return Array.from({ length: Math.min(count, remainingItems.length) }, () =>
         remainingItems.splice(between(0, remainingItems.length - 1), 1),
       ).flat();
     },
-    /** Returns true with this probability, from 0 (never) to 1 (always). */
+    /** Returns true with a probability from 0 (never) to 1 (always). */
     chance: (probability: number) => next() < probability,
     uuid(): string {
       const hex = Buffer.from(bytes(16)).toString('hex');
