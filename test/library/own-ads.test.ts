@@ -190,13 +190,18 @@ test.for([
   },
 );
 
-test('importing a later Ads Manager report replaces the results of an ad without an id', async ({ libraryServer }) => {
+test('rows of two Ads Manager reports are refused if it is unknown when the reports start', async ({
+  libraryServer,
+}) => {
   const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
     'Winter,Video 1,100.00,5000,2026-01-31',
     'Winter,Video 1,40.00,2000,2026-02-28',
   ]);
-  expect(report).toMatchObject({ ads: 1, repeated: 1, skipped: 0 });
-  expect(ads).toMatchObject([{ adSpendMin: 40 }]);
+  expect(report).toMatchObject({
+    ...{ ads: 1, skipped: 1 },
+    problems: [{ line: 3, problem: expect.stringContaining('so the amount spent may be 40 or 140;') }],
+  });
+  expect(ads).toMatchObject([{ adSpendMin: 100 }]);
 });
 
 /** Imports rows of an export of Ads Manager with all of its columns. Returns the report and the stored ads. */
@@ -216,7 +221,7 @@ test('library import adds up the results of a breakdown that can be added up', a
     '1,V,35-44,1,10,9,,,2.5',
   );
   expect(report).toMatchObject({ ads: 1, repeated: 2, skipped: 0 });
-  expect(report.notes.join('\n')).toMatch(/3 × Reach: kept for each row of the breakdown but not added up/);
+  expect(report.notes.join('\n')).toMatch(/2 × Reach: kept for each row of an ad but not added up/);
   expect(ads).toMatchObject([
     {
       ...{ adSpendMin: 16.3, adSpendMax: 16.3, impressionsMin: 160, impressionsMax: 160 },
@@ -257,7 +262,7 @@ test.for([
   },
 );
 
-test('a breakdown by day gives an ad its first and last day', async ({ libraryServer }) => {
+test('a breakdown by day gives an ad its last day and no start date', async ({ libraryServer }) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     'Ad ID,Ad name,Day,Amount spent (EUR),Link clicks,Reporting starts,Reporting ends',
@@ -268,9 +273,10 @@ test('a breakdown by day gives an ad its first and last day', async ({ librarySe
   expect(ads).toMatchObject([
     {
       ...{ adSpendMin: 8, 'Link clicks': 6 },
-      ...{ startedAt: '2026-01-05T00:00:00.000Z', lastSeenAt: '2026-01-07T00:00:00.000Z' },
+      ...{ reportingStarts: '2026-01-01T00:00:00.000Z', lastSeenAt: '2026-01-07T00:00:00.000Z' },
     },
   ]);
+  expect(ads[0]).not.toHaveProperty('startedAt');
 });
 
 test('results of two breakdowns in one import are not counted twice', async ({ libraryServer }) => {

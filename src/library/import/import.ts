@@ -217,7 +217,11 @@ class SourceImporter {
       this.#reporter.countSkipped({ line: 1, path: '' }, error);
       return this.#finishReport();
     }
-    const writer = await openRecordWriter(this.#target, { runNumber: this.#runNumber, question: this.#question });
+    const writer = await openRecordWriter(this.#target, {
+      runNumber: this.#runNumber,
+      question: this.#question,
+      reportProblem: (problem) => this.#parser.addValueError(problem),
+    });
     for await (const lines of this.#spool.readLines()) {
       for (let index = 0; index < lines.length; await nextTurn()) {
         this.#onProgress?.({ ...this.#counts, isStoring: true });

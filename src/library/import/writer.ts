@@ -21,6 +21,8 @@ interface WriterOptions {
   runNumber: number;
   /** The name under which the user saves the imported search results, if there is one. */
   question?: string | undefined;
+  /** Adds a problem with a value of the current record to the report. */
+  reportProblem(problem: Error): void;
 }
 
 interface WriterTarget {
@@ -30,7 +32,10 @@ interface WriterTarget {
 }
 
 /** Opens a writer for the records of one import. For each record, it returns the outcome and the row number. */
-export async function openRecordWriter({ recordStore, now }: WriterTarget, { runNumber, question }: WriterOptions) {
+export async function openRecordWriter(
+  { recordStore, now }: WriterTarget,
+  { runNumber, question, reportProblem }: WriterOptions,
+) {
   const addLanguage = await loadAdLanguageDetector();
   const readStoredRecord = (kind: 'ads' | 'pages', rowNumber: number): JsonObject | undefined => {
     const [json] = recordStore.readJson(kind, [rowNumber]);
@@ -49,11 +54,13 @@ export async function openRecordWriter({ recordStore, now }: WriterTarget, { run
       let isOlder = false;
       if (storedAd && format.addToStoredAd) mergedAd = format.addToStoredAd(storedAd, ad, isRepeated);
       else if (storedAd) {
+        const combinedRuns = isRepeated ? undefined : format.combineWithEarlierRun?.(storedAd, ad, reportProblem);
         const isPartialRecord = isRepeated && format.combinePartialRecords !== undefined;
-        isOlder = !isPartialRecord && isOlderVersion(ad, storedAd);
+        isOlder = !isPartialRecord && combinedRuns === undefined && isOlderVersion(ad, storedAd);
         const [newerAd, olderAd] = isOlder ? [storedAd, ad] : [ad, storedAd];
         // The files of one run may describe the same ads, e.g. one file with texts and one with results.
-        if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad) ?? ad;
+        if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
+        else if (combinedRuns) mergedAd = addHistory(combinedRuns, storedAd, now());
         else mergedAd = addHistory(isRepeated ? fillMissingFields(newerAd, olderAd) : newerAd, olderAd, now());
       }
       mergedAd = addQuestion(mergedAd, storedAd, question);
@@ -65,7 +72,9 @@ export async function openRecordWriter({ recordStore, now }: WriterTarget, { run
       const row = recordStore.findRow('pages', page.pageId);
       const isRepeated = row?.run === runNumber;
       const storedPage = isRepeated && format.combinePartialRecords ? readStoredRecord('pages', row.number) : undefined;
-      const combinedPage = storedPage ? (format.combinePartialRecords?.(storedPage, page) as Page) : page;
+      const combinedPage = storedPage
+        ? (format.combinePartialRecords?.(storedPage, page, reportProblem) as Page)
+        : page;
       const pageJson = combinedPage === page ? json : JSON.stringify(combinedPage);
       const rowNumber = recordStore.putPage(combinedPage, pageJson, runNumber);
       // `-runNumber` marks a page that this run created from an ad, with little information. The library did not have

@@ -50,8 +50,23 @@ export interface ImportFormat {
    * Combines two records of the same ad or page from one import run. Formats need this if a record may contain only a
    * part of an ad or page, e.g. its results in one country. Without this function, the newer record replaces the older
    * one.
+   * @param reportProblem adds a problem with a value of the later record to the import report
+   * @throws Error that explains why the later record must be skipped
    */
-  combinePartialRecords?(earlierRecord: JsonObject, laterRecord: JsonObject): JsonObject;
+  combinePartialRecords?(
+    earlierRecord: JsonObject,
+    laterRecord: JsonObject,
+    reportProblem: (problem: Error) => void,
+  ): JsonObject;
+  /**
+   * Combines an ad from an earlier import run with the same ad of this run, if both contain different parts of its
+   * results. Returns undefined if the record of this run is a newer version, which replaces the stored ad.
+   */
+  combineWithEarlierRun?(
+    storedAd: JsonObject,
+    ad: JsonObject,
+    reportProblem: (problem: Error) => void,
+  ): JsonObject | undefined;
   /**
    * Adds a record to the stored ad that it describes. Formats need this if their records are never whole ads. The
    * import skips a record if the library does not have its ad.

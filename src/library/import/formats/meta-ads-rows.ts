@@ -1,0 +1,459 @@
+import { groupBy } from '../../../views/lists.ts';
+import { isObject } from '../../../views/view.ts';
+import { quoteValue } from '../../service/request.ts';
+import type { JsonObject } from './import-format.ts';
+import { normalizeKey } from './source-record.ts';
+
+/*
+ * Combines the rows of one ad in exports of Meta Ads Manager. An export has a row for each value of a breakdown, such
+ * as each country, and exports of two months have a row for each month. The rows are disjoint parts of the ad's
+ * results, so spend, impressions and actions are added up. Reach, rates and averages cannot be added up and only remain
+ * in the list of rows.
+ */
+
+/**
+ * Columns by which a user can break down the results, e.g. by country. In a table with such a column, an ad has one row
+ * for each country, with a part of its results.
+ */
+export const breakdownKeys = [
+  ...['day', 'week', 'month', 'timeofday', 'age', 'gender', 'country', 'region', 'dmaregion', 'platform'],
+  ...['placement', 'deviceplatform', 'impressiondevice', 'conversiondevice', 'imagevideoandslideshow', 'mediatype'],
+  ...['carouselcard', 'businesslocations'],
+];
+
+/** The results of an ad in one row of an export. */
+export interface AdResults {
+  adSpend?: number;
+  impressions?: number;
+  audienceReach?: number;
+  /** The results in other columns, e.g. `Link clicks`. */
+  results?: Record<string, unknown>;
+}
+
+/** One row of an export: the results of an ad in one period, for one value of each breakdown. */
+interface ResultRow extends AdResults {
+  /** The values of the breakdowns, and of other columns that tell rows apart. Empty for the total of the ad. */
+  values: Record<string, string>;
+  reportingStarts?: string;
+  reportingEnds?: string;
+}
+
+/** Reports a problem with the values of a row, which the import report then lists. */
+type ReportProblem = (problem: Error) => void;
+
+/** Matches the columns of results that can be added up: counts of actions. */
+const actionColumn =
+  /\b(?:actions|adds to (?:cart|wishlist)|appointments|checkouts initiated|clicks|comments|contacts|conversations started|conversions|engagements?|events|follows|impressions|installs|leads|likes|orders|plays|purchases|reactions|registrations|results|saves|searches|shares|subscriptions|thruplays|views)\b/i;
+/** Matches the columns of rates, averages, amounts and counts of people, which cannot be added up. */
+const otherResultColumn =
+  /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
+export const isActionColumn = (name: string): boolean => actionColumn.test(name) && !otherResultColumn.test(name);
+/** Matches the columns of settings, which belong to the whole ad if all rows have the same value. */
+const settingColumn = /\b(?:bid|budget|ranking|score)\b/i;
+/** Matches numbers with a currency sign or without, e.g. `1.5`, `€0.20` and `12%`. */
+const numericCell = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
+
+/** Returns true if a column contains results, and not a property of the ad such as its objective. */
+export const isResultColumn = (name: string, value: unknown): boolean =>
+  typeof value === 'number' || isActionColumn(name) || (numericCell.test(String(value)) && !rowLabelColumn.test(name));
+/** Matches columns whose numbers are the label of a row, such as `Product ID` and `Slide number`. */
+const rowLabelColumn = /\b(?:id|card|hour|number|position)\b/i;
+
+/** The fields of an ad that never tell its rows apart, because the whole ad has them or because they are results. */
+const fieldsOfWholeAd = new Set([
+  ...['id', 'adId', 'adLibrary', 'adName', 'campaignId', 'campaignName', 'adSetId', 'adSetName', 'pageId'],
+  ...['startedAt', 'endDate', 'lastSeenAt', 'reportingStarts', 'reportingEnds', 'currency', 'goneAt'],
+]);
+/** Matches columns of states and settings that may change between two exports of the same results. */
+const stateColumn =
+  /\b(?:attribution|bid|budget|buying|delivery|edit|edited|ends|link|objective|ranking|result type|result indicator|starts|status|tags?)\b/i;
+
+/**
+ * Combines the stored rows of an ad with another row from the same import run.
+ * @param reportProblem called for each column that cannot be added up
+ * @throws Error with both readings if the rows cannot be told apart, or if their periods overlap only partly
+ */
+export function combineRows(earlier: JsonObject, later: JsonObject, reportProblem: ReportProblem): JsonObject {
+  checkCurrency(earlier, later);
+  const earlierRows = listRows(earlier);
+  const [laterRow] = listRows(later);
+  if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlier, ...later };
+  if (earlierRows.every((row) => !hasResults(row))) return { ...earlier, ...later };
+  const { rows, labelColumns } = addRow(earlierRows, laterRow, earlier, later);
+  const combinedAd = withoutFields({ ...earlier, ...later }, [...labelColumns, ...listResultFields(rows)]);
+  // A text of the ad that tells rows apart, such as the headline, is the text of the first row.
+  for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlier[name] ?? later[name];
+  // List the row of totals first.
+  rows.sort((left, right) => Number(!isUnlabelled(left)) - Number(!isUnlabelled(right)));
+  const total = computeTotal(rows);
+  reportOtherResults(rows, total, reportProblem);
+  return {
+    ...combinedAd,
+    ...total.results,
+    ...toResultFields(total),
+    ...combinePeriods(earlier, later),
+    ...(rows.length > 1 || hasBreakdown(rows) ? { breakdown: rows } : {}),
+  };
+}
+
+/**
+ * Combines an ad of an earlier import run with the same ad of a new import. Results of other periods are kept and added
+ * up. If the periods overlap, the new results replace the earlier ones.
+ * @returns undefined if nothing of the earlier results is kept, or if a period is unknown
+ */
+export function combineWithEarlierPeriods(
+  stored: JsonObject,
+  ad: JsonObject,
+  reportProblem: ReportProblem,
+): JsonObject | undefined {
+  const [period] = listRows(ad).map(readPeriod);
+  const storedRows = listRows(stored);
+  const keptRows = storedRows.filter((row) => {
+    const storedPeriod = readPeriod(row);
+    return (
+      period && storedPeriod && hasResults(row) && (storedPeriod.end < period.start || period.end < storedPeriod.start)
+    );
+  });
+  if (keptRows.length === 0 || stored.currency !== ad.currency) return undefined;
+  const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
+  const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
+  const keptAd = {
+    ...(stored.goneAt === undefined ? stored : withoutFields(stored, ['goneAt', 'isActive', 'endDate'])),
+    ...{ breakdown: keptRows, reportingStarts: starts[0], reportingEnds: ends.at(-1) },
+  };
+  const isNewer = String(ad.lastSeenAt ?? '') >= String(stored.lastSeenAt ?? '');
+  const combinedAd = combineRows(keptAd, ad, reportProblem);
+  return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(stored) };
+}
+
+const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 'ctaType']);
+const pickTexts = (ad: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(ad).filter(([name]) => textFields.has(name)));
+
+/** Lists the rows of an ad. An ad of a single row without breakdowns has its results only in its own fields. */
+function listRows(ad: JsonObject): ResultRow[] {
+  if (Array.isArray(ad.breakdown)) return ad.breakdown.filter(isObject) as unknown as ResultRow[];
+  const { adSpendMin, impressionsMin, audienceReach, reportingStarts, reportingEnds } = ad;
+  const results = Object.entries(ad).filter(([name, value]) => isOwnColumn(name) && isResultColumn(name, value));
+  return [
+    {
+      values: {},
+      ...(typeof reportingStarts === 'string' && { reportingStarts }),
+      ...(typeof reportingEnds === 'string' && { reportingEnds }),
+      ...(typeof adSpendMin === 'number' && { adSpend: adSpendMin }),
+      ...(typeof impressionsMin === 'number' && { impressions: impressionsMin }),
+      ...(typeof audienceReach === 'number' && { audienceReach }),
+      ...(results.length > 0 && { results: Object.fromEntries(results) }),
+    },
+  ];
+}
+
+const resultFields = ['adSpendMin', 'adSpendMax', 'impressionsMin', 'impressionsMax', 'audienceReach'];
+/** Returns true for a column that is stored under its own name, and not as a field of the ad. */
+const isOwnColumn = (name: string): boolean =>
+  !fieldsOfWholeAd.has(name) && !textFields.has(name) && !resultFields.includes(name);
+
+const listResultFields = (rows: readonly ResultRow[]): string[] => [
+  ...resultFields,
+  ...rows.flatMap(({ results }) => Object.keys(results ?? {})),
+];
+
+const withoutFields = (ad: JsonObject, names: Iterable<string>): JsonObject => {
+  const removedNames = new Set(names);
+  return Object.fromEntries(Object.entries(ad).filter(([name]) => !removedNames.has(name)));
+};
+
+const hasResults = ({ adSpend, impressions, audienceReach, results }: AdResults): boolean =>
+  (adSpend ?? impressions ?? audienceReach ?? results) !== undefined;
+
+const isUnlabelled = ({ values }: ResultRow): boolean => Object.keys(values).length === 0;
+const isBreakdown = (name: string): boolean => breakdownKeys.includes(normalizeKey(name));
+const hasBreakdown = (rows: readonly ResultRow[]): boolean =>
+  rows.some(({ values }) => Object.keys(values).some(isBreakdown));
+
+/** Returns the values of the breakdowns of a row as text. Rows with the same text may still differ in other columns. */
+const describeBreakdown = ({ values }: ResultRow): string =>
+  JSON.stringify(Object.entries(values).filter(([name]) => isBreakdown(name)));
+const describePeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
+  `${reportingStarts.slice(0, 10)} to ${reportingEnds.slice(0, 10)}`;
+
+/** Returns the texts of an ad that may tell its rows apart, by the name of their field or column. */
+const listLabels = (ad: JsonObject): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(ad).flatMap(([name, value]) =>
+      typeof value === 'string' &&
+      value !== '' &&
+      !fieldsOfWholeAd.has(name) &&
+      !stateColumn.test(name) &&
+      !isResultColumn(name, value)
+        ? [[name, value.trim()] as const]
+        : [],
+    ),
+  );
+
+/**
+ * Adds a row to the rows of an ad. If the breakdowns and periods do not tell the rows apart, other columns do, such as
+ * a breakdown that the import does not know.
+ * @returns the rows, and the names of the other columns that tell rows apart
+ * @throws Error if nothing tells the rows apart although their results differ
+ */
+function addRow(
+  earlierRows: readonly ResultRow[],
+  laterRow: ResultRow,
+  earlier: JsonObject,
+  later: JsonObject,
+): { rows: ResultRow[]; labelColumns: string[] } {
+  const [earlierLabels, laterLabels] = [listLabels(earlier), listLabels(later)];
+  const readLabels = ({ values }: ResultRow) => ({ ...earlierLabels, ...values });
+  const labelColumns = new Set(
+    earlierRows.flatMap(({ values }) => Object.keys(values)).filter((name) => !isBreakdown(name)),
+  );
+  const rivals = earlierRows.filter(
+    (row) => describeBreakdown(row) === describeBreakdown(laterRow) && describePeriod(row) === describePeriod(laterRow),
+  );
+  for (const rival of rivals) {
+    const labels = readLabels(rival);
+    const names = [...new Set([...Object.keys(labels), ...Object.keys(laterLabels)])].filter(
+      (name) => !isBreakdown(name),
+    );
+    const isContradictory = hasDifferentResults(rival, laterRow);
+    const differentNames = names.filter(
+      (name) =>
+        labels[name] !== laterLabels[name] &&
+        (isContradictory || (labels[name] !== undefined && laterLabels[name] !== undefined)),
+    );
+    // Without an ad id, rows with other texts and equal results are probably copies of one row.
+    if (!isContradictory && (differentNames.length === 0 || later.adId === undefined)) {
+      const rows = earlierRows.map((row) => (row === rival ? mergeRows(rival, laterRow) : row));
+      return { rows, labelColumns: [...labelColumns] };
+    }
+    if (later.adId === undefined)
+      throw new Error(
+        `Ad name: an earlier row has the same ad name ${quoteValue(later.adName)} and other results; export the table with the column Ad ID`,
+      );
+    if (differentNames.length === 0) throw new Error(describeContradiction(rival, laterRow));
+    for (const name of differentNames) labelColumns.add(name);
+  }
+  const pickLabels = (labels: Record<string, string>) =>
+    Object.fromEntries(
+      [...labelColumns].flatMap((name) =>
+        labels[name] === undefined || totalValue.test(labels[name]) ? [] : [[name, labels[name]]],
+      ),
+    );
+  const rows = [
+    ...earlierRows.map((row) => ({ ...row, values: { ...row.values, ...pickLabels(readLabels(row)) } })),
+    { ...laterRow, values: { ...laterRow.values, ...pickLabels(laterLabels) } },
+  ];
+  return { rows, labelColumns: [...labelColumns] };
+}
+
+/** Matches the values of a breakdown in the row with the total of an ad. */
+export const totalValue = /^(?:all|total)$/i;
+
+/** Lists the results of a row with their names in the export, as far as the import knows them. */
+const listResults = ({ adSpend, impressions, audienceReach, results = {} }: AdResults): [string, unknown][] =>
+  Object.entries({ 'Amount spent': adSpend, Impressions: impressions, Reach: audienceReach, ...results }).filter(
+    ([, value]) => value !== undefined,
+  );
+
+function hasDifferentResults(row: AdResults, other: AdResults): boolean {
+  const otherResults = new Map(listResults(other));
+  return listResults(row).some(([name, value]) => otherResults.has(name) && otherResults.get(name) !== value);
+}
+
+/** Merges two rows with the same results, of which each may have columns that the other one lacks. */
+const mergeRows = (row: ResultRow, other: ResultRow): ResultRow => ({
+  ...row,
+  ...other,
+  values: { ...other.values, ...row.values },
+  ...((row.results ?? other.results) !== undefined && { results: { ...row.results, ...other.results } }),
+});
+
+/** Describes two rows with different results of which nothing tells whether the second is a part or a correction. */
+function describeContradiction(row: ResultRow, laterRow: ResultRow): string {
+  const laterResults = new Map(listResults(laterRow));
+  const [name, value] =
+    listResults(row).find(([name, value]) => laterResults.has(name) && laterResults.get(name) !== value) ?? [];
+  const laterValue = laterResults.get(name ?? '');
+  const bothText =
+    typeof value === 'number' && typeof laterValue === 'number' && name !== 'Reach'
+      ? `, or ${roundSum(value + laterValue)} in both rows`
+      : '';
+  return `${name}: ${laterValue}, but an earlier row of the same ad, period and breakdown has ${value}; the total may be ${laterValue}${bothText}; export a column that tells the rows apart`;
+}
+
+/** @throws Error if two rows of an ad have amounts in different currencies */
+function checkCurrency(earlier: JsonObject, later: JsonObject): void {
+  if (earlier.currency === undefined || later.currency === undefined || earlier.currency === later.currency) return;
+  throw new Error(
+    `Amount spent: this row of the ad is in ${later.currency} and an earlier row is in ${earlier.currency}, so they cannot be added up; export the ad in one currency`,
+  );
+}
+
+interface Period {
+  start: string;
+  end: string;
+}
+
+const readPeriod = ({ reportingStarts, reportingEnds }: ResultRow): Period | undefined =>
+  reportingStarts === undefined || reportingEnds === undefined
+    ? undefined
+    : { start: reportingStarts.slice(0, 10), end: reportingEnds.slice(0, 10) };
+
+/**
+ * Computes the results of an ad from its rows. For each period, these are the results of the row of totals, or the sums
+ * of all other rows. A period that lies within another one is a part of that period.
+ * @throws Error with both readings if two periods overlap only partly, or if a period is unknown
+ */
+function computeTotal(rows: readonly ResultRow[]): AdResults {
+  const rowsWithResults = rows.filter(hasResults);
+  const rowsByPeriod = [...groupBy(rowsWithResults, describePeriod).values()];
+  if (rowsByPeriod.length < 2) return computePeriodTotal(rowsWithResults);
+  const periods = rowsByPeriod.map((periodRows) => ({
+    period: readPeriod(periodRows[0] as ResultRow),
+    total: computePeriodTotal(periodRows),
+    name: describePeriod(periodRows[0] as ResultRow),
+  }));
+  const outerPeriods = periods.filter(
+    ({ period }) => !periods.some((other) => other.period !== period && contains(other.period, period)),
+  );
+  for (const [index, { period, total, name }] of outerPeriods.entries())
+    for (const other of outerPeriods.slice(index + 1)) {
+      if (period && other.period && (period.end < other.period.start || other.period.end < period.start)) continue;
+      const sums = sumResults([total, other.total]).adSpend;
+      throw new Error(
+        `Reporting starts: the periods ${name} and ${other.name} are not separate, so the amount spent may be ${other.total.adSpend ?? 'unknown'} or ${sums ?? 'unknown'}; export the ad without overlapping periods`,
+      );
+    }
+  return sumResults(outerPeriods.map(({ total }) => total));
+}
+
+const contains = (outer: Period | undefined, inner: Period | undefined): boolean =>
+  outer !== undefined && inner !== undefined && outer.start <= inner.start && inner.end <= outer.end;
+
+/**
+ * Computes the results of an ad in one period. If there are rows of several breakdowns, e.g. by age and by country, each
+ * breakdown contains all results, so the totals are those of the breakdown with the highest total.
+ */
+function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
+  const rowsByBreakdown = [...groupBy(rows, describeBreakdown).values()];
+  // Rows with the same values of known breakdowns differ in another column. One of them may be their total.
+  const parts = rowsByBreakdown.map((labelledRows) => {
+    const [firstRow] = labelledRows;
+    const isTotal = ({ values }: ResultRow) => Object.keys(values).every(isBreakdown);
+    return {
+      breakdown: Object.keys(firstRow?.values ?? {})
+        .filter(isBreakdown)
+        .sort()
+        .join(),
+      results: sumUnlessTotal(
+        labelledRows.find(isTotal),
+        labelledRows.filter((row) => !isTotal(row)),
+      ),
+    };
+  });
+  const total = parts.find(({ breakdown }) => breakdown === '')?.results;
+  const partsByBreakdown = groupBy(
+    parts.filter(({ breakdown }) => breakdown !== ''),
+    ({ breakdown }) => breakdown,
+  );
+  const sums = [...partsByBreakdown.values()].map((breakdownParts) => breakdownParts.map(({ results }) => results));
+  if (sums.length < 2) return sumUnlessTotal(total, sums[0] ?? []);
+  return total ?? pickHighest(sums.map(sumResults));
+}
+
+/**
+ * Adds up the results of several rows. If the row without labels has at least the sum of the others, it is their total.
+ * Otherwise, it is another part, whose label is unknown.
+ */
+function sumUnlessTotal(unlabelled: AdResults | undefined, parts: readonly AdResults[]): AdResults {
+  const sums = sumResults(parts);
+  if (!unlabelled) return sums;
+  const sumByName = new Map(listResults(sums));
+  const isTotal = listResults(unlabelled).every(([name, value]) => {
+    const sumValue = sumByName.get(name);
+    return (
+      typeof value !== 'number' ||
+      typeof sumValue !== 'number' ||
+      name === 'Reach' ||
+      value >= sumValue * roundingTolerance
+    );
+  });
+  return isTotal ? unlabelled : sumResults([unlabelled, ...parts]);
+}
+
+/** Ads Manager rounds the amounts of single rows, so their sum may be slightly above the total. */
+const roundingTolerance = 0.99;
+
+/** Removes floating-point errors, e.g. 0.1 + 0.2 becomes 0.3. */
+const roundSum = (value: number): number => Number(value.toPrecision(15));
+
+/** Adds up all results that can be added up. A single row keeps its other results as well. */
+function sumResults(parts: readonly AdResults[]): AdResults {
+  const [firstPart] = parts;
+  if (!firstPart) return {};
+  if (parts.length === 1) return firstPart;
+  const sumField = (field: 'adSpend' | 'impressions') => {
+    const values = parts.flatMap((part) => part[field] ?? []);
+    return values.length > 0 ? { [field]: roundSum(values.reduce((total, value) => total + value, 0)) } : {};
+  };
+  const results: Record<string, unknown> = {};
+  for (const name of new Set(parts.flatMap((part) => Object.keys(part.results ?? {})))) {
+    const values = parts.flatMap((part) => part.results?.[name] ?? []);
+    // A sum without an unreadable value would be too low.
+    if (isActionColumn(name) && values.every((value) => typeof value === 'number'))
+      results[name] = roundSum((values as number[]).reduce((total, value) => total + value, 0));
+    else if (settingColumn.test(name) && values.length === parts.length && new Set(values).size === 1)
+      results[name] = values[0];
+  }
+  return {
+    ...sumField('adSpend'),
+    ...sumField('impressions'),
+    ...(Object.keys(results).length > 0 && { results }),
+  };
+}
+
+function pickHighest(sums: readonly AdResults[]): AdResults {
+  const pickField = (field: 'adSpend' | 'impressions') => {
+    const values = sums.flatMap((sum) => sum[field] ?? []);
+    return values.length > 0 ? { [field]: Math.max(...values) } : {};
+  };
+  const results: Record<string, unknown> = {};
+  for (const { results: sumsByName = {} } of sums)
+    for (const [name, value] of Object.entries(sumsByName)) {
+      const highest = results[name];
+      results[name] = typeof value === 'number' && typeof highest === 'number' ? Math.max(highest, value) : value;
+    }
+  return { ...pickField('adSpend'), ...pickField('impressions'), results };
+}
+
+const toResultFields = ({ adSpend, impressions, audienceReach }: AdResults): JsonObject => ({
+  ...(adSpend !== undefined && { adSpendMin: adSpend, adSpendMax: adSpend }),
+  ...(impressions !== undefined && { impressionsMin: impressions, impressionsMax: impressions }),
+  ...(audienceReach !== undefined && { audienceReach }),
+});
+
+/** Reports the results that are only in the list of rows, because they cannot be added up. */
+function reportOtherResults(rows: readonly ResultRow[], total: AdResults, reportProblem: ReportProblem): void {
+  const totalNames = new Set(listResults(total).map(([name]) => name));
+  for (const name of new Set(rows.flatMap(listResults).map(([name]) => name))) {
+    if (totalNames.has(name)) continue;
+    const reason =
+      name === 'Reach'
+        ? 'several rows may count the same person'
+        : isActionColumn(name)
+          ? 'the value of a row is not a number'
+          : 'only spend, impressions and actions can be added up';
+    reportProblem(new Error(`${name}: kept for each row of an ad but not added up, because ${reason}`));
+  }
+}
+
+/** Returns the first and the last day of the reports of two rows, and when the ad was last seen. */
+function combinePeriods(earlier: JsonObject, later: JsonObject): JsonObject {
+  const list = (name: string) => [earlier[name], later[name]].filter((value) => typeof value === 'string').sort();
+  const period = {
+    ...{ startedAt: list('startedAt')[0], lastSeenAt: list('lastSeenAt').at(-1) },
+    ...{ reportingStarts: list('reportingStarts')[0], reportingEnds: list('reportingEnds').at(-1) },
+  };
+  return Object.fromEntries(Object.entries(period).filter(([, value]) => value !== undefined));
+}

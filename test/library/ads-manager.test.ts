@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { libraryTest as test } from './support/fixtures.ts';
+import type { LibraryServer } from './support/library-server.ts';
+
+/** Imports lines of an Ads Manager export. Returns the report and the stored ads. */
+async function importExport(libraryServer: LibraryServer, ...lines: string[]) {
+  const report = await libraryServer.importRecords(lines.join('\n'));
+  const { body } = await libraryServer.search({});
+  return { report, ads: body.items };
+}
+
+/** The columns of an export whose rows differ in one more column. */
+const buildHeader = (column: string) =>
+  `Reporting starts,Reporting ends,Ad name,Ad ID,${column},Amount spent (GBP),Impressions,Reach,Link clicks,CTR (all)`;
+const january = '2026-01-01,2026-01-31';
+const february = '2026-02-01,2026-02-28';
+
+test.for([
+  ['an unknown breakdown', 'Marketing message', ['first', 'second', 'third']],
+  ['the carousel card', 'Carousel card', ['card one', 'card two', 'card three']],
+  ['an unknown breakdown with numbers', 'Product ID', ['1001', '1002', '1003']],
+  ['the time of day', "Time of day (viewer's time zone)", ['00:00:00 - 00:59:59', '01:00:00 - 01:59:59', '02:00']],
+  ['the headline', 'Headline', ['One', 'Two', 'Three']],
+] as const)(
+  'library import adds up Ads Manager rows that differ in %s',
+  async ([_, column, values], { libraryServer }) => {
+    const { report, ads } = await importExport(
+      libraryServer,
+      buildHeader(column),
+      `${january},A,1,${values[0]},1.50,100,90,5,1.5`,
+      `${january},A,1,${values[1]},2.50,200,150,6,2.5`,
+      // The results of this row equal the results of the first row.
+      `${january},A,1,${values[2]},1.50,100,90,5,1.5`,
+    );
+    expect(report).toMatchObject({ ads: 1, repeated: 2, skipped: 0 });
+    expect(ads).toMatchObject([{ adSpendMin: 5.5, adSpendMax: 5.5, impressionsMin: 400, 'Link clicks': 16 }]);
+    for (const field of ['audienceReach', 'CTR (all)', 'startedAt']) expect(ads[0]).not.toHaveProperty(field);
+    expect(ads[0].breakdown).toHaveLength(3);
+    expect(report.notes.join('\n')).toMatch(/Reach: kept for each row of an ad but not added up/);
+    expect(report.notes.join('\n')).toMatch(/CTR \(all\): kept for each row of an ad but not added up/);
+  },
+);
+
+test('library import adds up the results of an ad in the exports of two months', async ({ libraryServer }) => {
+  const header = buildHeader('Objective');
+  const { ads } = await importExport(
+    libraryServer,
+    header,
+    `${january},A,1,Sales,1.50,100,90,5,1.5`,
+    `${february},A,1,Sales,2.50,200,150,6,2.5`,
+  );
+  const total = {
+    ...{ adSpendMin: 4, impressionsMin: 300, 'Link clicks': 11, Objective: 'Sales' },
+    ...{ reportingStarts: '2026-01-01T00:00:00.000Z', reportingEnds: '2026-02-28T00:00:00.000Z' },
+  };
+  expect(ads).toMatchObject([total]);
+  expect(ads[0]).not.toHaveProperty('audienceReach');
+  // A new export of February replaces the earlier one, and an export of March is added.
+  const nextWeek = await importExport(libraryServer, header, `${february},A,1,Sales,3.50,250,170,7,2.5`);
+  expect(nextWeek.ads).toMatchObject([{ ...total, adSpendMin: 5, impressionsMin: 350, 'Link clicks': 12 }]);
+  const march = await importExport(libraryServer, header, '2026-03-01,2026-03-14,A,1,Sales,1,10,9,1,2.5');
+  expect(march.ads).toMatchObject([{ adSpendMin: 6, impressionsMin: 360, 'Link clicks': 13 }]);
+  // An earlier month may also be imported later.
+  const december = await importExport(libraryServer, header, '2025-12-01,2025-12-31,A,1,Sales,1,10,9,1,2.5');
+  expect(december.ads).toMatchObject([{ adSpendMin: 7, impressionsMin: 370, 'Link clicks': 14 }]);
+});
+
+test.for([
+  [
+    'equal periods and different results',
+    [january, january],
+    /Amount spent: 2\.5, but an earlier row .* has 1\.5; the total may be 2\.5, or 4 in both rows/,
+  ],
+  [
+    'overlapping periods',
+    [january, '2026-01-15,2026-02-14'],
+    /are not separate, so the amount spent may be 2\.5 or 4;/,
+  ],
+  ['an unknown period', [january, ','], /are not separate, so the amount spent may be 2\.5 or 4;/],
+] as const)(
+  'library import refuses Ads Manager rows of one ad with %s',
+  async ([_, periods, problem], { libraryServer }) => {
+    const { report, ads } = await importExport(
+      libraryServer,
+      buildHeader('Objective'),
+      `${periods[0]},A,1,Sales,1.50,100,90,5,1.5`,
+      `${periods[1]},A,1,Sales,2.50,200,150,6,2.5`,
+    );
+    expect(report).toMatchObject({
+      ads: 1,
+      skipped: 1,
+      problems: [{ line: 3, problem: expect.stringMatching(problem) }],
+    });
+    expect(ads).toMatchObject([{ adSpendMin: 1.5, impressionsMin: 100 }]);
+  },
+);
+
+test('library import refuses Ads Manager rows of one ad in two currencies', async ({ libraryServer }) => {
+  const header = 'Reporting starts,Reporting ends,Ad name,Ad ID,Amount spent (EUR)';
+  const { ads } = await importExport(libraryServer, header, `${january},A,1,5`);
+  const pounds = await importExport(libraryServer, header.replace('EUR', 'GBP'), `${february},A,1,7`);
+  expect(ads).toMatchObject([{ adSpendMin: 5, currency: 'EUR' }]);
+  expect(pounds.ads).toMatchObject([{ adSpendMin: 7, currency: 'GBP' }]);
+});
+
+test('a period that lies within another one is not added to it', async ({ libraryServer }) => {
+  const { ads } = await importExport(
+    libraryServer,
+    buildHeader('Objective'),
+    '2026-01-05,2026-01-11,A,1,Sales,1,10,9,1,1',
+    `${january},A,1,Sales,5,50,40,4,2`,
+    '2026-01-12,2026-01-18,A,1,Sales,2,20,19,2,1',
+  );
+  expect(ads).toMatchObject([{ adSpendMin: 5, impressionsMin: 50, audienceReach: 40, 'Link clicks': 4 }]);
+});
+
+test('two exports of Ads Manager with different columns of the same results describe one row', async ({
+  libraryServer,
+}) => {
+  const results = await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,5,50,40,4,2`);
+  expect(results.ads).toMatchObject([{ adSpendMin: 5 }]);
+  const { report, ads } = await importExport(
+    libraryServer,
+    'Reporting starts,Reporting ends,Ad name,Ad ID,Objective,Ad delivery,Amount spent (GBP),Purchases',
+    `${january},A,1,Sales,active,5,3`,
+    `${january},A,1,Sales,inactive,5,3`,
+  );
+  expect(report).toMatchObject({ ads: 1, repeated: 1, skipped: 0 });
+  expect(ads).toMatchObject([{ adSpendMin: 5, Purchases: 3 }]);
+  expect(ads[0]).not.toHaveProperty('breakdown');
+});
+
+test('no result of an Ads Manager row disappears, whatever column tells the rows apart', async ({ libraryServer }) => {
+  let adId = 0;
+  const rows = fc.uniqueArray(
+    fc.record({
+      period: fc.constantFrom(january, february, '2026-03-01,2026-03-31'),
+      label: fc.constantFrom('a', 'b', 'c', 'd'),
+      age: fc.constantFrom('18-24', '25-34'),
+    }),
+    { minLength: 1, maxLength: 10, selector: (row) => JSON.stringify(row) },
+  );
+  const amounts = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 10, maxLength: 10 });
+  await fc.assert(
+    fc.asyncProperty(rows, amounts, async (parts, spends) => {
+      adId++;
+      const lines = parts.map(
+        ({ period, label, age }, index) => `${period},A,${adId},${label},${spends[index]},1,1,2,,${age}`,
+      );
+      const { report, ads } = await importExport(libraryServer, `${buildHeader('Shelf')},Age`, ...lines);
+      const ad = ads.find((candidate: { adId: string }) => candidate.adId === String(adId));
+      expect(report.skipped).toBe(0);
+      expect(ad.adSpendMin).toBe(spends.slice(0, parts.length).reduce((total, spend) => total + spend, 0));
+      expect([ad.impressionsMin, ad['Link clicks']]).toEqual([parts.length, 2 * parts.length]);
+    }),
+    { numRuns: 25 },
+  );
+});
