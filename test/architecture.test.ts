@@ -90,7 +90,7 @@ const packagePlaces: Record<string, string[]> = {
   diff: ['src/board/view/'],
 };
 
-test('source files import only what the import rules of their folder allow', () => {
+test('source files import only modules that the import rules of their folder allow', () => {
   const violations = findViolations(function* ({ file, importedFiles, packages }) {
     const allowed = mayImport[getFolder(file)]?.split(' ');
     if (!allowed) yield 'a folder that is missing in mayImport';
@@ -106,7 +106,7 @@ test('source files import only what the import rules of their folder allow', () 
   expect(violations).toEqual([]);
 });
 
-test('storage drivers import only the storage interface, the API client and the lock', () => {
+test('storage drivers import only the storage interface, the API client and the file lock', () => {
   const allowed = /^src\/(storage\/storage\.ts|storage\/drivers\/|api\/|lock\.ts)/;
   const violations = findViolations(function* ({ file, importedFiles }) {
     if (file.startsWith('src/storage/drivers/')) yield* importedFiles.filter((imported) => !allowed.test(imported));
@@ -114,7 +114,7 @@ test('storage drivers import only the storage interface, the API client and the 
   expect(violations).toEqual([]);
 });
 
-test('only entry points read environment variables, the clock and random numbers', () => {
+test('only entry points of the program read environment variables, the clock or random numbers', () => {
   const violations = findViolations(function* ({ file, text }) {
     const code = removeComments(text);
     if (file !== 'src/cli/run.ts' && /\bprocess\.env\b/.test(code)) yield 'process.env';
@@ -139,7 +139,7 @@ test('no source file has more than 600 lines', () => {
   expect(files.filter(({ text }) => text.split('\n').length > 600).map(({ file }) => file)).toEqual([]);
 });
 
-test('the import graph contains no cycles', () => {
+test('the imports between source files contain no cycles', () => {
   const graph = new Map(sources.map(({ file, importedFiles }) => [file, importedFiles]));
   const visitedFiles = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {
@@ -151,7 +151,7 @@ test('the import graph contains no cycles', () => {
   for (const file of graph.keys()) visit(file, []);
 });
 
-test('other folders import only the public interface of src/library', () => {
+test('files outside src/library import only the public interface of src/library', () => {
   const importers = sources.flatMap(({ file, importedFiles }) =>
     getFolder(file) === 'library'
       ? []
@@ -171,7 +171,7 @@ test('other folders import only the public interface of src/library', () => {
   );
 });
 
-test('the Redis and PostgreSQL drivers are never imported statically', () => {
+test('no source file imports the Redis or PostgreSQL driver statically', () => {
   const violations = ['redis', 'postgres'].flatMap((driver) => {
     const staticImport = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/drivers/${driver}\\.ts['"]`, 'm');
     return sources.filter(({ text }) => staticImport.test(text));
@@ -179,7 +179,7 @@ test('the Redis and PostgreSQL drivers are never imported statically', () => {
   expect(violations.map(({ file }) => file)).toEqual([]);
 });
 
-test('listing tools loads neither the tool implementations nor the storage code', () => {
+test('listing tools loads neither the code that runs tools nor the storage code', () => {
   const staticImports = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
   const loaded = new Set<string>();
   const loadStatically = (file: string): void => {
@@ -198,7 +198,7 @@ test('listing tools loads neither the tool implementations nor the storage code'
   expect([...loaded].filter((file) => lazyPlaces.some((place) => file.startsWith(place)))).toEqual([]);
 });
 
-test('HTML components contain no raw markup and no unvalidated URL', () => {
+test('HTML components contain neither raw markup nor URLs that are not validated', () => {
   const violations = findViolations(function* ({ file, text }) {
     if (!file.endsWith('x')) return;
     const code = removeComments(text);
@@ -212,7 +212,7 @@ test('HTML components contain no raw markup and no unvalidated URL', () => {
   expect(violations).toEqual([]);
 });
 
-test('tools never mention credit charges', () => {
+test('the source files of tools never mention credit charges', () => {
   const toolsNamingCharges = sources.filter(
     ({ file, text }) => getFolder(file) === 'tools' && /\breceipt|\bcharged?\b/.test(removeComments(text)),
   );

@@ -23,7 +23,10 @@ const reversed = (value: unknown): unknown => {
 };
 
 describe('Cached results of identical tool calls', () => {
-  test('two calls whose filters differ only in key order share one cached result', async ({ upstream, start }) => {
+  test('two calls whose filters have the same keys in a different order share one cached result', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ baseUrl: upstream.baseUrl });
     const keys = fc.string({ minLength: 1 }).filter((key) => !['__proto__', 'limit', 'cursor'].includes(key));
     const requestedQuestions = new Set<string>();
@@ -44,7 +47,7 @@ describe('Cached results of identical tool calls', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('a call that differs only in its detail level is served from the cache', async ({ server }) => {
+  test('the cache serves a call that differs from an earlier call only in its detail level', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: '2', detail: 'full' });
     expect(full.data.receipt.charged).toBe(0);
@@ -73,7 +76,7 @@ describe('The result cache', () => {
     expect(cachedResult.data.receipt.remaining).toBe(9998);
   });
 
-  test('a cached result is reused until it expires or the call sets fresh', async ({ server }) => {
+  test('the cache reuses a result until it expires or a call sets the argument fresh', async ({ server }) => {
     const charge = async (args = {}) => (await server.call('search_ads', { limit: 2, ...args })).data.receipt.charged;
     expect(await charge()).toBe(1);
     clock += 900_000 - 1;
@@ -91,7 +94,7 @@ describe('The result cache', () => {
     expect(service.countPaidRequests()).toBe(2);
   });
 
-  test('free calls are never cached, and a cache lifetime of 0 turns caching off', async ({
+  test('the server never caches free calls, and a cache lifetime of 0 turns caching off', async ({
     service,
     server,
     start,
@@ -105,7 +108,10 @@ describe('The result cache', () => {
     }
   });
 
-  test('saving an ad to a collection evicts only the cached list of that collection', async ({ service, server }) => {
+  test('saving an ad to a collection removes only the cached list of that collection from the cache', async ({
+    service,
+    server,
+  }) => {
     const items = ({ call }: Pick<TestServer, 'call'>, collectionId: string | undefined) =>
       call('list_collection_items', { collectionId, itemType: 'ads' });
     const [first, second] = (await server.call('list_collections')).data.items;
@@ -131,7 +137,7 @@ describe('get_ad with the argument seen', () => {
   const listed = async (server: TestServer, limit = 1) =>
     (await server.call('search_ads', { limit })).data.items.at(-1)?.id ?? '';
 
-  test('get_ad with seen returns the ad from an earlier list at no charge', async ({ service, server }) => {
+  test('get_ad with seen: true returns an ad from an earlier list at no charge', async ({ service, server }) => {
     const id = await listed(server, 2);
     clock += 40_000;
     const opened = await server.call('get_ad', { adId: id.toUpperCase(), seen: true });
@@ -145,7 +151,7 @@ describe('get_ad with the argument seen', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad with seen shows how old the list that contained the ad is', async ({ service, server }) => {
+  test('get_ad with seen: true shows the age of the list that contained the ad', async ({ service, server }) => {
     const adId = await listed(server);
     clock += 60_000;
     await listed(server);
@@ -155,7 +161,7 @@ describe('get_ad with the argument seen', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('get_ad requests the ad from the API if seen is not set or fresh is set', async ({ server }) => {
+  test('get_ad requests the ad from the API if it is called without seen or with fresh', async ({ server }) => {
     const adId = await listed(server);
     const result = await server.call('get_ad', { adId });
     expect(result.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -163,7 +169,7 @@ describe('get_ad with the argument seen', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('get_ad with seen still requests an ad that this API key has not received before', async ({
+  test('get_ad with seen: true requests an ad from the API if this API key has not received the ad before', async ({
     service,
     server,
   }) => {

@@ -74,7 +74,7 @@ describe('Every tool with a faulty API', () => {
   });
 
   test.for(Object.keys(faults) as (keyof typeof faults)[])(
-    'every tool returns a clear error and recovers if the API %s',
+    'every tool returns a clear error and later recovers (fault: the API %s)',
     async (fault, { upstream, server }) => {
       const isCut = ['resets', 'closes without an answer', 'ends in the middle of the body'].includes(fault);
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -92,7 +92,7 @@ describe('Every tool with a faulty API', () => {
   );
 
   test.for(Object.keys(delays) as (keyof typeof delays)[])(
-    'every tool returns a timeout error and recovers if the API %s',
+    'every tool returns a timeout error and later recovers (fault: the API %s)',
     async (delay, { upstream, start }) => {
       const server = await start({ timeoutMs: 1000 });
       upstream.respondWith(delays[delay]);
@@ -121,7 +121,7 @@ describe('Every tool with a faulty API', () => {
   ];
 
   test.for([...kinds.keys(), ...undocumentedStatuses])(
-    'every tool maps HTTP status %i to its error kind and retries only if that is safe',
+    'every tool maps HTTP status %i to the right error kind and retries the request only if a retry is safe',
     async (status, { upstream, server }) => {
       const hasBody = status !== 204 && status !== 304;
       for (const { tool, args, isGatedTool } of singleCallTools) {
@@ -158,12 +158,15 @@ test.for<[string, unknown]>([
   ['contains a list as error', { error: [] }],
   ['contains fields of wrong types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
   ['is null', null],
-])('an error response that %s gets its error kind from the status code', async ([_, body], { upstream, server }) => {
-  upstream.respondWith(json(body, { status: 422 }));
-  expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
-});
+])(
+  'the HTTP status determines the kind of an error if the body of the error response %s',
+  async ([_, body], { upstream, server }) => {
+    upstream.respondWith(json(body, { status: 422 }));
+    expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
+  },
+);
 
-test('an error response in an undocumented format is reported as possibly coming from another server', async ({
+test('an error in an undocumented format says that the response may not come from the API', async ({
   upstream,
   server,
 }) => {
@@ -185,7 +188,7 @@ test.for<[string, object, string]>([
     '',
   ]),
 ])(
-  'credit headers with the value "%s" are parsed as %j',
+  'credit headers with the value "%s" lead to the receipt %j',
   async ([value, expectedReceipt, expectedText], { upstream, server }) => {
     const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
     upstream.respondWith(json({ id: 'x' }, { headers }));
@@ -205,7 +208,7 @@ test('a result says that its charge is unknown if the credit headers are missing
   expect(text).toContain('Read');
 });
 
-test('concurrent calls get their own results if API responses arrive out of order', async ({ upstream, server }) => {
+test('concurrent calls each get their own result if the API responds out of order', async ({ upstream, server }) => {
   const heldResponses: (() => void)[] = [];
   upstream.respondWith((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
@@ -217,7 +220,10 @@ test('concurrent calls get their own results if API responses arrive out of orde
   expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });
 
-test('a response sent in millions of one-byte chunks uses less than 64 MB of memory', async ({ upstream, server }) => {
+test('reading a response that arrives in millions of one-byte chunks uses less than 64 MB of memory', async ({
+  upstream,
+  server,
+}) => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const [firstHalfSent, end] = [createGate(), createGate()];

@@ -82,14 +82,17 @@ describe('Concurrent identical calls', () => {
     );
   });
 
-  test('concurrent identical calls share an error', async ({ upstream, server }) => {
+  test('concurrent identical calls all get the same error if their shared API request fails', async ({
+    upstream,
+    server,
+  }) => {
     upstream.respondWith((_, response) => response.socket?.resetAndDestroy());
     const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('a call with a high enough maxCredits succeeds while the same call with a lower one fails', async ({
+  test('of two identical calls with different maxCredits, only the one whose limit is high enough succeeds', async ({
     upstream,
     start,
   }) => {
@@ -103,7 +106,10 @@ describe('Concurrent identical calls', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
   });
 
-  test('concurrent identical calls of add_collection_item are all sent to the API', async ({ upstream, server }) => {
+  test('identical calls of add_collection_item that run at the same time are all sent to the API', async ({
+    upstream,
+    server,
+  }) => {
     const answer = holdNextAnswer(upstream);
     const search = () => server.call('search_ads', { limit: 6 });
     const reads = [search()];
@@ -118,7 +124,7 @@ describe('Concurrent identical calls', () => {
 });
 
 test.for([true, false])(
-  'a list requested before a save is not reused after the save (with another read in between: %s)',
+  'a collection list that was requested before a save is not reused after the save (second read before it arrives: %s)',
   async (inBetween, { upstream, server }) => {
     const items = (ids: string[]) =>
       json({
@@ -143,7 +149,10 @@ test.for([true, false])(
   },
 );
 
-test('a hundred concurrent calls cause no event listener leak warning', async ({ upstream, server }) => {
+test('a hundred concurrent calls cause no Node.js warning about leaking event listeners', async ({
+  upstream,
+  server,
+}) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -155,7 +164,7 @@ test('a hundred concurrent calls cause no event listener leak warning', async ({
 
 describe('Cancelled calls', () => {
   test.for([true, false])(
-    'a cancelled paid call keeps running, and identical calls reuse its result (sent while it runs: %s)',
+    'a cancelled paid call keeps running, and identical calls reuse its result (identical call sent meanwhile: %s)',
     async (isJoined, { upstream, server }) => {
       const answer = holdNextAnswer(upstream);
       for (let caller = 0; caller < 10; caller++) await callAndCancel(server, upstream, 'get_ad', opening);
@@ -170,13 +179,13 @@ describe('Cancelled calls', () => {
     },
   );
 
-  test('a free API request is aborted when its caller cancels the call', async ({ upstream, server }) => {
+  test('the server aborts a free API request when the client cancels the call', async ({ upstream, server }) => {
     holdNextAnswer(upstream);
     await callAndCancel(server, upstream, 'whoami', {});
     expect(await upstream.requests[0]?.waitForAbort()).toBe(true);
   });
 
-  test('a write keeps running after its caller cancels it', async ({ upstream, server }) => {
+  test('the server finishes a write to the API after the client cancels the call', async ({ upstream, server }) => {
     const answer = holdNextAnswer(upstream);
     await callAndCancel(server, upstream, 'add_collection_item', saving);
     await server.call('whoami');
@@ -186,7 +195,10 @@ describe('Cancelled calls', () => {
     expect(upstream.requests[0]?.aborted).toBe(false);
   });
 
-  test('a paid call that is cancelled while it waits for a slot is never sent', async ({ upstream, start }) => {
+  test('a paid call that the client cancels while it waits for a free slot is never sent to the API', async ({
+    upstream,
+    start,
+  }) => {
     const { call } = await start({ creditBudget: 50 });
     upstream.credits = documentedResponse;
     const answer = holdNextAnswer(upstream);
@@ -203,7 +215,7 @@ describe('Cancelled calls', () => {
     expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
   });
 
-  test('a cancelled paid call keeps its concurrency slot until its request ends', async ({
+  test('a cancelled paid call occupies its concurrency slot until its API request ends', async ({
     upstream,
     server: { call },
   }) => {
@@ -221,7 +233,7 @@ describe('Cancelled calls', () => {
   });
 });
 
-test('a paid call that is aborted at shutdown is logged with its price', async ({ upstream, server }) => {
+test('the log shows the price of a paid call that the server aborts at shutdown', async ({ upstream, server }) => {
   upstream.respondWith(documentedResponse, () => {});
   await server.call('get_ad', opening);
   const abortedCall = server.call('get_ad', { ...opening, fresh: true });

@@ -53,7 +53,7 @@ function bodiesWith(text: string): [[number, object], ...[status: number, body: 
 }
 
 describe.each(forms)('The API key %s', (form, text) => {
-  test(`the API key ${form} never appears in results or logs`, async ({ upstream, server }) => {
+  test(`the API key ${form} never appears in tool results or logs`, async ({ upstream, server }) => {
     // Verify that the test's own decoder finds the key.
     expect(decodeAllForms(text)).toContain('canary');
     const shownTexts: unknown[] = [];
@@ -121,7 +121,7 @@ test('an API key inside a deeply nested response is masked', async ({ upstream, 
   expect(JSON.stringify(raw)).not.toContain(canaryKey);
 });
 
-test('a call whose arguments contain the API key is rejected before any request is sent', async ({
+test('the server rejects a call whose arguments contain the API key before it sends any request', async ({
   upstream,
   start,
 }) => {
@@ -147,7 +147,7 @@ test('a short API key that is an ordinary word is not masked in ad text', async 
   expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
 });
 
-test('the API key never appears in the process output, even at log level debug', async ({ upstream }) => {
+test('the API key never appears in the output of the process, not even at log level debug', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: usualKey, AD_LIBRARY_BASE_URL: upstream.baseUrl };
   const echo = { message: `Bad key ${usualKey}`, code: usualKey, requestId: usualKey, details: { [usualKey]: 1 } };
   upstream.respondWith(errorResponse(422, echo));
@@ -168,7 +168,7 @@ test('the API key never appears in the process output, even at log level debug',
   expect(stdout + stderr).not.toContain('CANARY');
 });
 
-test('an API key in a response is never written to stored files, exports or SQL results', async ({
+test('an API key in an API response is never written to stored files, exports or SQL results', async ({
   upstream,
   start,
 }) => {
@@ -210,7 +210,7 @@ test('an API key in a response is never written to stored files, exports or SQL 
   await check(usualKey, [], [usualKey, `${usualKey}\u00e9`]);
 });
 
-test('the key masker finds the API key in every encoding and leaves other text as it is', () => {
+test('the key masker finds the API key in every encoding and does not change other text', () => {
   const otherTexts = [
     'größer',
     'https://x.example/?a=%2F&b=%C3%A9&c=1',

@@ -43,7 +43,7 @@ async function resources({ client }: TestServer): Promise<string[]> {
   return all.map(({ uri }) => uri).filter((uri) => uri.startsWith('ad-library://'));
 }
 
-test('a rejected API key cannot read its stored data until the API accepts the key again', async ({
+test('an API key that the API rejects cannot read its stored data until the API accepts the key again', async ({
   upstream,
   start,
 }) => {
@@ -95,7 +95,10 @@ test('a rejected API key cannot read its stored data until the API accepts the k
   );
 }, 120_000);
 
-test('an API key is not checked again after an accepted paid call', async ({ upstream, server }) => {
+test('the server does not check an API key again after the API accepted a paid call with it', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 3);
   service.interceptRequest = () => gateway;
   expect((await server.call('search_ads')).isError).toBe(true);

@@ -57,7 +57,10 @@ function requestsFor(
   return requestCount;
 }
 
-test('failed calls are retried exactly as the retry rules allow', async ({ upstream, server }) => {
+test('the server retries failed calls exactly as often as the documented retry rules allow', async ({
+  upstream,
+  server,
+}) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -76,7 +79,7 @@ test('failed calls are retried exactly as the retry rules allow', async ({ upstr
   );
 });
 
-test('a paid call is retried after a 503 response that reports a charge of zero', async ({ upstream, start }) => {
+test('a paid call is retried after a 503 response that says that nothing was charged', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 10 });
   upstream.credits = documentedResponse;
   upstream.respondWith(
@@ -91,7 +94,7 @@ test('a paid call is retried after a 503 response that reports a charge of zero'
 });
 
 test.for(['nonsense', '-1', ''])(
-  'a paid call is not retried after a 503 response with the unreadable charge "%s"',
+  'a paid call is not retried after a 503 response with the invalid charge "%s"',
   async (charge, { upstream, start }) => {
     const serverWithBudget = await start({ creditBudget: 10 });
     upstream.credits = documentedResponse;
@@ -112,7 +115,7 @@ describe('Retries of add_collection_item', () => {
   const answer = (added: boolean, headers = {}) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: deriveUuid('x'), added }, { headers });
 
-  test('add_collection_item says whether the saved item is an ad or an advertiser page', async ({
+  test('the result of add_collection_item says whether the saved item is an ad or an advertiser page', async ({
     upstream,
     server,
   }) => {
@@ -125,7 +128,7 @@ describe('Retries of add_collection_item', () => {
   });
 
   test.for(['resets', 'turns down (504)'] as const)(
-    'add_collection_item retries once and does not claim that the item was already saved if the API %s',
+    'add_collection_item retries once and does not say that the item was already saved (first attempt: the API %s)',
     async (failure, { upstream, server }) => {
       upstream.respondWith(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
@@ -141,7 +144,7 @@ describe('Retries of add_collection_item', () => {
     },
   );
 
-  test('add_collection_item says that saving again is safe after two failures without a charge', async ({
+  test('add_collection_item says that saving again is safe if an earlier save was free and both attempts fail', async ({
     upstream,
     server,
   }) => {
@@ -153,7 +156,7 @@ describe('Retries of add_collection_item', () => {
     expect(text).toContain('Saving it again is safe');
   });
 
-  test('add_collection_item does not claim that nothing was sent if only the retry fails to connect', async ({
+  test('add_collection_item never says "Nothing was sent" if its first request was sent and its retry cannot connect', async ({
     start,
   }) => {
     const leaving = await startUpstream((_, response) => {
@@ -166,7 +169,7 @@ describe('Retries of add_collection_item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('add_collection_item does not claim that nothing was sent if it times out between attempts', async ({
+  test('add_collection_item never says "Nothing was sent" if it times out between two attempts', async ({
     upstream,
     start,
   }) => {
@@ -177,7 +180,10 @@ describe('Retries of add_collection_item', () => {
     expect(text).not.toContain('Nothing was sent');
   });
 
-  test('a collection is read from the API again after a save with an unknown outcome', async ({ upstream, start }) => {
+  test('the server reads a collection from the API again after a save whose outcome is unknown', async ({
+    upstream,
+    start,
+  }) => {
     const cachingServer = await start({ cacheSeconds: 900 });
     const list = json({ collection: { id: 'c' }, items: [], cursor: null, hasMore: false });
     const readList = () =>
@@ -197,7 +203,7 @@ describe('Retries of add_collection_item', () => {
     ['gets no response', delays.hangs],
     ['gets an error from a gateway', errorResponse(502)],
   ])(
-    'saving an item is not retried if it %s and earlier saves were charged',
+    'add_collection_item is not retried if it %s and an earlier save was charged',
     async ([_, fault], { upstream, start }) => {
       const server = await start(fault === delays.hangs ? { timeoutMs: 2500 } : {});
       upstream.respondWith(answer(true, creditHeaders(3)), fault);
@@ -211,7 +217,7 @@ describe('Retries of add_collection_item', () => {
   );
 });
 
-test('retries wait for a random time with a doubling upper bound and stop at the deadline', async ({
+test('the random wait before a retry has an upper bound that doubles, and retries stop at the deadline', async ({
   upstream,
   start,
 }) => {

@@ -26,7 +26,7 @@ const lists = {
   },
 };
 
-test('a list omits items without an id and shows how many it omitted', async ({ upstream, start }) => {
+test('a list leaves out items without an id and says how many it left out', async ({ upstream, start }) => {
   const someItems = fc.array(fc.option(unusableItem, { nil: undefined }), { minLength: 1, maxLength: 6 });
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...Object.keys(lists)), someItems, async (tool, mixed) => {
@@ -56,7 +56,7 @@ test('a list omits items without an id and shows how many it omitted', async ({ 
 });
 
 describe('API responses whose items have no id', () => {
-  test('a search without usable items still reports its total and its charge', async ({ upstream, server }) => {
+  test('a search whose items are all unusable still reports its total and its charge', async ({ upstream, server }) => {
     upstream.respondWith(listing([{ headline: 'no id' }], 1));
     const counted = await server.call('count_ads');
     expect(counted.data).toMatchObject({ total: 1, receipt: { charged: 1, unusable: 1 } });
@@ -65,7 +65,10 @@ describe('API responses whose items have no id', () => {
   });
 });
 
-test('list_collection_items returns an error if all items have the wrong type', async ({ upstream, server }) => {
+test('list_collection_items returns an error if every item in the API response has the wrong type', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(listing([page, page], 1));
   const { text, error } = await server.call('list_collection_items', lists.list_collection_items.args);
   expect(error?.kind).toBe('unexpected_response');
@@ -73,7 +76,7 @@ test('list_collection_items returns an error if all items have the wrong type', 
   expect(text).toContain('The service says it charged 1 credits for this call.');
 });
 
-test('gather_ads stores the valid ads of a page that also has invalid items', async ({ upstream, server }) => {
+test('gather_ads stores the valid ads of a result page that also has invalid items', async ({ upstream, server }) => {
   upstream.respondWith(listing([ad, { headline: 'no id' }, null], 1));
   const { data, text } = await server.call('gather_ads', { maxCredits: 10 });
   expect(data).toMatchObject({ read: 1, stopped: 'end', receipt: { charged: 1, unusable: 2 } });

@@ -23,7 +23,7 @@ describe('The base URL of the API', () => {
     'http://2130706433:PORT',
     'http://127.0.0.1:PORT/a/../',
     ' http://127.0.0.1:PORT// ',
-  ])('the server accepts the base URL spelling "%s"', async (spelling, { upstream }) => {
+  ])('the server accepts the base URL "%s", whose spelling is unusual', async (spelling, { upstream }) => {
     const port = new URL(upstream.baseUrl).port;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
     expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
@@ -41,7 +41,9 @@ describe('The base URL of the API', () => {
     await close();
   });
 
-  test('a call without a base URL or an API key fails and names the missing settings', async ({ upstream }) => {
+  test('a call without a base URL or an API key fails, and its error names the missing settings', async ({
+    upstream,
+  }) => {
     const key = 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")';
     const address = 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")';
     for (const [settings, missing] of [
@@ -79,7 +81,7 @@ describe('Request URLs', () => {
     }),
   );
 
-  test('no item id can change the endpoint of a request URL', () => {
+  test('an item id with special characters cannot change the endpoint of a request URL', () => {
     expect(() => addressFor('x'.repeat(301))).toThrow(/is not an id/);
     fc.assert(
       fc.property(ids, fc.constantFrom('getPage', 'getAd', 'listCollectionItems'), (id, operation) => {

@@ -7,7 +7,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 test.for([301, 302, 303, 307, 308])(
-  'every tool reports where a %i redirect points and does not follow it',
+  'no tool follows a %i redirect of the API, and its error shows the redirect target',
   async (status, { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(documentedResponse);
@@ -26,12 +26,18 @@ test.for([301, 302, 303, 307, 308])(
   },
 );
 
-test('a relative redirect target is shown as an absolute URL', async ({ upstream, server }) => {
+test('an error about a relative redirect shows the redirect target as an absolute URL', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith((_, response) => response.writeHead(308, { location: '/elsewhere' }).end());
   expect((await server.call('whoami')).text).toContain(`It redirects to "${upstream.baseUrl}/elsewhere";`);
 });
 
-test('the reported redirect target contains no secrets and only http or https URLs', async ({ upstream, server }) => {
+test('an error about a redirect shows only http and https URLs and no secrets from the URL', async ({
+  upstream,
+  server,
+}) => {
   const readShownTarget = async (location: string) => {
     upstream.respondWith((_, response) => response.writeHead(302, { location }).end());
     return (await server.call('whoami')).text;
@@ -52,7 +58,7 @@ test('the reported redirect target contains no secrets and only http or https UR
 });
 
 test.for(['/v1', '/v1/', '/api/v1'])(
-  'a 404 error for the base URL "%s" points to its version suffix',
+  'the error after a 404 response explains that the base URL "%s" ends in a version suffix',
   async (ending, { upstream, start }) => {
     const server = await start({ baseUrl: `${upstream.baseUrl}${ending}` });
     for (const answer of [errorResponse(404), errorResponse(405), json('<h1>Not here</h1>', { status: 404 })]) {
@@ -72,7 +78,7 @@ const answersOfOtherServers: Record<string, Behaviour> = {
 };
 
 test.for(Object.entries(answersOfOtherServers))(
-  'a 404 error with %s for a path without an id says that the base URL is wrong',
+  'the error says that the base URL is wrong if a 404 response contains %s and the request path has no id',
   async ([, answer], { upstream, server }) => {
     for (const { tool, args } of singleCallTools) {
       upstream.respondWith(answer);
@@ -84,7 +90,7 @@ test.for(Object.entries(answersOfOtherServers))(
   },
 );
 
-test('a documented 404 error for a path without an id is reported as documented', async ({ upstream, server }) => {
+test('a documented 404 error keeps its own message if the request path has no id', async ({ upstream, server }) => {
   upstream.respondWith(errorResponse(404, { code: 'not_found', message: 'There is no such advertiser' }));
   expect((await server.call('search_ads')).error).toMatchObject({ kind: 'not_found' });
 });
