@@ -24,7 +24,7 @@ const listPaidCalls = ({ calls }: ShownBoard) => calls.filter(({ name }) => name
 inChromium('Actions on the ad board', () => {
   const boards = boardTest(createAds(30));
 
-  test('a question about selected ads refers to them by number and sends their ids as context', async () => {
+  test('a question about selected ads refers to the ads by number and sends their ids as context for the model', async () => {
     const shown = await boards.show(searchOfSixAds);
     await waitForAdCount(shown, '6 of 30 ads');
     await getCheckbox(shown, 'Offer 1').check();
@@ -55,7 +55,7 @@ inChromium('Actions on the ad board', () => {
     ['takes no context for the model', { capabilities: { message: {} } }],
     ['never responds to the context', { script: slowDownTimers('ms / 10') }],
   ])(
-    'a question about selected ads contains the ad ids if they cannot be sent as context (the host %s)',
+    'a question about selected ads contains their ids if the ids cannot be sent as context (host: %s)',
     async (_, host) => {
       const shown = await boards.show({ ...searchOfSixAds, ...host });
       await waitForAdCount(shown, '6 of 30 ads');
@@ -86,7 +86,7 @@ inChromium('Actions on the ad board', () => {
     expect(await getButton(shown, /^Ask|^Open |^Expand/).count()).toBe(0);
   });
 
-  test('the ad board saves selected ads to a collection unless the user clicks Undo', async () => {
+  test('the ad board saves the selected ads to a collection if the user does not click Undo', async () => {
     // Slow down the timers, so that the undo period does not end early on a busy machine.
     const shown = await boards.show({ ...searchOfSixAds, script: slowDownTimers('ms * 20') });
     await waitForAdCount(shown, '6 of 30 ads');
@@ -115,7 +115,7 @@ inChromium('Actions on the ad board', () => {
     expect(listSaves()).toEqual([...ads, ...ads]);
   });
 
-  test('the ad board opens landing pages through the host and shows when the host refuses', async () => {
+  test('the ad board opens a landing page through the host and shows a message if the host refuses to open it', async () => {
     const shown = await boards.show(searchOfSixAds, { readOnly: true });
     await waitForAdCount(shown, '6 of 30 ads');
     await shown.refuse('ui/message', 'Not now.');
@@ -134,7 +134,7 @@ inChromium('Actions on the ad board', () => {
       .toBe('shop.example was not opened: Not allowed.');
   });
 
-  test('the ad board shows ads that the server no longer stores as the search result listed them', async () => {
+  test('the ad board still shows listed ads that the server no longer stores', async () => {
     const evictedId = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...searchOfSixAds,
@@ -157,7 +157,7 @@ inChromium('Actions on the ad board', () => {
     ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
     ['makes no calls but keeps the board data', { beforeCall: interceptCall }, 'Not now.'],
   ])(
-    'the ad board shows the ads of a result, or an error, with an unusual host (a host that %s)',
+    'the ad board shows either the ads of a result or an error message in an unusual host (host: %s)',
     async (_, host, problem) => {
       const listed = await boards.show({ ...searchOfSixAds, ...host });
       await waitForAdCount(listed, '6 of 30 ads');
@@ -185,7 +185,7 @@ inChromium('Actions on the ad board', () => {
     ['is late', (ids) => ({ pictures: ids.map((id) => ({ id, reason: 'no time', isLate: true })), left: [] })],
     ['returns no pictures', (ids) => ({ pictures: [], left: ids })],
   ])(
-    'the ad board requests pictures again when they scroll into view after a call without pictures (the first call %s)',
+    'the ad board requests missing pictures again when their ads scroll into view (the first request for pictures %s)',
     async (_, failingResult) => {
       const requestedIds: string[][] = [];
       const interceptCall = ({ name, arguments: { ids } }: ShownBoard['calls'][number]) => {
@@ -209,7 +209,7 @@ inChromium('Actions on the ad board', () => {
     },
   );
 
-  test('loading more ads on the board needs a second click on a button that shows the price', async () => {
+  test('the ad board loads more ads only after a second click, on a button that shows the price', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12, fresh: true } });
     await waitForAdCount(shown, '12 of 30 ads');
     const more = getButton(shown, 'More ads for 2 credits …');
@@ -239,7 +239,7 @@ inChromium('Actions on the ad board', () => {
   test.each([
     ['a cached page', 30, {}, 'at most 3 credits', '0 credits charged'],
     ['a page that is no longer cached', 29, { cacheSeconds: 0 }, '3 credits', '3 credits charged'],
-  ])('the button that loads more ads shows the price of %s', async (_, limit, cache, price, charged) => {
+  ])('the button for loading more ads shows the price of %s', async (_, limit, cache, price, charged) => {
     const args = { limit, detail: 'full' };
     const shown = await boards.show({ tool: 'search_ads', args }, { resultTokens: 2000, ...cache });
     await getButton(shown, `More ads for ${price} …`).click();
@@ -248,7 +248,7 @@ inChromium('Actions on the ad board', () => {
     expect(listPaidCalls(shown)).toHaveLength(1);
   });
 
-  test('loading more ads is free for an account without credit metering', async () => {
+  test('loading more ads on the board is free for an account without credit metering', async () => {
     const { key } = boards.service.library.keys.create({ unmetered: true });
     const shown = await boards.show(searchOfSixAds, { apiKey: key });
     await getButton(shown, 'More ads, free …').click();
@@ -264,7 +264,7 @@ inChromium('Actions on the ad board', () => {
     }
   });
 
-  test('an error while loading more ads offers a retry button only if retrying can help', async () => {
+  test('after an error while loading more ads, the board shows no retry button if a retry cannot help', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
     await waitForAdCount(shown, '5 of 30 ads');
     await getButton(shown, /^More ads/).click();

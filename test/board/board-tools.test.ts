@@ -37,7 +37,7 @@ const callBoardTool = async <Data>(name: string, args: object, client: Pick<Test
 };
 
 describe.each(outputs)('The tools of the ad board with the output setting %s', (output) => {
-  test('a tool result contains the ads, the total and the price for the ad board', async () => {
+  test('a tool result contains the ads, the total and the price that the ad board needs', async () => {
     const server = servers[output];
     const searchResult = await server.call('search_ads', { limit: 7 });
     expect(meta<BoardContext>(searchResult)).toMatchObject({
@@ -61,7 +61,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
     expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
   });
 
-  test('the board tools return no data without the token of the board page', async () => {
+  test('the tools for the ad board return no data to a caller that does not have the token of the board page', async () => {
     const server = servers[output];
     const { ids } = meta<BoardContext>(await server.call('search_ads', { limit: 5 }));
     const { gathering } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
@@ -81,7 +81,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
     expect(service.requests.length + service.pictures.length).toBe(before);
   });
 
-  test('the data that other tools send to the board contains no text written by advertisers', async () => {
+  test('the data that other tools send to the ad board contains no text written by advertisers', async () => {
     const server = servers[output];
     const { ids = [] } = meta<BoardContext>(await server.call('search_ads', { limit: 30, detail: 'full' }));
     const collectionId = meta<BoardContext>(await server.call('list_collections')).collections?.[0]?.id;
@@ -105,7 +105,7 @@ describe.each(outputs)('The tools of the ad board with the output setting %s', (
   });
 });
 
-test('board_ads marks ads that are new in the latest check of a watch', async () => {
+test('the tool board_ads marks the ads that the latest check of a watch (a saved search) found to be new', async () => {
   const service = await startBoardService(createAds(30));
   const server = await service.start({ cacheSeconds: 0 });
   await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
@@ -128,7 +128,7 @@ test('board_ads marks ads that are new in the latest check of a watch', async ()
   await service.close();
 });
 
-test('board_ads returns stored ads with their labels at no charge', async () => {
+test('the tool board_ads returns stored ads with their labels at no charge', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;
   const { ads, missingIds, left, offeredTools } = await callBoardTool<BoardAds>('board_ads', {
@@ -165,7 +165,7 @@ test('board_ads returns stored ads with their labels at no charge', async () => 
   });
 });
 
-test('board_ads reports which ads are missing from a stored gather_ads result', async () => {
+test('the tool board_ads says how many ads are missing from a gather_ads result and which fields some ads lack', async () => {
   const ownService = await startBoardService((mediaUrl) =>
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, countries: index < 20 ? ['DE'] : [] })),
   );
@@ -185,7 +185,7 @@ test('board_ads reports which ads are missing from a stored gather_ads result', 
   }
 });
 
-test('board_ads returns the ads of a gather_ads result and rejects an unknown gathering id', async () => {
+test('the tool board_ads returns the ads of a gather_ads result and rejects an unknown result id', async () => {
   const { gathering: id } = meta<BoardContext>(await server.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
   const { gathering, ads } = await callBoardTool<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
@@ -195,7 +195,7 @@ test('board_ads returns the ads of a gather_ads result and rejects an unknown ga
   expect(unknown.text).toContain('gather_ads reads its ads again');
 });
 
-test('board_ads returns the time at which the ads were read', async () => {
+test('the tool board_ads returns the time at which the ads were read', async () => {
   let time = now;
   const { baseUrl, apiKey } = service;
   const server = await startServer({ config: { baseUrl, apiKey }, now: () => time });
@@ -209,7 +209,7 @@ test('board_ads returns the time at which the ads were read', async () => {
   await server.close();
 });
 
-test('board_ads returns a large gather_ads result over several calls without duplicates', async () => {
+test('the tool board_ads returns a large gather_ads result in several calls without duplicates', async () => {
   const ownService = await startBoardService(createAds(2100));
   const large = await ownService.start();
   const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
@@ -230,7 +230,7 @@ test('board_ads returns a large gather_ads result over several calls without dup
   await ownService.close();
 });
 
-test("board_pictures returns an ad's pictures in card order, with a reason for each missing one", async () => {
+test('the tool board_pictures returns the pictures of an ad in card order, with a reason for each missing picture', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const requestedIds = [`${createAdId(2)}#3`, `${createAdId(2)}#1`, `${createAdId(2)}#9`, createAdId(99)];
   service.pictures.length = 0;
@@ -243,7 +243,7 @@ test("board_pictures returns an ad's pictures in card order, with a reason for e
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
-test('board_pictures still returns the other pictures if one fails to load', async () => {
+test('the tool board_pictures returns the other pictures if one picture fails to load', async () => {
   const host = await startPictureHost();
   const [quick, slow] = createAds(2)('');
   const createMedia = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
@@ -273,7 +273,7 @@ test('board_pictures still returns the other pictures if one fails to load', asy
   await host.close();
 });
 
-test('a server without board support neither lists nor mentions the board tools', async () => {
+test('a server without support for the ad board neither lists nor mentions the board tools', async () => {
   const plain = await service.start({ tools: ['whoami', 'get_ad'] });
   await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
   expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
@@ -281,7 +281,7 @@ test('a server without board support neither lists nor mentions the board tools'
   expect(server.client.getInstructions()).not.toContain('board_');
 });
 
-test('the board tools reject too many ids and overlong ids', async () => {
+test('the board tools reject calls with too many ids or with ids that are too long', async () => {
   const expectRefusal = async (name: string, args: object) => {
     const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);

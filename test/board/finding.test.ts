@@ -93,36 +93,39 @@ describe('The key finding above the ads on the board', () => {
       { values: { advertiser: 'Serra', landing: 'serra.example/boots' } },
     ],
     ['a landing page of a few messages', computeLeadingFinding(4), undefined],
-  ])('the key finding on the board has the expected text for %s', (_, ads, text, opens) => {
-    const finding = selectFinding(ads, completeContext);
-    expect(finding && normalizeSpelling(readText(finding))).toBe(text);
-    if (opens) expect(finding?.clickTarget).toEqual(opens);
-  });
+  ])(
+    "the board's key finding (a sentence above the ads) has the expected text for this case: %s",
+    (_, ads, text, opens) => {
+      const finding = selectFinding(ads, completeContext);
+      expect(finding && normalizeSpelling(readText(finding))).toBe(text);
+      if (opens) expect(finding?.clickTarget).toEqual(opens);
+    },
+  );
 
-  test('the board does not compare the launches of two months if a filter hides some ads', () => {
+  test('the board does not compare the launches of two months while a filter hides some of the ads', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, hasAllLaunches: false })).toBeUndefined();
   });
 
-  test('the board does not compare the launches of two months if it is unknown when the ads were read', () => {
+  test('the board does not compare the launches of two months if the date on which the ads were read is unknown', () => {
     const ads = startOn(['2026-06', 1], ['2026-09', 4], ['2026-10', 16]);
     expect(selectFinding(ads, { ...completeContext, readAt: undefined })).toBeUndefined();
   });
 
-  test('the board does not call launches fewer because a month was unfinished when the ads were read', () => {
+  test('the board does not report a fall in launches if the month was not over when the ads were read', () => {
     const ads = startOn(['2026-06', 1], ['2026-07', 8], ['2026-08', 10], ['2026-09', 4]);
     for (const day of ['2026-09-01', '2026-09-10', '2026-09-30'])
       expect(selectFinding(ads, { ...completeContext, readAt: `${day}T08:00:00Z` })?.clickTarget).toBeUndefined();
   });
 
-  test('the board does not compare the launches of two months if all ads were last seen long before they were read', () => {
+  test('the board does not compare the launches of two months if all ads were last seen months before they were read', () => {
     const createLastSeenAds = (day: string) =>
       startOn(['2026-03', 1], ['2026-04', 4], ['2026-05', 16]).map((ad) => ({ ...ad, lastSeenAt: `${day}T00:00:00Z` }));
     expect(selectFinding(createLastSeenAds('2026-07-01'), completeContext)).toBeUndefined();
     expect(selectFinding(createLastSeenAds('2026-11-20'), completeContext)).toBeDefined();
   });
 
-  test("the numbers in the board's key finding match the ads on the board", () => {
+  test("the numbers in the board's key finding (a sentence above the ads) match the ads on the board", () => {
     const month = fc.constantFrom('2026-05', '2026-06', '2026-07', '2026-08', '2026-09', '2026-10', '2026-11');
     const anyAd = fc.record({
       pageName: fc.constantFrom('Serra', 'Acme'),
@@ -190,7 +193,7 @@ test.each<[string[], string[]]>([
     ['', 'x'],
     ['', 'x'],
   ],
-])('the word comparison on the board marks the words that differ in %j', (texts, marked) => {
+])("the board's word comparison highlights the words that differ between the texts %j", (texts, marked) => {
   const markedTexts = markDifferences(texts).map((parts) =>
     parts.map(({ text, isDifferent }) => (isDifferent ? `[${text}]` : text)),
   );

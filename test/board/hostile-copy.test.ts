@@ -74,7 +74,7 @@ inChromium('Hostile ad text on the ad board', () => {
   const boards = boardTest(createHostileAd);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 
-  test('the ad board shows hostile ad text as plain text', async () => {
+  test('the ad board shows hostile ad text, such as scripts and HTML tags, as plain text', async () => {
     const server = await boards.server();
     await server.call('gather_ads', shownAds.args);
     const labels = [...scripts, ...writing].flatMap((text, index) =>
@@ -118,7 +118,7 @@ inChromium('Hostile ad text on the ad board', () => {
     expect(await page.evaluate('window.broken')).toBeUndefined();
   });
 
-  test('hostile ad text keeps its reading direction and is never sent to the conversation', async () => {
+  test('the ad board keeps the reading direction of hostile ad text and never sends the text to the conversation', async () => {
     const shown = await boards.show(shownAds);
     await waitForAdCount(shown, `${copies.length + 1} ads`);
     const readDirections = (text: string) =>
@@ -138,7 +138,7 @@ inChromium('Hostile ad text on the ad board', () => {
     await heading.waitFor();
   });
 
-  test('the ad board shows hostile search arguments as plain text', async () => {
+  test('the ad board shows hostile search arguments, such as HTML tags, as plain text', async () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').locator('p').first().waitFor();
@@ -166,7 +166,7 @@ inChromium('Hostile ids on the ad board', () => {
     );
 
   test.each([{}, { passOn: removeMeta }])(
-    'the ad board never sends this hostile ad text to the conversation: %o',
+    'the ad board never sends ad ids that contain instructions to the conversation (host options: %o)',
     async (host) => {
       const service = await listenWithIds();
       onTestFinished(() => service.close(0));

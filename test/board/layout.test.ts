@@ -108,7 +108,7 @@ inChromium('The layout of the ad board', () => {
     ['ar-EG', 'dark', 1100, 820],
     ['de-DE', 'dark', 360, 500],
   ] as const)(
-    'no elements of the ad board overlap or are cut off (%s, %s, %d by %d pixels)',
+    'no elements of the ad board overlap or are cut off (locale %s, %s theme, window of %d by %d pixels)',
     async (locale, theme, width, height) => {
       const inline = height === 500 && { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
       const shown = await boards.show({ ...gathered, width, height, context: { locale, theme, ...inline } });
@@ -152,7 +152,7 @@ inChromium('The layout of the ad board', () => {
     },
   );
 
-  test('the ad board shows no charts or filters for only two ads', async () => {
+  test('the ad board shows neither charts nor filters if it has only two ads', async () => {
     const two = await boards.show({ tool: 'search_ads', args: { limit: 2 }, width: 760, height: 500 });
     await waitForAdCount(two, '2 of 44 ads');
     expect(await two.board.locator('#charts, #chips, #filters, #finding').count()).toBe(0);
@@ -172,7 +172,7 @@ inChromium('The layout of the ad board', () => {
     await hasNoFaults(boardWithError);
   });
 
-  test("clicking the board's key finding (the sentence above the ads) opens the ads that it is about", async () => {
+  test('clicking the key finding (the sentence above the ads on the board) opens the ads that the sentence describes', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await getButton(
@@ -220,7 +220,7 @@ inChromium('The layout of the ad board', () => {
     expect(await getButton(shown, 'Compare').count()).toBe(0);
   });
 
-  test('the ad details show what changed between stored versions of an ad', async () => {
+  test('the details of an ad on the board show what changed between the stored versions of the ad', async () => {
     const server = await boards.server();
     const gather = () => server.call('gather_ads', { ...gathered.args, fresh: true });
     await gather();

@@ -27,7 +27,7 @@ inChromium('Dates on the ad board', () => {
     createAds(10)(mediaUrl).map(({ startedAt: _, lastSeenAt: __, endDate: ___, ...ad }) => ad),
   );
 
-  test('the timeline chart has no month axis if the ads have no dates', async () => {
+  test('the timeline chart on the board has no month axis if none of the ads has a date', async () => {
     const shown = await withoutDates.show({ tool: 'search_ads', args: { limit: 10 } });
     await shown.board.getByLabel('Timeline').click();
     await shown.board.locator('.row').first().waitFor();
@@ -35,7 +35,7 @@ inChromium('Dates on the ad board', () => {
     expect(await shown.board.locator('main').textContent()).not.toContain('1970');
   });
 
-  test('the launch chart marks the current month as incomplete', async () => {
+  test('the chart of ad launches on the board marks the current month as incomplete', async () => {
     const call = { tool: 'search_ads', args: { limit: 20 } };
     const readLaunches = ({ board }: ShownBoard) => board.locator('svg.launches').getAttribute('aria-label');
     const shown = await withDates.show({
@@ -60,7 +60,7 @@ inChromium('The ad board for an incomplete result', () => {
       ...([10, 45, 'not complete'] as const),
     ],
   ] as const)(
-    'the board heading shows how many of the matching ads the board lists for the result of %s',
+    'the heading of the board shows how many of all matching ads are listed (result: %s)',
     async (_, call, ads, all, expectedText) => {
       const shown = await boards.show(call);
       await waitForAdCount(shown, `${ads} of ${all} ads`);
@@ -70,7 +70,7 @@ inChromium('The ad board for an incomplete result', () => {
     },
   );
 
-  test('the board says that there are more ads if the total is unknown', async () => {
+  test('the board says that more ads exist if the API does not report the total', async () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
@@ -85,25 +85,28 @@ inChromium('The ad board for an incomplete result', () => {
   test.each([
     ['ads', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
-  ])('the price estimate for %s takes one line, or two lines in a narrow window', async (_, config, size) => {
-    const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
-    const shown = await boards.show({ tool: 'gather_ads', args }, config);
-    const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
-    await shown.board.locator('#title', { hasText: line }).waitFor();
-    for (const [width, height] of [
-      [1100, 50],
-      [360, 65],
-    ] as const) {
-      await shown.page.setViewportSize({ width, height: 820 });
-      const listReports = () => shown.messages('ui/notifications/size-changed');
-      await expect.poll(async () => (await listReports()).at(-1)?.params.width).toBe(width);
-      await expect.poll(() => readHeight(shown)).toBeLessThan(height);
-    }
-    expect(await shown.board.locator('body').innerText()).not.toContain('no ads');
-    expect(shown.calls).toEqual([]);
-  });
+  ])(
+    'the cost estimate for a search (of %s) fits on one line of the board, or on two lines in a narrow window',
+    async (_, config, size) => {
+      const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
+      const shown = await boards.show({ tool: 'gather_ads', args }, config);
+      const line = new RegExp(String.raw`${size}, (?:between \d+ and )?[\d,]+ credits?$`);
+      await shown.board.locator('#title', { hasText: line }).waitFor();
+      for (const [width, height] of [
+        [1100, 50],
+        [360, 65],
+      ] as const) {
+        await shown.page.setViewportSize({ width, height: 820 });
+        const listReports = () => shown.messages('ui/notifications/size-changed');
+        await expect.poll(async () => (await listReports()).at(-1)?.params.width).toBe(width);
+        await expect.poll(() => readHeight(shown)).toBeLessThan(height);
+      }
+      expect(await shown.board.locator('body').innerText()).not.toContain('no ads');
+      expect(shown.calls).toEqual([]);
+    },
+  );
 
-  test('the board shows what reading the remaining ads of an interrupted search would cost', async () => {
+  test('the board shows the cost of reading the remaining ads of a search that was read only in part', async () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const { call } = await boards.server();
@@ -121,7 +124,7 @@ inChromium('The ad board for an incomplete result', () => {
     [false, 0],
     [true, 1],
   ])(
-    'the board explains an error in one sentence and offers a retry only if one can help (retryable: %s)',
+    'the board explains an error in one sentence and shows a retry button if a retry can help (retryable: %s)',
     async (retryable, offers) => {
       const forwardCall = (result: Record<string, unknown>) => ({
         ...result,
@@ -149,7 +152,7 @@ inChromium('The ad board for an incomplete result', () => {
 inChromium('The ad board for a large gather_ads result', () => {
   const boards = boardTest(createAds(2600));
 
-  test('the board keeps its loaded ads after a failed call and can then load the others', async () => {
+  test('the board keeps its loaded ads when a call fails, and a retry loads the remaining ads', async () => {
     const args = { maxAds: 10_000, maxCredits: 5000 };
     let calls = 0;
     const interceptCall = ({ name }: { name: string }) => {
@@ -247,77 +250,81 @@ const someAd = fc.record({
 inChromium('Numbers on the ad board', () => {
   const boards = boardTest(() => []);
 
-  test.each([1, 2, 3])('the numbers on the board equal the results of SQL queries (seed %d)', async (seed) => {
-    const page = `page ${seed}`;
-    const [randomAds = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
-    const ownFields = (_: object, index: number) => ({
-      id: deriveUuid(`${page} ${index}`),
-      pageId: page,
-      headline: `Ad ${index}`,
-    });
-    await boards.service.add(randomAds.map((ad, index) => ({ ...ad, ...ownFields(ad, index) })));
-    const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
-    const shown = await boards.show({ tool: 'gather_ads', args });
-    const { board } = shown;
-    const server = await boards.server();
-    const rows = async (select: string) => {
-      const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
-      const ownAds = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
-      return (await server.call('query_ads', { sql: `${ownAds} ${select}`, limit: 1000 })).data.rows as unknown[][];
-    };
-    const countRows = async (value: string, readName = (name: string) => name, from = 'own'): Promise<Counts> => {
-      const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
-      return Object.fromEntries(counted.map(([name, ads]) => [readName(String(name)), Number(ads)]));
-    };
-    const [[messages, median] = []] = await rows(
-      'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
-    );
-    await waitForAdCount(shown, `${messages} messages, 70 ads`);
+  test.each([1, 2, 3])(
+    'the numbers on the ad board equal the results of SQL queries over the same ads (random seed %d)',
+    async (seed) => {
+      const page = `page ${seed}`;
+      const [randomAds = []] = fc.sample(fc.array(someAd, { minLength: 70, maxLength: 70 }), { seed, numRuns: 1 });
+      const ownFields = (_: object, index: number) => ({
+        id: deriveUuid(`${page} ${index}`),
+        pageId: page,
+        headline: `Ad ${index}`,
+      });
+      await boards.service.add(randomAds.map((ad, index) => ({ ...ad, ...ownFields(ad, index) })));
+      const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
+      const shown = await boards.show({ tool: 'gather_ads', args });
+      const { board } = shown;
+      const server = await boards.server();
+      const rows = async (select: string) => {
+        const state = `CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END`;
+        const ownAds = `WITH own AS (SELECT *, ${state} AS state FROM ads WHERE pageId = '${page}')`;
+        return (await server.call('query_ads', { sql: `${ownAds} ${select}`, limit: 1000 })).data.rows as unknown[][];
+      };
+      const countRows = async (value: string, readName = (name: string) => name, from = 'own'): Promise<Counts> => {
+        const counted = await rows(`SELECT ${value}, count(*) FROM ${from} WHERE ${value} IS NOT NULL GROUP BY 1`);
+        return Object.fromEntries(counted.map(([name, ads]) => [readName(String(name)), Number(ads)]));
+      };
+      const [[messages, median] = []] = await rows(
+        'SELECT count(DISTINCT coalesce(variant, id)), median(daysRunning) FROM own',
+      );
+      await waitForAdCount(shown, `${messages} messages, 70 ads`);
 
-    const facets = {
-      State: await countRows('state'),
-      Format: await countRows('displayFormat', formatConstant),
-      'Call to action': await countRows('ctaType', formatConstant),
-      Country: await countRows('country', formatCountry, 'own JOIN ad_countries USING (id)'),
-      'Landing page': await countRows('landing'),
-      Started: await countRows('startedMonth', formatMonth),
-    };
-    for (const [facet, values] of Object.entries(facets)) expect(await readChips(shown, facet), facet).toEqual(values);
+      const facets = {
+        State: await countRows('state'),
+        Format: await countRows('displayFormat', formatConstant),
+        'Call to action': await countRows('ctaType', formatConstant),
+        Country: await countRows('country', formatCountry, 'own JOIN ad_countries USING (id)'),
+        'Landing page': await countRows('landing'),
+        Started: await countRows('startedMonth', formatMonth),
+      };
+      for (const [facet, values] of Object.entries(facets))
+        expect(await readChips(shown, facet), facet).toEqual(values);
 
-    const readFigure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
-    await expectColumns(readFigure('Launches by month'), await countRows('startedMonth'), isOfMonth);
-    await expectColumns(readFigure('Days running'), await countRows('daysRunning'), isOfDays);
-    await readFigure('Days running')
-      .getByText(`median ${formatNumber(Number(median))}`)
-      .waitFor();
-    for (const title of ['Format', 'Call to action'] as const) {
-      const rows = await readCounts(readFigure(title).locator('.shares :is(.name, b)'));
-      const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
-      const values = Object.values(facets[title]).sort((a, b) => b - a);
-      const largest = values.slice(0, Object.keys(named).length);
-      expect([Object.values(named), none, sumCounts(rows)]).toEqual([largest, 70 - sumCounts(facets[title]), 70]);
-      expect(others).toBe(sumCounts(facets[title]) - sumCounts(named));
-    }
+      const readFigure = (title: string) => board.locator('figure', { has: board.getByText(title, { exact: false }) });
+      await expectColumns(readFigure('Launches by month'), await countRows('startedMonth'), isOfMonth);
+      await expectColumns(readFigure('Days running'), await countRows('daysRunning'), isOfDays);
+      await readFigure('Days running')
+        .getByText(`median ${formatNumber(Number(median))}`)
+        .waitFor();
+      for (const title of ['Format', 'Call to action'] as const) {
+        const rows = await readCounts(readFigure(title).locator('.shares :is(.name, b)'));
+        const { Others: others = 0, 'Not stated': none = 0, ...named } = rows;
+        const values = Object.values(facets[title]).sort((a, b) => b - a);
+        const largest = values.slice(0, Object.keys(named).length);
+        expect([Object.values(named), none, sumCounts(rows)]).toEqual([largest, 70 - sumCounts(facets[title]), 70]);
+        expect(others).toBe(sumCounts(facets[title]) - sumCounts(named));
+      }
 
-    await getChip(shown, 'Running').click();
-    await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
-    const running = await countRows('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
-    expect(await readChips(shown, 'Format')).toEqual(running);
-    await getChip(shown, 'Running').click();
+      await getChip(shown, 'Running').click();
+      await board.locator('#count', { hasText: `, ${facets.State.Running} of 70 ads` }).waitFor();
+      const running = await countRows('displayFormat', formatConstant, '(SELECT * FROM own WHERE active)');
+      expect(await readChips(shown, 'Format')).toEqual(running);
+      await getChip(shown, 'Running').click();
 
-    await getButton(shown, 'Ads').click();
-    await board.getByLabel('Sort').selectOption('Days running');
-    await getButton(shown, 'Timeline').click();
-    const sharesOf = await board.locator('.row').evaluateAll((all) =>
-      all.map((row) => {
-        const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
-        return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
-      }),
-    );
-    const drawn = new Map(sharesOf);
-    const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
-    const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
-    for (const row of ran)
-      expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
-  });
+      await getButton(shown, 'Ads').click();
+      await board.getByLabel('Sort').selectOption('Days running');
+      await getButton(shown, 'Timeline').click();
+      const sharesOf = await board.locator('.row').evaluateAll((all) =>
+        all.map((row) => {
+          const [bar, track] = ['.track i', '.track'].map((part) => row.querySelector(part)?.getBoundingClientRect());
+          return [row.querySelector('.open')?.textContent, (bar?.width ?? 0) / (track?.width ?? 1)] as const;
+        }),
+      );
+      const drawn = new Map(sharesOf);
+      const ran = await rows('SELECT headline, daysRunning FROM own ORDER BY daysRunning DESC LIMIT 10');
+      const share = ([headline]: unknown[] = []) => drawn.get(String(headline)) ?? 0;
+      for (const row of ran)
+        expect(share(row) / share(ran[0]), String(row[0])).toBeCloseTo(Number(row[1]) / Number(ran[0]?.[1]), 2);
+    },
+  );
 });

@@ -35,7 +35,7 @@ async function expectBoard(client: TestClient): Promise<void> {
   expect(boardData).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missingIds: [] });
 }
 
-test('clients of old and new MCP protocol revisions can open the ad board', async () => {
+test('clients of older and newer MCP protocol revisions can open the ad board', async () => {
   const served = await startHttpCommand(['--demo']);
   onTestFinished(async () => void (await served.close()));
   for (const kind of clientKinds) {

@@ -61,7 +61,7 @@ inChromium('The ad board in an MCP host', () => {
     await pages.board.getByText('This list holds pages').waitFor();
   });
 
-  test('clicking a filter chip or a chart bar filters the ads without a tool call', async () => {
+  test('clicking a filter or a chart bar on the board filters the ads without a tool call', async () => {
     const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
     await waitForAdCount(shown, '90 ads');
     expect(await readText(shown, '#subtitle')).toContain('20.11.2026');
@@ -89,7 +89,7 @@ inChromium('The ad board in an MCP host', () => {
     expect(listCalledTools()).toBe(calls);
   });
 
-  test('the ad board shows labels and can filter ads by label', async () => {
+  test('the ad board shows the labels of ads and can filter the ads by label', async () => {
     const server = await boards.server();
     await server.call('gather_ads', gathered.args);
     const values = ['question', 'price', '"><script>window.top.broken = true</script>'];
@@ -114,7 +114,7 @@ inChromium('The ad board in an MCP host', () => {
     await server.call('label_ads', { labels, remove: true });
   });
 
-  test('the ad board sorts ads and renders more ad cards on scrolling', async () => {
+  test('the ad board sorts ads and renders more ad cards when the user scrolls', async () => {
     const shown = await boards.show(gathered);
     const { board, page } = shown;
     await waitForAdCount(shown, '90 ads');
@@ -171,7 +171,7 @@ inChromium('The ad board in an MCP host', () => {
     await expect.poll(() => readStyle(shown, 'backgroundColor')).toBe('rgb(250, 240, 230)');
   });
 
-  test('the ad board reports a call that gets no response and offers a retry', async () => {
+  test('the ad board shows an error and a retry button if a call gets no response', async () => {
     const script = `const later = setTimeout;
       let isFirst = true;
       setTimeout = (run, ms) => {
@@ -246,7 +246,7 @@ inChromium('The ad board with ads of several ad libraries', () => {
     createAds(30)(mediaUrl).map((ad, index) => ({ ...ad, adLibrary: libraries[index % 3] })),
   );
 
-  test('the facet of ad libraries filters the ads by their library', async () => {
+  test("the board's filter for ad libraries shows only the ads of the selected library", async () => {
     const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 30, maxCredits: 50 } });
     await waitForAdCount(shown, '30 ads');
     await getChip(shown, 'LinkedIn').click();

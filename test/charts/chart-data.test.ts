@@ -53,7 +53,7 @@ function formatIsoWeek(iso: string): string {
 
 describe('The date axis of a chart', () => {
   test.each(Object.entries(units))(
-    'a chart of counts by %s shows zero for dates without rows',
+    'a chart that counts ads by %s shows zero for dates without ads',
     (_, { sql, nameOf }) => {
       const days = fc.uniqueArray(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 60 });
       fc.assert(
@@ -73,7 +73,7 @@ describe('The date axis of a chart', () => {
   );
 
   test.each(['longest', 'p90', 'price', 'reach', 'typical', 'ads'])(
-    'a chart of the column %s has a gap for a month without rows',
+    'a chart whose values come from the column %s shows a gap, not zero, for a month without rows',
     (name) => {
       const sql = `SELECT startedMonth AS month, max(daysRunning) AS ${name} FROM ads GROUP BY 1`;
       const rows = [
@@ -88,7 +88,7 @@ describe('The date axis of a chart', () => {
     },
   );
 
-  test('values for a few isolated days are not drawn as a daily series', () => {
+  test('values for a few days that are far apart are not drawn as a daily series', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],
@@ -97,7 +97,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['gatheredAt', 'ads'], rows })).toEqual(rows);
   });
 
-  test('a chart of quarters does not add the months in between', () => {
+  test('a chart of quarters does not add the months between the quarters', () => {
     const sql = 'SELECT quarter, count(*) AS ads FROM x GROUP BY 1';
     const rows = [
       ['2026-01', 3],
@@ -108,7 +108,7 @@ describe('The date axis of a chart', () => {
     expect(listPlaces({ columns: ['since', 'ads'], rows, sql })).toEqual(rows);
   });
 
-  test('values such as 2026-47 count as week numbers only if every value in the column is a week', () => {
+  test('a chart treats a value such as 2026-47 as a week only if all values in its column are weeks', () => {
     const rows = [
       ['2026-47', 3],
       ['2026-80', 5],
@@ -116,7 +116,7 @@ describe('The date axis of a chart', () => {
     expect(readTable({ columns: ['model', 'ads'], rows }).x).toBe('names');
   });
 
-  test('a bar chart with too many days is rejected with a suggestion', () => {
+  test('a bar chart of too many days is rejected with the suggestion to use longer periods or a line chart', () => {
     const sql = 'SELECT date(startedAt) AS day, count(*) AS ads FROM ads GROUP BY 1';
     const table = {
       columns: ['day', 'ads'],
@@ -138,7 +138,7 @@ describe('The date axis of a chart', () => {
     ['2026-09', '2026-09-10', true],
     ['2026-12', '2026-11-20', false],
   ])(
-    'a chart that ends with the month %s marks that month as unfinished if the ads were read on %s: %s',
+    'a chart ending in the month %s marks this month as unfinished if the ads were read on %s (expected: %s)',
     (month, readOn, isOpen) => {
       const data = readChartData('bar', { columns: ['month', 'ads'], rows: [[month, 3]] }, Date.parse(readOn));
       expect(data.points?.at(-1)?.isUnfinished).toBe(isOpen);
@@ -148,7 +148,7 @@ describe('The date axis of a chart', () => {
 });
 
 describe('The rows of a chart', () => {
-  test('a chart with two rows for the same date or category is rejected', () => {
+  test('a chart with two rows for the same date or category is rejected with an error', () => {
     const cell = fc.constantFrom('Acme', 'Serra', '2026-01', '2026-02', '2026-W03', null, 1, 2);
     const name = fc.constantFrom('x', 'y', null);
     const table = fc.array(fc.tuple(cell, name, fc.integer({ min: 1, max: 99 })), { minLength: 1, maxLength: 12 });
@@ -189,11 +189,11 @@ describe('Columns with counts in chart data', () => {
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC LIMIT 3', []],
     ['SELECT month, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 1 LIMIT 100', ['ads']],
     ['', []],
-  ])('the columns with counts in the SQL statement %s are %j', (sql, expected) => {
+  ])('the columns of the SQL statement "%s" that contain counts are recognized as %j', (sql, expected) => {
     expect([...findCountColumns({ columns: ['month', 'ads', 'n'], sql, rowCount: 3 })]).toEqual(expected);
   });
 
-  test('without SQL, only a column whose name is a call of count, such as count(*), is treated as a count', () => {
+  test('if the SQL statement is unknown, only a column named like a count call, such as count(*), is treated as a count', () => {
     expect([...findCountColumns({ columns: ['month', 'count(*)', 'max(count)'], rowCount: 3 })]).toEqual(['count(*)']);
   });
 });

@@ -108,7 +108,7 @@ const anyTable = fc
   .map((read) => read.map(([name, values]) => [name, ...values]));
 
 describe('A chart', () => {
-  test('every chart type matches the snapshot in drawings.html', async () => {
+  test('every chart type is drawn exactly as in the snapshot file drawings.html', async () => {
     const readAt = Date.UTC(2026, 10, 20);
     const drawnCharts = Object.entries(drawings).map(([label, [kind, columns, rows, sql]]) => {
       const table = { columns, rows, ...(sql !== undefined && { sql }) };
@@ -120,7 +120,7 @@ describe('A chart', () => {
     await expect(`${drawnCharts.join('').replaceAll('><', '>\n<')}\n`).toMatchFileSnapshot('drawings.html');
   });
 
-  test('a chart label that the font cannot draw is replaced by its row or column number', () => {
+  test('a chart label with characters that the font cannot draw is replaced by its row or column number', () => {
     const { shapes } = drawChart('line', {
       columns: ['day', '広告', 'ads'],
       rows: createRows('"一", 1, 2', '"二", 3, 4'),
@@ -131,7 +131,7 @@ describe('A chart', () => {
     expect(fallbackLabels).toEqual(['column 2', 'column 3', 'row 1', 'row 2']);
   });
 
-  test('every shape in a chart stays inside the image', () => {
+  test('every shape in a chart stays inside the image, whatever the data', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', maxLength: 200 }), { minLength: 10, maxLength: 10 });
     fc.assert(
       fc.property(anyTable, names, fc.constantFrom(...chartKinds), fc.boolean(), (rows, names, kind, isNarrow) => {
@@ -152,7 +152,7 @@ describe('A chart', () => {
     );
   });
 
-  test('long category names do not shrink the bars of a chart', () => {
+  test('long category names do not make the bars of a chart much shorter', () => {
     const listBars = ({ shapes }: Chart) =>
       shapes.flatMap((shape) => (shape.kind === 'rect' && typeof shape.color === 'number' ? [shape.height] : []));
     const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 90 });
@@ -192,7 +192,7 @@ describe('A chart', () => {
       createRows('"2026-03", "Acme", 5', '"2026-03", "Acme", 7'),
       /rows 1 and 2 are both for 2026-03 and Acme; group by both columns/,
     ],
-  ])('a chart with %s is rejected with an error that says what to do', (_, kind, rows, problem) => {
+  ])('a chart request with %s is rejected with an error that says how to correct it', (_, kind, rows, problem) => {
     const columns = (rows[0] ?? ['a', 'b']).map((_, index) => `column ${index}`);
     expect(buildChart(kind, { columns, rows } as ChartRows)).toEqual({ problem: expect.stringMatching(problem) });
   });

@@ -72,7 +72,7 @@ async function startService(adCount: number) {
   };
 }
 
-test('the call command prints a tool result and exits with 0, 1 or 2', async () => {
+test('the call command prints a tool result and exits with 0, 1 or 2, depending on the outcome', async () => {
   const env = { AD_LIBRARY_API_KEY: 'svc_live_one', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:1' };
   const [textRun, dataRun, failedRun, wrongRun] = await Promise.all([
     runCommand(['call', 'search_ads', '{"limit": 2}', '--demo']),
@@ -93,7 +93,7 @@ test('the call command prints a tool result and exits with 0, 1 or 2', async () 
 
 describe('The call command', () => {
   test.each(['text', 'structured'])(
-    'the call command with --output %s prints the full text, and with --json the full data',
+    'the call command with --output %s prints the full text, and with --json it prints the full data',
     async (output) => {
       const { call, readData } = await startService(30);
       const search = ['search_ads', '{"limit": 2}', '--output', output];
@@ -107,7 +107,7 @@ describe('The call command', () => {
     },
   );
 
-  test('the call command prints the error and exits with 1 if the tool fails', async () => {
+  test('the call command prints the error and exits with code 1 if the tool fails', async () => {
     const { upstream, call, env } = await startService(1);
     upstream.respondWith(errorResponse(403));
     const text = await call(['get_page', '{"pageId": "p"}']);
@@ -139,14 +139,14 @@ describe('The call command', () => {
   });
 
   test.each(['watch_ads', 'check_watches', 'label_ads'])(
-    'the call command rejects the tool %s if no data folder is set, and names the setting AD_LIBRARY_FILES',
+    'the call command without a data folder rejects the tool %s and names the setting AD_LIBRARY_FILES',
     async (tool) => {
       const stderr = expect.stringContaining('AD_LIBRARY_FILES (or --files) must name a folder');
       expect(await call([tool])).toEqual({ code: 2, stdout: '', stderr });
     },
   );
 
-  test('the call command with --out replaces an existing file only with --force', async () => {
+  test('the call command with --out replaces an existing file only if --force is also set', async () => {
     const sql = 'SELECT 1 AS n, 2 AS m';
     const [csvPath, pngPath, unusedPath] = [createPath('.csv'), createPath('.png'), createPath()];
     const exportWords = ['export_ads', JSON.stringify({ sql }), '--out', csvPath];
@@ -171,7 +171,7 @@ describe('The call command', () => {
     expect(stderr).toContain('contains no picture and no file');
   });
 
-  test('the call command with a data folder stores ads, labels, cached results and spending', async () => {
+  test('the call command stores ads, labels, cached results and spending if a data folder is set', async () => {
     const { call, readData, service } = await startService(30);
     const folderFlags = ['--files', createPath()];
     const queryRows = async (sql: string) =>
@@ -194,7 +194,7 @@ describe('The call command', () => {
     expect(thisServer).toMatchObject({ charged: service.chargedCredits, day: new Date().toISOString().slice(0, 10) });
   });
 
-  test('the credit budget covers all calls of a day if a data folder is set', async () => {
+  test('one credit budget covers all call commands of a day if a data folder is set', async () => {
     const { service, call } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number, env?: Environment) =>
@@ -211,7 +211,7 @@ describe('The call command', () => {
 });
 
 describe('The call command while a tool runs', () => {
-  test('the call command exits when it receives SIGTERM while it waits for standard input', async () => {
+  test('the call command exits on SIGTERM while it waits for standard input', async () => {
     const waitingProcess = startCommand(['call', 'whoami', '-']);
     const repeatedSignal = setInterval(() => waitingProcess.child.kill('SIGTERM'), 300);
     const { code, stdout } = await waitingProcess.ended;
@@ -238,14 +238,14 @@ describe('The call command while a tool runs', () => {
 
   // Use a folder in /proc, which cannot be created. A recursive `mkdir` of Node would never return for such a folder.
   test.runIf(existsSync('/proc/self'))(
-    'the call command exits with 1 if its data folder cannot be created',
+    'the call command exits with code 1 if its data folder cannot be created',
     async () => {
       const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
       expect((await runCommand(['call', 'watch_ads', '--files', '/proc/nope'], { env })).code).toBe(1);
     },
   );
 
-  test('the call command with --exit-code exits with 3 only if check_watches finds new ads', async () => {
+  test('the call command with --exit-code exits with 3 if check_watches finds new ads and with 0 if it finds none', async () => {
     const { service, call } = await startService(3);
     const [folder, mailPath] = [createPath(), createPath('.html')];
     const files = ['--files', folder, '--cache-seconds', '0'];
@@ -276,7 +276,7 @@ describe('The call command while a tool runs', () => {
     expect(await call(['whoami', '--html'])).toMatchObject({ code: 2, stderr: problem });
   });
 
-  test('credits that a killed process had reserved count as spent', async () => {
+  test('credits that a process had reserved when it was killed count as spent', async () => {
     const { service, call, start } = await startService(100);
     const limits = ['--credit-budget', '3', '--files', createPath()];
     const search = (n: number) => ['search_ads', JSON.stringify({ limit: 10, filters: { n } }), ...limits];

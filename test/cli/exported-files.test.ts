@@ -61,7 +61,7 @@ async function exportOnMachine(
   return { text, file: data.file as string | undefined };
 }
 
-test("an export is written to the user's downloads folder by default", async () => {
+test("export_ads writes files to the user's downloads folder by default", async () => {
   const machine = createMachine();
   mkdirSync(join(machine.home, 'Downloads'));
   const { file = '', text } = await exportOnMachine(machine);
@@ -71,7 +71,7 @@ test("an export is written to the user's downloads folder by default", async () 
   expect(existsSync(machine.fallback)).toBe(false);
 });
 
-test('an export goes to a private temporary folder for seven days if there is no downloads folder', async () => {
+test('export_ads writes to a private temporary folder, which keeps files for seven days, if there is no downloads folder', async () => {
   const machine = createMachine();
   const { fallback } = machine;
   mkdirSync(fallback, { mode: 0o755 });
@@ -96,7 +96,7 @@ test.for<[problem: string, cause: (fallback: string, home: string) => void, disk
   ['a file in place of the temporary export folder', (fallback) => writeFileSync(fallback, '')],
   ['no temporary folder', (fallback) => rmdirSync(dirname(fallback))],
   ['a full disk', () => {}, { bytes: 3000, maxFileBytes: 512 }],
-])('an export that finds %s writes no file and says how to get one', async ([_, cause, disk]) => {
+])('export_ads writes no file and says which setting to change if it finds %s', async ([_, cause, disk]) => {
   const machine = createMachine();
   const { home, fallback } = machine;
   cause(fallback, home);
@@ -115,7 +115,7 @@ const createRowsSql = (bytes: number) =>
   `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
   SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
 
-test('an export that cannot be written leaves no file behind and gives the reason', async ({ upstream }) => {
+test('an export that fails during writing leaves no file behind and gives the reason', async ({ upstream }) => {
   const files = join(root, 'files');
   const exports = join(files, 'exports');
   chmodSync(root, 0o777);

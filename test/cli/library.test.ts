@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts';
 const databaseFlag = (database: string) => ['--database', database];
 
 describe('The library key command', () => {
-  test('an API key of the local library can be created, listed and revoked', async ({ database }) => {
+  test('the library key commands create, list and revoke an API key of the local library', async ({ database }) => {
     const creation = await run([
       'key',
       'create',
@@ -34,7 +34,7 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('concurrent library key create commands each create a key', async ({ database }) => {
+  test('library key create commands that run at the same time each create a different key', async ({ database }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );
@@ -43,7 +43,9 @@ describe('The library key command', () => {
     for (const { stdout } of creations) expect(out).toContain(stdout.slice(0, 17));
   });
 
-  test('a new key gets the credits, limits and subscription from the command line', async ({ database }) => {
+  test('library key create sets the credits, limits and subscription of the new key from its options', async ({
+    database,
+  }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
     const { out: subscribedKey } = await run(['key', 'create', ...limits, ...databaseFlag(database)]);
     const { out: unsubscribedKey } = await run(['key', 'create', '--no-subscription', ...databaseFlag(database)]);
@@ -65,7 +67,7 @@ describe('The library key command', () => {
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
-    'library key create rejects %j before it creates a database',
+    'library key create rejects the options %j before it creates a database',
     async ([options, problem], { folder, database }) => {
       await expect(run(['key', 'create', ...options, ...databaseFlag(database)])).rejects.toThrow(problem);
       expect(await readdir(folder)).toEqual([]);
@@ -121,14 +123,14 @@ describe('The library import command', () => {
       /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
-    'an import (of a file %s) prints a report and sets the exit code',
+    'library import prints a report and sets the exit code for an input file (contents: %s)',
     async ([_, input, code, err], { database }) => {
       const result = await run(['import', '-', ...databaseFlag(database)], { input });
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
     },
   );
 
-  test('library formats lists the format names that library import accepts', async ({ database }) => {
+  test('library formats lists every format name that library import accepts', async ({ database }) => {
     const { out } = await run(['formats']);
     const names = out.split('\n').filter((line) => /^\S/.test(line));
     expect(names).toContain('meta-ad-library');
@@ -137,7 +139,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('library import reads a table in the format named by --format, even if it would not recognize the table', async ({
+  test('library import --format reads a table that it could not recognize without this option', async ({
     database,
   }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
@@ -148,7 +150,7 @@ describe('The library import command', () => {
     expect(err).toMatch(/line 2: neither a headline nor a body/);
   });
 
-  test('library import rejects a missing file and shows its path', async ({ folder, database }) => {
+  test('library import rejects a missing file and prints its path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');
     await expect(run(['import', missingFile, ...databaseFlag(database)])).rejects.toThrow(
       `${missingFile} does not exist`,
@@ -156,7 +158,7 @@ describe('The library import command', () => {
   });
 });
 
-test('library serve rejects requests whose Host header names a foreign host', async ({ database }) => {
+test('library serve rejects a request whose Host header names a host that is not allowed', async ({ database }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
   const url = new URL(origin);
   const getStatus = async (host: string) =>
@@ -170,7 +172,7 @@ test('library serve rejects requests whose Host header names a foreign host', as
   expect(await close()).toBe(0);
 });
 
-test('library serve --demo prints its key and its URLs', async () => {
+test('library serve --demo prints its API key and its URLs when it starts', async () => {
   // Use another loopback address than the default to check that the server listens on it. macOS has only one.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
@@ -183,7 +185,7 @@ test('library serve --demo prints its key and its URLs', async () => {
   expect(await close()).toBe(0);
 });
 
-test('the output of library filters can be used as a search filter file', async ({ folder }) => {
+test('the output of library filters can be used as the filter file of a server', async ({ folder }) => {
   const { code, out, err } = await run(['filters']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const filterFile = join(folder, 'filters.json');
@@ -208,7 +210,7 @@ describe.skipIf(process.platform === 'win32')('The library on a full disk', () =
     [['import', '-'], 1],
     [['key', 'create'], 0],
   ] as const)(
-    'the command %j explains its failure and exits with 1 if files are limited to %i kB',
+    'on a full disk, the library command %j explains its failure and exits with code 1 (file size limit: %i kB)',
     async ([args, kilobytes], { folder, database }) => {
       await run(['key', 'list', ...databaseFlag(database)]);
       const filesBefore = await readdir(folder);

@@ -24,7 +24,7 @@ function readWords(args: string[]) {
 }
 const parseLine = (line: string) => readWords(line.split(' ').filter(Boolean));
 
-test('every server setting has a flag that matches its variable name', () => {
+test('the command-line flag of every server setting matches the name of its environment variable', () => {
   for (const [name, { variable, flag, valueName, onlyFor }] of Object.entries<Setting>(settings)) {
     if (flag === undefined) continue;
     expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
@@ -48,7 +48,7 @@ describe('The command line', () => {
     ['stdio', { name: 'stdio', flags: {} }],
     ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
-  ])('the command line "%s" is parsed into a command and flags', (line, job) => {
+  ])('the command line "%s" is parsed into the expected command and flags', (line, job) => {
     expect(parseLine(line)).toMatchObject(job);
     expect(written.stdout + written.stderr).toBe('');
   });
@@ -83,7 +83,7 @@ describe('The command line', () => {
     ['a\0b'],
     ['x'.repeat(1_000_000)],
     ['htpp\n(Did you mean rm?)'],
-  ])('an unknown option with control characters (case %#) is printed on one line without them', (word) => {
+  ])("the error about an unknown option is one line without the option's control characters (case %#)", (word) => {
     expect(readWords([word])).toEqual({ exitCode: 2 });
     const [problem = ''] = written.stderr.split('\n');
     expect(written.stderr.split('\n')).toHaveLength(3);
@@ -93,7 +93,7 @@ describe('The command line', () => {
 
 const commands = Object.keys(commandsByName);
 
-test.each(commands)('the help of the command "%s" fits in 80 columns and has valid examples', (line) => {
+test.each(commands)('the help text of the command "%s" fits in 80 columns, and its examples are valid', (line) => {
   for (const word of ['--help', '-h', 'help']) {
     expect(parseLine(`${line} ${word}`)).toEqual({ exitCode: 0 });
     expect(written).toEqual({ stdout: expect.stringContaining(`Usage: ad-library-mcp ${line}`.trim()), stderr: '' });
@@ -116,12 +116,12 @@ test.each([
   ['help http', 'Usage: ad-library-mcp http '],
   ['library serve --demo --help', '--demo Serve generated demo data from memory, and print a key for it'],
   ['library import --help', 'JSON Lines'],
-])('the command line "%s" prints a help text that contains: %s', (line, text) => {
+])('the command line "%s" prints a help text that contains "%s"', (line, text) => {
   expect(parseLine(line)).toEqual({ exitCode: 0 });
   expect(written.stdout.replace(/\s+/g, ' ')).toContain(text);
 });
 
-test('the help texts of the commands list every setting', () => {
+test('the help texts of the commands together list every setting', () => {
   const help = commands.map((line) => parseLine(`${line} --help`) && written.stdout).join('\n');
   for (const setting of Object.values(settings))
     expect(help).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);

@@ -32,7 +32,7 @@ async function callOnce(args: string[], env: Record<string, string>) {
 }
 
 describe('Starting the stdio server', () => {
-  test('the stdio server starts without settings and names the missing ones', async () => {
+  test('the stdio server starts without any settings and names the missing ones', async () => {
     const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
     // The build computes the list of tools in advance. It must equal the list that the source code computes.
@@ -49,7 +49,7 @@ describe('Starting the stdio server', () => {
     expect(await runCommand(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  test('the stdio server names all invalid variables and never prints secrets', async () => {
+  test('the stdio server names all invalid environment variables and never prints their secrets', async () => {
     const env = {
       AD_LIBRARY_CREDIT_BUDGET: '2.5',
       AD_LIBRARY_TOOLS: 'a\u001b[2J\nad-library-mcp: fine,b\u009b',
@@ -69,21 +69,21 @@ describe('Starting the stdio server', () => {
   test.each([
     [['--credit-budget', '2.5'], '--credit-budget must be a whole number from 0 to 1000000000'],
     [['--outptu', 'text'], "unknown option '--outptu' (Did you mean --output?)"],
-  ])('the server command rejects the arguments %j with exit code 2', async (args, problem) => {
+  ])('the stdio server rejects the arguments %j with exit code 2', async (args, problem) => {
     const { code, stdout, stderr } = await runCommand(args, { input: session });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`ad-library-mcp: ${problem}`);
   });
 });
 
-test('the http command refuses to start without a base URL or with a folder', async () => {
+test('the http command exits with an error if it gets no base URL or if a data folder is set', async () => {
   const { code, stderr } = await runCommand(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
 });
 
-test('a server prints one sentence and exits with 1 if its port is in use', async () => {
+test('a server whose port is in use prints one sentence and exits with code 1', async () => {
   const { port, close } = await startHttpCommand(['--base-url', baseUrl]);
   const database = join(folder, 'unused.db');
   for (const args of [
@@ -98,7 +98,7 @@ test('a server prints one sentence and exits with 1 if its port is in use', asyn
   await close();
 });
 
-test('a server prints its URL when it starts', async () => {
+test('an HTTP server prints its URL when it starts', async () => {
   const database = join(folder, 'ads.db');
   const readStartLines = async (args: string[], host: string) => {
     const serverProcess = startCommand([...args, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
@@ -122,7 +122,7 @@ test('a server prints its URL when it starts', async () => {
   expect(await readStartLines(http, '::1')).toBe('ad-library-mcp: listening on http://[::1]:PORT/mcp');
 });
 
-test('AD_LIBRARY_LOG_FORMAT=json prints every log message except the ready line as JSON', async () => {
+test('AD_LIBRARY_LOG_FORMAT=json prints every log message as JSON, except the line that says that the server is ready', async () => {
   const env = { AD_LIBRARY_LOG_FORMAT: 'json', AD_LIBRARY_KEYS: 'x' };
   const parseLines = (stderr: string) =>
     stderr
@@ -157,7 +157,7 @@ test.each([
   ['an unreadable database', ['library', 'serve', '--database', join(missingFolder, 'ads.db')], 1, ''],
   ['a result that is an error', ['call', 'get_ad', '{"adId":"x"}', '--json', '--demo'], 1, 'adId'],
 ])(
-  'with AD_LIBRARY_LOG_FORMAT=json, the command reports an error as one line of JSON (case: %s)',
+  'with AD_LIBRARY_LOG_FORMAT=json, a command reports its error as one line of JSON (error: %s)',
   async (_problem, args, code, message) => {
     const failed = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: ' json ' } });
     expect(failed.code).toBe(code);
@@ -171,7 +171,7 @@ test.each([
   },
 );
 
-test('with AD_LIBRARY_LOG_FORMAT=json, a port in use is reported as JSON', async () => {
+test('with AD_LIBRARY_LOG_FORMAT=json, a server reports a port that is in use as JSON', async () => {
   const { origin } = await startHttpCommand(['--demo']);
   const args = ['http', '--demo', '--port', new URL(origin).port];
   const { code, stderr } = await runCommand(args, { env: { AD_LIBRARY_LOG_FORMAT: 'json' } });
@@ -184,7 +184,7 @@ test.each([
   ['the value of the flag is invalid', ['--log-format', 'xml'], 'json', true],
   ['the value of the flag is missing', ['--log-format'], 'json', true],
 ])(
-  'an error in the command line is printed in the chosen log format (case: %s)',
+  'an error in the command line is printed in the log format that the user chose (case: %s)',
   async (_case, args, variable, isJson) => {
     const { code, stderr } = await runCommand(['http', '--nonsense', ...args], {
       env: { AD_LIBRARY_LOG_FORMAT: variable },
@@ -193,7 +193,7 @@ test.each([
   },
 );
 
-test('a misspelled environment variable is reported with the closest setting', async () => {
+test('a server reports a misspelled environment variable and suggests the closest setting', async () => {
   const env = {
     AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
     AD_LIBRARY_KEY: 'svc_live_CANARY',
@@ -232,7 +232,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
   }
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a server that receives a first %s and then a SIGTERM finishes the running call',
+    'a server that receives %s and then SIGTERM finishes the call that is running',
     async (signal) => {
       const { gate, answer, running } = await startDraining(signal);
       running.child.kill('SIGTERM');
@@ -245,7 +245,7 @@ describe.skipIf(process.platform === 'win32')('Signals to a server with a runnin
   );
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a server that receives a first %s and then a SIGINT exits immediately',
+    'a server that receives %s and then SIGINT exits without waiting for the running call',
     async (signal) => {
       const { answer, running } = await startDraining(signal);
       const repeatedSignal = setInterval(() => running.child.kill('SIGINT'), 100);

@@ -20,20 +20,20 @@ const findHttpProblems = (environment: NodeJS.ProcessEnv) => findProblems(enviro
 const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 const secret = 'a secret of at least 32 characters';
 
-test('an empty variable and an unexpanded placeholder both count as not set', () => {
+test('a setting counts as not set if its variable is empty or contains an unexpanded placeholder', () => {
   for (const { variable } of Object.values(settings))
     for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} '])
       expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
-test('a flag overrides its environment variable, and secrets cannot be set by flags', () => {
+test('a flag takes precedence over its environment variable, and no flag can set a secret', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const)
     expect(settings[name]).not.toHaveProperty('flag');
 });
 
-test('a secret can be read from a file whose path is in its _FILE variable', () => {
+test('a secret can be read from a file whose path is in the variable with the suffix _FILE', () => {
   const folder = createTemporaryFolder();
   const file = join(folder, 'secret');
   for (const name of ['apiKey', 'signInSecret', 'stateSecret'] as const) {
@@ -192,7 +192,7 @@ test('an error about unknown tools names at most five of them', () => {
   expect(findProblems({}, { tools: 'nope,'.repeat(100_000) }).join().length).toBeLessThan(200);
 });
 
-test('listening on a non-loopback host requires a list of allowed hosts', () => {
+test('a server that listens on a non-loopback address requires a list of allowed hosts', () => {
   // Without a command, nothing listens, so no list of allowed hosts is needed.
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   for (const host of ['0.0.0.0', '::'])
@@ -202,7 +202,7 @@ test('listening on a non-loopback host requires a list of allowed hosts', () => 
     expect(findProblems({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
-test('sign-in requires a public URL and rejects demo data', () => {
+test('sign-in requires a public URL and cannot be combined with demo data', () => {
   const url = { ...base, AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
   const completeVariables = { ...url, AD_LIBRARY_SIGN_IN_SECRET: secret };
   expect(findHttpProblems(completeVariables)).toEqual([]);
@@ -215,7 +215,7 @@ test('sign-in requires a public URL and rejects demo data', () => {
   expect(findHttpProblems({ ...completeVariables, AD_LIBRARY_DEMO: 'true' })).toHaveLength(1);
 });
 
-test('AD_LIBRARY_STATE_URL requires a secret and works only over HTTP', () => {
+test('AD_LIBRARY_STATE_URL, the URL of a shared store, requires a secret and works only with the http command', () => {
   const url = { ...base, AD_LIBRARY_STATE_URL: 'redis://redis' };
   expect(findHttpProblems(url)).toEqual([
     expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
@@ -225,7 +225,7 @@ test('AD_LIBRARY_STATE_URL requires a secret and works only over HTTP', () => {
   expect(findProblems(url)).toEqual([]);
 });
 
-test('no settings error contains the API key', () => {
+test('no error about an invalid setting contains the API key', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       for (const problem of findProblems({ AD_LIBRARY_API_KEY: `svc_live_CANARY ${text}` }))
@@ -241,12 +241,12 @@ const typingErrors = [
   (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
 ];
 
-test('a data folder with an unexpanded placeholder counts as not set', () => {
+test('a data folder whose path contains an unexpanded placeholder counts as not set', () => {
   for (const text of ['${DOCUMENTS}/Ad Library', '/home/x/${user_config.files}'])
     expect(readConfig({ AD_LIBRARY_FILES: text }).files).toBeUndefined();
 });
 
-test('an error about a misspelled variable suggests the intended name', () => {
+test('the error about a misspelled variable suggests the correct name', () => {
   const variables = Object.values(settings).map(({ variable }) => variable);
   const prefix = 'AD_LIBRARY_';
   fc.assert(

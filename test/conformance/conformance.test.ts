@@ -48,7 +48,7 @@ afterAll(async () => {
 
 // The runner also fails if a scenario passes that is listed as a known failure.
 test.each(['2025-11-25', '2026-07-28'])(
-  'the HTTP endpoint passes the MCP conformance suite for revision %s, except for known failures',
+  'the HTTP endpoint passes the MCP conformance suite for protocol revision %s, except for known failures',
   { timeout: 120_000 },
   async (revision) => {
     const url = listener.url.replace('127.0.0.1', 'localhost');

@@ -9,7 +9,7 @@ describe('A credit budget for the local library', () => {
     service.requests.length = 0;
   });
 
-  test('a call that would exceed the credit budget is rejected and shows the credits spent', async ({
+  test('a call that would exceed the credit budget is rejected with an error that shows the credits spent', async ({
     service,
     start,
   }) => {
@@ -32,7 +32,7 @@ describe('A credit budget for the local library', () => {
 describe('A credit budget for an external API', () => {
   const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 
-  test('a budget error does not suggest a smaller limit for a tool without a limit argument', async ({
+  test('a budget error does not suggest a smaller limit if the tool has no limit argument', async ({
     upstream,
     start,
   }) => {
@@ -44,7 +44,7 @@ describe('A credit budget for an external API', () => {
     expect(text).not.toContain('smaller limit');
   });
 
-  test('free calls do not wait for a paid call that never returns', async ({ upstream, start }) => {
+  test('free calls do not wait for a paid call that gets no response', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
     upstream.respondWith(documentedResponse);
     await call('list_collections');
@@ -63,7 +63,7 @@ describe('A credit budget for an external API', () => {
     expect(await Promise.all(hanging)).toEqual(['left', 'left']);
   });
 
-  test('saving an item counts against the credit budget even if an earlier save was free', async ({
+  test('saving an item counts toward the credit budget even if an earlier save was free', async ({
     upstream,
     start,
   }) => {
@@ -78,7 +78,7 @@ describe('A credit budget for an external API', () => {
     expect(results.filter(({ isError }) => !isError)).toHaveLength(3);
   });
 
-  test('a paid call waits for another paid call only until its own deadline', async ({ upstream, start }) => {
+  test('a paid call that waits for another paid call times out at its own deadline', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5, timeoutMs: 200 });
     upstream.respondWith(() => {});
     const results = await Promise.all(

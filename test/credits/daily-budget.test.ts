@@ -20,7 +20,7 @@ const account: TestAccount = {
   leases: { open: { credits: 5 }, counted: { credits: 2, booked: { credits: 2, at: 0 } } },
 };
 
-test('daily spending resets to 0 once a day, but not when the clock is set back', () => {
+test('daily spending resets to 0 when a new day starts, but not when the clock is set back', () => {
   const steps = fc.array(fc.integer({ min: -dayMs, max: 2 * dayMs }), { maxLength: 30 });
   fc.assert(
     fc.property(steps, (jumps) => {
@@ -43,7 +43,7 @@ test('daily spending resets to 0 once a day, but not when the clock is set back'
   );
 });
 
-test('a new day clears expired credit reservations and keeps active ones', () => {
+test('a new day clears expired credit reservations and keeps the reservations of running calls', () => {
   const first = updateAccountToDay(account, 0, 'file');
   expect(first).toEqual({ ...account, day: '1970-01-01' });
   const next = updateAccountToDay(first, dayMs, 'file');

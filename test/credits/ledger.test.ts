@@ -17,7 +17,7 @@ const createListing = (count: number, charged: number, hasMore = false) => {
 };
 
 describe('The spending shown by get_credits', () => {
-  test("get_credits shows the spending of this server next to the account's own numbers", async ({
+  test('get_credits shows the credits spent by this server next to the numbers of the account', async ({
     upstream,
     start,
   }) => {
@@ -68,17 +68,20 @@ describe('The spending shown by get_credits', () => {
       },
       { kind: 'network', status: 200 },
     ],
-  ])('get_credits counts the charge of an API response that %s', async ([_, fails, expected], { upstream, server }) => {
-    upstream.respondWith(fails, createListing(1, 1));
-    const { text, error } = await server.call('search_ads');
-    expect(upstream.requests).toHaveLength(1);
-    expect(error).toMatchObject({ ...expected, requestId: 'req-1' });
-    expect(text).toMatch(/The service says it charged 2 credits for this call\..*Request id: req-1/s);
-    expect(text).toContain('may be charged again');
-    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
-  });
+  ])(
+    'get_credits includes the charge of a failed call if the API response %s',
+    async ([_, fails, expected], { upstream, server }) => {
+      upstream.respondWith(fails, createListing(1, 1));
+      const { text, error } = await server.call('search_ads');
+      expect(upstream.requests).toHaveLength(1);
+      expect(error).toMatchObject({ ...expected, requestId: 'req-1' });
+      expect(text).toMatch(/The service says it charged 2 credits for this call\..*Request id: req-1/s);
+      expect(text).toContain('may be charged again');
+      expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
+    },
+  );
 
-  test('get_credits does not count rejected calls', async ({ upstream, start }) => {
+  test('get_credits counts no charge for calls that the API rejects', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 3 });
     const readSpent = async () => (await call('get_credits')).data.thisServer;
     upstream.respondWith(createListing(0, 0), errorResponse(422), createListing(0, 3));
@@ -91,7 +94,7 @@ describe('The spending shown by get_credits', () => {
 });
 
 describe('Expected prices', () => {
-  test('the highest known price is still remembered after calls with many other page sizes', async ({
+  test('the server remembers the highest known price even after calls with many other page sizes', async ({
     upstream,
     start,
   }) => {
@@ -160,7 +163,7 @@ describe('Expected prices', () => {
       '10',
     ],
   ])(
-    'the ledger expects a price: %s',
+    'the credit ledger expects the right price for the next call (%s)',
     async ([_, earlierResponses, nextArgs, tooSmall, price], { upstream, start }) => {
       for (const creditBudget of [tooSmall, tooSmall + 1]) {
         const { call } = await start({ creditBudget });
@@ -176,7 +179,7 @@ describe('Expected prices', () => {
     },
   );
 
-  test("the expected price of a collection's items is based on the documented page size", async ({
+  test("the expected price of a collection's items is based on the documented page size of the API", async ({
     upstream,
     start,
   }) => {
@@ -188,7 +191,7 @@ describe('Expected prices', () => {
     expect((await createItems('b')).text).toContain('this call is expected to cost 5.');
   });
 
-  test('each further page of a search without a limit reserves what its first page cost', async ({
+  test('every further page of a search without a limit reserves as many credits as its first page cost', async ({
     upstream,
     start,
   }) => {

@@ -5,15 +5,15 @@ import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } f
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
-test('spending exceeds a credit budget only after a price increase or a call whose price was unknown', async () => {
+test('spending exceeds the credit budget only after a price increase or a call of unknown price', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
 });
 
-test('every call that fits the budget is sent if the API reports all charges', async () => {
+test('every call that fits the credit budget is sent if the API reports all charges', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
 });
 
-test('an empty page does not lower the expected price of a larger page', async () => {
+test('the price of an empty page does not lower the expected price of a larger page', async () => {
   const rule = {
     kind: 'byLimit',
     credits: 1,

@@ -87,7 +87,7 @@ test.for<[string, Case]>([
     },
   ],
 ])(
-  'responses without a charge: %s',
+  'credits are counted as expected if the API reports no charge: %s',
   async ([_, { creditBudget, behaviours, expectedOutcomes, spent }], { upstream, start }) => {
     const server = await start({ creditBudget });
     upstream.respondWith(...behaviours);
@@ -97,7 +97,7 @@ test.for<[string, Case]>([
   },
 );
 
-test('a page of unknown charge is booked at its highest possible price if it is larger than all earlier pages', async ({
+test('a page of unknown charge counts at its highest possible price if it is larger than all earlier pages', async ({
   upstream,
   start,
 }) => {
@@ -110,7 +110,7 @@ test('a page of unknown charge is booked at its highest possible price if it is 
   expect(await readSpent(server)).toMatchObject({ charged: 3, uncertain: 30 });
 });
 
-test('a budget error shows how many credits were counted for calls with an unknown charge', async ({
+test('a budget error shows how many credits were counted for calls whose charge is unknown', async ({
   upstream,
   start,
 }) => {
@@ -130,7 +130,7 @@ test('paid calls never request the credit balance from the API', async ({ upstre
     }
 });
 
-test('a call whose charge and price are unknown adds nothing to the spending without a budget', async ({
+test('without a budget, a call whose charge and price are both unknown adds nothing to the spending', async ({
   upstream,
   start,
 }) => {
@@ -141,7 +141,10 @@ test('a call whose charge and price are unknown adds nothing to the spending wit
   expect(await readSpent(server)).toMatchObject({ charged: 0 });
 });
 
-test('a failed request for the credit balance is repeated at most once a minute', async ({ upstream, start }) => {
+test('the server repeats a failed request for the credit balance at most once a minute', async ({
+  upstream,
+  start,
+}) => {
   upstream.respondWith(errorResponse(402));
   upstream.credits = delays.hangs;
   const { call, connectAs } = await start({ timeoutMs: 3000 });

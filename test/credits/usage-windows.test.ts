@@ -25,7 +25,7 @@ test.beforeEach(({ upstream }) => {
 const listPaths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
 describe('A usage limit error', () => {
-  test('a usage limit error says whether the hourly or daily limit is reached and which tools still work', async ({
+  test('a usage limit error says which limit is reached, the hourly or the daily one, and which tools still work', async ({
     upstream,
     server,
   }) => {
@@ -44,7 +44,7 @@ describe('A usage limit error', () => {
     expect(listPaths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('a usage limit error suggests a smaller request if neither limit is fully used', async ({
+  test('a usage limit error suggests a smaller request if neither the hourly nor the daily limit is used up', async ({
     upstream,
     server,
   }) => {
@@ -56,7 +56,10 @@ describe('A usage limit error', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
-  test('a usage limit is reported even if get_credits fails', async ({ upstream, server }) => {
+  test('the server reports a usage limit error even if it cannot read the credit status', async ({
+    upstream,
+    server,
+  }) => {
     upstream.credits = errorResponse(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
@@ -65,7 +68,10 @@ describe('A usage limit error', () => {
   });
 });
 
-test('concurrent usage limit errors request the credit status only once', async ({ upstream, server }) => {
+test('usage limit errors of concurrent calls lead to only one request for the credit status', async ({
+  upstream,
+  server,
+}) => {
   const gate = createGate();
   upstream.respondWith(
     errorResponse(429),
@@ -102,7 +108,7 @@ describe('A reached hourly or daily usage limit', () => {
     expect((await otherServer.call('search_ads')).isError).toBe(false);
   });
 
-  test('paid calls resume as soon as get_credits shows that the usage limit has reset', async ({
+  test('paid calls resume as soon as get_credits shows that the usage limit was reset', async ({
     upstream,
     server,
   }) => {
@@ -111,7 +117,7 @@ describe('A reached hourly or daily usage limit', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('the server requests the credit status once a minute while the usage limit of an API key is reached', async ({
+  test('the server requests the credit status at most once a minute while an API key has reached its usage limit', async ({
     upstream,
     server,
   }) => {
@@ -126,21 +132,27 @@ describe('A reached hourly or daily usage limit', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('a paid call is sent even if the credit status cannot be read', async ({ upstream, server }) => {
+  test('a paid call is sent to the API even if the credit status cannot be read', async ({ upstream, server }) => {
     upstream.credits = errorResponse(500);
     clock += 60_000;
     for (const limit of [1, 2]) expect((await server.call('search_ads', { limit })).isError).toBe(false);
   });
 });
 
-test('the next paid call is blocked after get_credits shows a reached usage limit', async ({ upstream, server }) => {
+test('the server blocks the next paid call after get_credits shows that a usage limit is reached', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(documentedResponse);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(listPaths(upstream)).toEqual(['GET /v1/credits']);
 });
 
-test('calls that cost more than the remaining hourly or daily allowance are blocked', async ({ upstream, server }) => {
+test('the server blocks calls that cost more credits than the hourly or daily limit still allows', async ({
+  upstream,
+  server,
+}) => {
   upstream.respondWith(
     json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: creditHeaders(5) }),
     errorResponse(429),
