@@ -19,7 +19,7 @@ const identityWith = (change: Record<number, string | number>) =>
     .join(' ');
 const createNote = (id: string, name: string) => JSON.stringify({ id, process: name, host: 'here' });
 
-test('a lock holder counts as ended if its process id is unused or belongs to another process', () => {
+test('the holder of a lock counts as ended if its process id is unused or belongs to another process', () => {
   expect(hasProcessEnded(identityWith({}))).toBe(false);
   expect(hasProcessEnded(identityWith({ 0: endedPid }))).toBe(true);
   expect(hasProcessEnded(identityWith({ 4: 'another' }))).toBe(false);
@@ -30,7 +30,7 @@ test('a lock holder counts as ended if its process id is unused or belongs to an
   expect(hasProcessEnded(identityWith({ 2: 'a container' }))).toBe(false);
 });
 
-test('of many threads, only one at a time can take over the lock of an ended process', async () => {
+test('only one of many threads at a time can take over the lock of a process that has ended', async () => {
   const folder = join(root, 'lost');
   const program = join(root, 'lock-contender.mjs');
   const { pathname } = new URL('support/lock-contender.ts', import.meta.url);
@@ -49,7 +49,7 @@ test('of many threads, only one at a time can take over the lock of an ended pro
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('acquiring a lock that is in use fails with an error that names its process and file', async () => {
+test("acquiring a lock that is in use fails with an error that names the lock's process and file", async () => {
   const path = join(root, 'one.lock');
   const soon = () => AbortSignal.timeout(30);
   await writeFile(path, '');

@@ -12,7 +12,7 @@ const test = freshUpstreamTest();
 const toDay = (day: number) => new Date(Date.UTC(2026, 6, day)).toISOString();
 
 describe('The SQL column activeWhenLastRead', () => {
-  test('activeWhenLastRead is 1 for ads that ran on the last day of an imported archive', async ({
+  test('the SQL column activeWhenLastRead is 1 for ads that ran on the last day of an imported archive', async ({
     upstream,
     start,
   }) => {
@@ -37,7 +37,10 @@ describe('The SQL column activeWhenLastRead', () => {
     expect(await server.queryRows(range)).toEqual([['2026-06-30T23:59:59.000Z', '2026-07-01T22:00:00.000Z']]);
   });
 
-  test('activeWhenLastRead uses one last day for all parts of a split search', async ({ upstream, server }) => {
+  test('the SQL column activeWhenLastRead uses the latest date of the whole search if the search is split into parts', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 0);
     const [early, late] = [createAd(1, { lastSeenAt: toDay(1) }), createAd(2, { lastSeenAt: toDay(9) })];
     service.selectAds = ({ query }) => (query === 'early' ? [early] : [late]);
@@ -49,7 +52,7 @@ describe('The SQL column activeWhenLastRead', () => {
     ]);
   });
 
-  test('activeWhenLastRead ignores an ad whose last-seen date lies after the day on which it was read', async ({
+  test('the SQL column activeWhenLastRead is correct even if one ad has a last-seen date in the future', async ({
     upstream,
     start,
   }) => {
@@ -65,7 +68,10 @@ describe('The SQL column activeWhenLastRead', () => {
     expect(await server.queryRows('SELECT substr(lastSeenTo, 1, 10) FROM gatherings')).toEqual([['2026-11-19']]);
   });
 
-  test('activeWhenLastRead compares each ad with the latest date in its own search', async ({ upstream, start }) => {
+  test('the SQL column activeWhenLastRead compares each ad with the latest date in the search that listed it', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({ cacheSeconds: 0 }, { now: () => now });
     const service = serveAds(upstream, 0);
     const days = fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined, freq: 4 });
@@ -95,7 +101,10 @@ describe('The SQL column activeWhenLastRead', () => {
   });
 });
 
-test('ads whose text is only a template placeholder have no language and no variant', async ({ upstream, server }) => {
+test('ads whose text is only a template placeholder have no language and no text variant', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 0);
   const text = 'The best running boots for every trail, made to last for many years.';
   const common = { pageId: 'p', headline: null };
@@ -118,7 +127,7 @@ test('ads whose text is only a template placeholder have no language and no vari
   expect(await server.queryRows('SELECT count(DISTINCT variant) FROM ads')).toEqual([[1]]);
 });
 
-test('the column pictureState says whether a picture is available, expired, failed or missing', async ({
+test('the SQL column pictureState says whether a picture is available, expired, failed or missing', async ({
   upstream,
   start,
 }) => {
@@ -175,7 +184,7 @@ describe('SQL columns of imported ads', () => {
   };
   const buildColumns = (ad: object) => buildAdRows({ id: 'a', ...ad }, { gatheredAt: now }).ad;
 
-  test('the columns payer, beneficiary and reach are read from the EU transparency fields', () => {
+  test('the SQL columns payer, beneficiary and reach are read from the EU transparency fields of an ad', () => {
     const { ad, reach } = buildAdRows(importedAd, { gatheredAt: now });
     expect(ad).toMatchObject({ payer: 'Boots Ltd', beneficiary: 'Boots' });
     expect(ad.publicUrl).toBe('https://www.facebook.com/ads/library/?id=1234567890');
@@ -187,14 +196,14 @@ describe('SQL columns of imported ads', () => {
     ]);
   });
 
-  test('the column payer is read from the disclaimer if no other field names the payer', () => {
+  test("the SQL column payer is read from an ad's disclaimer if no other field names the payer", () => {
     expect(buildColumns({ bylines: 'Paid for by Boots' })).toMatchObject({
       payer: 'Paid for by Boots',
       beneficiary: null,
     });
   });
 
-  test('the column publicUrl has an https URL from the ad or the ad library page of its archive id', () => {
+  test("the SQL column publicUrl contains an https URL from the ad, or a URL that is built from the ad's archive id", () => {
     const urls = [
       { adLibrary: 'google', adArchiveId: 'CR12', adSnapshotUrl: 'https://adstransparency.example/CR12' },
       { adLibrary: 'google', adArchiveId: '12', adSnapshotUrl: 'javascript:alert(1)' },
@@ -208,7 +217,7 @@ describe('SQL columns of imported ads', () => {
     expect(urls).toEqual(['https://adstransparency.example/CR12', null, null, null, null, ofMeta, null]);
   });
 
-  test('transparency fields of any type never produce an invalid payer or reach in SQL', () => {
+  test('transparency fields of unexpected types never produce an invalid payer or reach in SQL', () => {
     const anything = fc.anything();
     const fields = fc.record(
       {

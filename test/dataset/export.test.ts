@@ -60,7 +60,7 @@ function parseCsv(csv: string): string[][] {
   return rows.slice(0, -1);
 }
 
-test('no cell of a CSV export is run as a formula by a spreadsheet', async () => {
+test('a spreadsheet program never runs a cell of a CSV export as a formula', async () => {
   const starts = ['=cmd|x', '-1', '+', '@a', '＝1', '- free', '(x)', 'Hi', ' '];
   const separators = [';', '\t', '|', ',', '\n', '\r\n', '"', "'"];
   const part = fc.constantFrom(...starts, ...separators);
@@ -81,7 +81,7 @@ test('no cell of a CSV export is run as a formula by a spreadsheet', async () =>
   );
 });
 
-test('CSV escaping gives the same result for one chunk and for many chunks', async () => {
+test('CSV escaping gives the same result whether the text arrives in one chunk or in many', async () => {
   const signs = fc.constantFrom('=', '-', ';', '\n', '\r\n', '"', '""', "'", 'a', '|', '- a');
   const text = fc.array(signs, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''));
   const cellOf = async (cell: string) =>
@@ -105,7 +105,7 @@ test('CSV escaping gives the same result for one chunk and for many chunks', asy
 const measureRepetition = (four: string, three: string) => four.length - three.length;
 
 test.each(['csv', 'xlsx'] as const)(
-  'the event loop stays responsive while long texts are exported as %s',
+  'the event loop stays responsive while long texts are exported (format: %s)',
   async (format) => {
     let eventLoopTurns = 0;
     const runOtherWork = () => {
@@ -126,7 +126,7 @@ test.each(['csv', 'xlsx'] as const)(
   },
 );
 
-test('a JSON Lines export has one JSON object per row', async () => {
+test('a JSON Lines export contains one JSON object per row', async () => {
   const text = await exportAsText('jsonl', ['id', '__proto__'], [['a\n\u2028', 1]], [[null, '=1']]);
   const lines = text.trimEnd().split('\n');
   expect(lines.map((line) => Object.entries(JSON.parse(line)).flat())).toEqual([
@@ -135,7 +135,7 @@ test('a JSON Lines export has one JSON object per row', async () => {
   ]);
 });
 
-test('an export fails if its file grows too large or cannot be written', async () => {
+test('an export fails if its file exceeds the size limit or cannot be written', async () => {
   const noise = Array.from({ length: 500 }, (_, index) => [randomBytes(30).toString('hex') + index]);
   const source = statement(['a'], [noise, noise]);
   for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
@@ -159,7 +159,7 @@ describe('A sheet of an Excel export', () => {
     return { rows: sheet?.data, counts, xml: strFromU8(unzipSync(bytes)['xl/worksheets/sheet1.xml'] as Uint8Array) };
   };
 
-  test('an Excel export stores dates, numbers and texts as their own cell types', async () => {
+  test('an Excel export stores dates, numbers and texts in cells of the matching type', async () => {
     const { rows, xml } = await exportSheet(
       ['id', 'startedAt', 'count', 'share', 'mixed'],
       [['00042', noon, 3, 0.5, 'one']],
@@ -182,7 +182,7 @@ describe('A sheet of an Excel export', () => {
     ['a number', [noon, 20260614]],
     ['a date before the first date of Excel', [noon, '1899-12-31T00:00:00.000Z']],
     ['a day that does not exist', [noon, '2026-02-31T99:00:00.000Z']],
-  ])('an Excel column of dates is written as text if it contains %s', async (_, cells) => {
+  ])('an Excel export writes a column of dates as text if the column contains %s', async (_, cells) => {
     const column = cells.map((cell) => [cell]);
     const { rows } = await exportSheet(['at'], column);
     expect(rows).toEqual([['At'], ...column]);
@@ -210,7 +210,7 @@ describe('A sheet of an Excel export', () => {
     );
   });
 
-  test('an Excel export writes long numbers as text and truncates long texts', async () => {
+  test('an Excel export writes numbers with many digits as text and truncates long texts', async () => {
     const long = 'x'.repeat(40_000);
     const { rows, counts } = await exportSheet(
       ['n', 'a'],
@@ -237,7 +237,7 @@ const exportParquet = async (columns: string[], ...batches: Cell[][][]) => {
   return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
 };
 
-test('a column of a Parquet export gets the common type of its cells', async () => {
+test('all cells of a Parquet column are stored with a type that fits every value in the column', async () => {
   const { rows, types } = await exportParquet(
     ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id (2)'],
     [['00042', noon, 3, 1, 'one', null, 'a']],
@@ -252,7 +252,7 @@ test('a column of a Parquet export gets the common type of its cells', async () 
   ]);
 });
 
-test('a Parquet export keeps the rows of all its row groups', async () => {
+test('a Parquet export of many rows contains all of the rows', async () => {
   const cells = Array.from({ length: 25_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
   const { rows } = await exportParquet(['n', 'id'], cells.slice(0, 15_000), cells.slice(15_000));
   expect(rows).toHaveLength(25_000);
@@ -260,7 +260,7 @@ test('a Parquet export keeps the rows of all its row groups', async () => {
   expect((await exportParquet(['n', 'id'])).rows).toEqual([]);
 });
 
-test('a Parquet export fails if its SQL statement returns different rows when it runs a second time', async () => {
+test('a Parquet export fails if its SQL statement returns different rows when the statement runs a second time', async () => {
   let runs = 0;
   const source: Statement = {
     ...statement([], []),

@@ -13,7 +13,7 @@ describe('The SQL table months', () => {
   const launches = `SELECT month, unfinished, count(id) FROM months LEFT JOIN ads ON startedMonth = month
     GROUP BY 1 ORDER BY 1`;
 
-  test('the months table ends with the month in which the ads were last read', async ({ upstream, start }) => {
+  test('the SQL table months ends with the month in which the ads were last read', async ({ upstream, start }) => {
     let clock = Date.parse('2026-09-10T10:00:00Z');
     const server = await start({}, { now: () => clock });
     const service = serveAds(upstream, 0);
@@ -43,7 +43,7 @@ describe('The SQL table months', () => {
     ]);
   });
 
-  test('the months table marks a month as unfinished until every search was read again after its end', async ({
+  test('the SQL table months marks a month as unfinished until every search was repeated after the end of the month', async ({
     upstream,
     start,
   }) => {
@@ -61,7 +61,7 @@ describe('The SQL table months', () => {
     expect(await server.queryRows(unfinished)).toEqual([['2026-11']]);
   });
 
-  test('the months table ends with the month of the last API response if gather_ads never ran', async ({
+  test('the SQL table months ends with the month of the last API response if gather_ads never ran', async ({
     upstream,
     start,
   }) => {
@@ -76,7 +76,7 @@ describe('The SQL table months', () => {
     ]);
   });
 
-  test('the months table has exactly one row for each month since the first launch', () => {
+  test('the SQL table months has exactly one row for each month since the first ad launch', () => {
     const time = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2030, 0) });
     fc.assert(
       fc.property(time, time, time, (launch, one, other) => {
@@ -101,7 +101,7 @@ describe('The SQL table months', () => {
 });
 
 describe('The method section of a report', () => {
-  test('a report on a search that is repeated weekly shows the period and the cost of all runs', async ({
+  test('a report on a search that was repeated every week shows the period and the total cost of all runs', async ({
     upstream,
     start,
   }) => {
@@ -126,7 +126,10 @@ describe('The method section of a report', () => {
 describe('A gather_ads run with overlapping searches', () => {
   const split = { split: [{ part: 'a' }, { part: 'b' }], maxCredits: 50 };
 
-  test('gather_ads reports how many ads overlapping searches counted twice', async ({ upstream, server }) => {
+  test('gather_ads reports how many ads were counted twice because two of its searches overlap', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 31);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     const { data, text } = await server.call('gather_ads', split);
@@ -136,7 +139,10 @@ describe('A gather_ads run with overlapping searches', () => {
     expect((await server.readResource(report.uri)).text).toContain('counts an ad of several parts several times');
   });
 
-  test('the note on missing ads says how many ads overlapping searches counted twice', async ({ upstream, server }) => {
+  test('the note on missing ads says how many ads were counted twice because two searches overlap', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 300);
     service.selectAds = ({ part }) => (part === 'a' ? service.ads.slice(0, 20) : service.ads.slice(12));
     await server.call('gather_ads', { ...split, maxAds: 100 });
@@ -146,7 +152,10 @@ describe('A gather_ads run with overlapping searches', () => {
 });
 
 describe('The gather_ads summary compared with SQL', () => {
-  test('the gather_ads summary shows the same percentiles as SQL', async ({ upstream, start }) => {
+  test('the gather_ads summary shows the same percentiles of running days as an SQL query', async ({
+    upstream,
+    start,
+  }) => {
     const server = await start({}, { now: () => Date.parse('2026-11-20T10:00:00Z') });
     const days = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89];
     serveAds(upstream, 0).ads = days.map((ran, at) =>
@@ -159,7 +168,7 @@ describe('The gather_ads summary compared with SQL', () => {
     expect(summary).toContain(`Days running: min 1, median ${median}, 90th percentile ${high}, max 89`);
   });
 
-  test('the gather_ads summary and SQL both ignore letter case', async ({ upstream, server }) => {
+  test('the gather_ads summary and SQL queries both ignore letter case', async ({ upstream, server }) => {
     const service = serveAds(upstream, 0);
     service.ads = ['VIDEO', 'video', 'Video'].map((displayFormat, at) =>
       createAd(at, {
@@ -197,16 +206,22 @@ describe('The method note of an export', () => {
     "SELECT id, 'gathering' AS kind FROM gatherings",
     'SELECT 1 AS id',
     'SELECT country AS id FROM ad_countries',
-  ])('the method note of an export without ad ids lists every stored search: %s', async (sql, { upstream, server }) => {
-    serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
-    const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
-    const { data } = await server.call('export_ads', { sql });
-    const note = (await server.readResource(data.methods)).text;
-    expect(note).toContain(String(gathering));
-    expect(note).not.toContain('read none of these ads');
-  });
+  ])(
+    'the method note of an export lists every stored search if the SQL statement "%s" returns no ad ids',
+    async (sql, { upstream, server }) => {
+      serveAds(upstream, 3).ads = [1, 2, 3].map((at) => createAd(at, { countries: ['DE'] }));
+      const { gathering } = (await server.call('gather_ads', { maxCredits: 50 })).data;
+      const { data } = await server.call('export_ads', { sql });
+      const note = (await server.readResource(data.methods)).text;
+      expect(note).toContain(String(gathering));
+      expect(note).not.toContain('read none of these ads');
+    },
+  );
 
-  test('the method note lists only the searches whose ads are in the export', async ({ upstream, server }) => {
+  test('the method note of an export lists only the searches that found the exported ads', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 2);
     service.selectAds = ({ query }) => service.ads.slice(query === 'a' ? 0 : 1).slice(0, 1);
     const gather = async (query: string) =>
@@ -220,7 +235,7 @@ describe('The method note of an export', () => {
   });
 });
 
-test('query_ads warns of advertisers without a complete search even if its result has no ad ids', async ({
+test('query_ads warns of advertisers whose ads were not read completely, although its result contains no ad ids', async ({
   upstream,
   server,
 }) => {

@@ -8,7 +8,7 @@ const listing = fc.array(fc.tuple(...orderFields.map(() => value)), { minLength:
 const compare = (index: number, sign: number) => (left: OrderValues, right: OrderValues) =>
   sign * ((left[index] ?? -1) - (right[index] ?? -1));
 
-test('the sort field of an ad list is detected together with its range of values', () => {
+test('the sort field of an ad list is detected from the ads, together with its range of values', () => {
   fc.assert(
     fc.property(listing, fc.nat(orderFields.length - 1), fc.boolean(), (ads, index, isDescending) => {
       const order = findListingOrder(ads.toSorted(compare(index, isDescending ? -1 : 1)));
@@ -22,7 +22,7 @@ test('the sort field of an ad list is detected together with its range of values
   );
 });
 
-test('no sort field is detected in a short or unsorted ad list', () => {
+test('no sort field is detected for an ad list that is short or unsorted', () => {
   const shuffled = (count: number) =>
     Array.from({ length: count }, (_, index) => orderFields.map((_, field) => (index * 37 + field) % 101));
   expect(findListingOrder(shuffled(60))).toBeUndefined();
@@ -31,7 +31,7 @@ test('no sort field is detected in a short or unsorted ad list', () => {
   expect(findListingOrder([])).toBeUndefined();
 });
 
-test('the sort field of an ad list is detected even if one value is out of order', () => {
+test('the sort field of an ad list is detected although one value is out of order', () => {
   const ads = Array.from({ length: 200 }, (_, index) =>
     orderFields.map((field) => (field === 'duplicates' ? index : null)),
   );
@@ -48,7 +48,7 @@ test('the sort field of an ad list is detected even if one value is out of order
 const createListing = (field: string, values: readonly (number | null)[]): OrderValues[] =>
   values.map((value, index) => orderFields.map((name) => (name === field ? value : (index * 37) % 101)));
 
-test('a requested sort order is reported even if all values are equal or most ads have no value', () => {
+test('the requested sort order is reported although all values are equal or most ads have no value', () => {
   const day = Date.UTC(2026, 10, 20);
   const equalDays = createListing(
     'lastSeenAt',
@@ -74,7 +74,7 @@ test('a requested sort order is reported even if all values are equal or most ad
   expect(findListingOrder(fewEnds)).toBeUndefined();
 });
 
-test('a requested sort order is ignored if the values contradict it', () => {
+test('the requested sort order is not reported if the values in the list contradict it', () => {
   const rising = createListing(
     'duplicates',
     Array.from({ length: 40 }, (_, index) => index),

@@ -26,7 +26,7 @@ const findLine = (label: string, rows: Parameters<typeof formatSummary>[0]) =>
     .split('\n')
     .find((line) => line.startsWith(label));
 
-test('the gather_ads summary counts ads per value, with other values, and without a value', () => {
+test('the gather_ads summary counts the ads with each frequent value, with other values and without a value', () => {
   const formats = 'ABCDEFGHIJ'.split('').flatMap((format, index) => Array.from({ length: 12 - index }, () => format));
   const ads = formats.map((displayFormat, index) => ({ id: `${index}`, displayFormat }));
   expect(findLine('Formats', buildRows([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
@@ -34,7 +34,7 @@ test('the gather_ads summary counts ads per value, with other values, and withou
   );
 });
 
-test('the gather_ads summary shows the same median and percentile of days running as SQLite', () => {
+test('the gather_ads summary shows the same median and percentile of running days as SQLite', () => {
   const datedAds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...createRunDates(days) }));
   const rows = buildRows([...datedAds, { id: 'x' }]);
   expect(findLine('Days', rows)).toBe(
@@ -46,7 +46,7 @@ test('the gather_ads summary shows the same median and percentile of days runnin
 
 const repeat = (value: string, count: number) => Array.from({ length: count }, () => value);
 
-test('a line of the gather_ads summary names all values that are equally frequent', () => {
+test('the gather_ads summary never lists a rare start month while it leaves out a frequent one', () => {
   const months = [...repeat('2026-07', 13), ...repeat('2026-06', 298), ...repeat('2026-05', 3689)];
   const ads = months.map((month, index) => ({
     id: `${index}`,
@@ -65,7 +65,7 @@ test('a line of the gather_ads summary names all values that are equally frequen
   }
 });
 
-test('the gather_ads summary never omits a value that is more frequent than a listed value', () => {
+test('the gather_ads summary never leaves out a value that is more frequent than a listed value', () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(counts, fc.constantFrom(700, 250, 120, 40), (monthCounts, tokens) => {
@@ -102,7 +102,7 @@ test('the gather_ads summary never omits a value that is more frequent than a li
   );
 });
 
-test('the gather_ads summary counts running ads, placeholders, picture states and unknown dates', () => {
+test('the gather_ads summary counts running ads, template placeholders, picture states and unknown dates', () => {
   const date = '2026-01-02T00:00:00.000Z';
   const picture = (url: string) => ({ media: [{ type: 'THUMB', url }] });
   const ads = [
@@ -137,7 +137,7 @@ test('the gather_ads summary does not mention missing data if all ads have all f
   expect(text).not.toMatch(/Pictures|Unknown dates|placeholders|last read/);
 });
 
-test('the gather_ads summary counts two long values separately even if their shown part is equal', () => {
+test('the gather_ads summary counts two long texts separately even if their shortened forms are equal', () => {
   const long = 'the same beginning of a line, which is longer than what a summary shows of it, '.repeat(6);
   const rows = buildRows(['A', 'B', 'B'].map((end, id) => ({ id: `${id}`, body: `${long}${end}` })));
   expect(findLine('First lines', rows)).toMatch(/^First lines \(2\): .* 2, .* 1$/);
@@ -155,7 +155,7 @@ test('the gather_ads summary distinguishes a format named "none" from a missing 
   expect(findLine('First lines', rows)).toBe('First lines (1): "Walk more." 2, none 1');
 });
 
-test('the gather_ads summary counts ads of the same page as one advertiser', () => {
+test('the gather_ads summary counts ads with the same page id as ads of one advertiser', () => {
   const ad = (pageId: string | undefined, pageName: string | undefined, index: number) => ({
     id: `${index}`,
     ...(pageId && { pageId }),
@@ -178,7 +178,7 @@ test('the gather_ads summary counts ads of the same page as one advertiser', () 
   expect(findLine('Advertisers', rows)).toBe('Advertisers (5): "Acme" 5, "4" 1, "Beta" 1, "Beta" 1, "beta" 1, none 1');
 });
 
-test('the gather_ads summary counts codes that differ only in letter case together', () => {
+test('the gather_ads summary counts two codes as one value if they differ only in letter case', () => {
   const rows = buildRows([
     { id: 'a', displayFormat: 'VIDEO', ctaType: 'SHOP_NOW', countries: ['DE', 'de', 'FR'] },
     { id: 'b', displayFormat: 'video', ctaType: 'shop_now', countries: ['De'] },
@@ -190,7 +190,7 @@ test('the gather_ads summary counts codes that differ only in letter case togeth
 });
 
 test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
-  'the gather_ads summary counts an ad whose headline is %s as an ad with text',
+  'the gather_ads summary counts an ad with the headline "%s" as an ad with text',
   async (headline) => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     await addAds(dataset, 1, { id: 'a', headline }, { id: 'b', headline: '\u200b', body: ' ' });
@@ -201,7 +201,7 @@ test.each(['特价', 'OK', '🎉', '50 %', 'Go!'])(
   },
 );
 
-test('the gather_ads summary stays within its token limit for any ad texts', () => {
+test('the gather_ads summary stays within its token limit, whatever the texts of the ads', () => {
   const texts = Object.values(languages).map(({ text }) => text);
   const ads = Array.from({ length: 600 }, (_, index) => ({
     id: `${index}`,

@@ -42,7 +42,7 @@ const ad = {
 const page = { pageId: '7', pageName: 'Acme', adsAmount: 3, detailsEstimated: false, countries: ['DE', '', 4, 'AT'] };
 
 freshUpstreamTest({ config: { cacheSeconds: 0 } })(
-  'SQL returns an ad, its page, its versions and its gather_ads run in every documented column',
+  'the SQL tables contain an ad, its page, its versions and its gather_ads run in all documented columns',
   async ({ upstream, start }) => {
     let clock = gatheredAt;
     const { call } = await start({}, { now: () => clock });
@@ -149,7 +149,7 @@ freshUpstreamTest({ config: { cacheSeconds: 0 } })(
   },
 );
 
-test('the event loop stays responsive while many ads are loaded into SQL tables', async () => {
+test('the event loop stays responsive while thousands of ads are loaded into SQL tables', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   const manyAds = Array.from({ length: 3000 }, (_, nr) => ({ id: `${nr}`, pageId: 'one', body: `${english} ${nr}` }));
   await addAds(dataset, 1, ...manyAds);
@@ -173,13 +173,13 @@ test('the event loop stays responsive while many ads are loaded into SQL tables'
   expect(eventLoopTurns).toBeGreaterThan(3);
 });
 
-test('the SQL columns active and daysRunning describe an ad at the time when it was last read', () => {
+test('the SQL columns active and daysRunning describe an ad as of the time when it was last read', () => {
   const endedAd = { ...ad, endDate: '2026-11-10' };
   expect(buildAdRows(endedAd, { gatheredAt }).ad).toMatchObject({ active: 0, daysRunning: 40 });
   expect(buildAdRows(ad, { gatheredAt: Date.UTC(2027, 1, 1) }).ad).toMatchObject({ active: null, daysRunning: 49 });
 });
 
-test('the first line and the language of an ad ignore template placeholders', () => {
+test('template placeholders are ignored in the SQL column firstLine and when the language of an ad is detected', () => {
   const template = { id: 'a', headline: '{{product.name}}', body: '{{product.brand}} for you', cards: ad.cards };
   expect(buildAdRows(template, { gatheredAt }).ad.firstLine).toBe(english.split('\n')[0]);
   expect(extractLanguageText(template)).toBe(`Red\n${english}\nBlue boots`);
@@ -190,15 +190,18 @@ test.each([
   [{ type: 'VID', nr: 0 }, { type: 'THUMB', nr: 0 }, 1, 0],
   [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
   [{ type: 'PA_PP' }, { type: 7 }, null, null],
-])('an ad with the media types %j and %j counts %s videos and %s images', (first, second, videoCount, imageCount) => {
-  expect(buildAdRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({
-    cardCount: 0,
-    videoCount,
-    imageCount,
-  });
-});
+])(
+  'for an ad with the media types %j and %j, SQL shows %s videos and %s images',
+  (first, second, videoCount, imageCount) => {
+    expect(buildAdRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({
+      cardCount: 0,
+      videoCount,
+      imageCount,
+    });
+  },
+);
 
-test('every cell of the SQL tables is non-empty text, a finite number or null', () => {
+test('every cell of the SQL tables contains a non-empty text, a finite number or null', () => {
   const names = fc.constantFrom(...Object.keys(ad), ...getColumnNames('ads'), ...getColumnNames('pages'));
   const fields = fc.dictionary(
     names,

@@ -19,7 +19,7 @@ function findVariants(copies: (string | null)[]) {
 }
 
 describe('Text variants of ads', () => {
-  test('nearly identical ad texts form one text variant', () => {
+  test('nearly identical ad texts count as one text variant', () => {
     const loud = `🔥 ${boots.toUpperCase()} 🔥`;
     for (const copy of [boots, loud, `${boots} Try them now.`, boots.replace('Hand-made in', 'Made in')])
       expect(findVariants([`${boots} 19.99`, `${copy} 24.50`]), copy).toEqual(['0', '0']);
@@ -39,11 +39,11 @@ describe('Text variants of ads', () => {
     'é',
     'https://shop.example',
     `${'\u200b'.repeat(3000)}Sale`,
-  ])('the short text %s forms its own text variant', (text) =>
+  ])('the short ad text "%s" counts as a text variant of its own', (text) =>
     expect(findVariants([text, tents, text, boots])).toEqual(['0', '1', '0', '3']),
   );
 
-  test('short texts that differ only in case, punctuation or numbers form one text variant', () => {
+  test('short ad texts that differ only in letter case, punctuation or numbers count as one text variant', () => {
     expect(findVariants(['OK', 'ok!', '50 %', '20 %', '🎉', '🔥'])).toEqual(['0', '0', '2', '2', '4', '5']);
   });
 
@@ -60,14 +60,14 @@ describe('Text variants of ads', () => {
     );
   });
 
-  test('the text variant of an ad comes from its headline and body, or else from its cards', () => {
+  test('the text variant of an ad is based on its headline and body, or on its cards if it has neither', () => {
     const cards = [{ title: 'Red', body: 'boots' }];
     expect(selectVariantText({ headline: null, body: 'Walk', cards })).toBe('Walk');
     expect(selectVariantText({ headline: null, body: null, cards })).toBe('Red\nboots');
     expect(selectVariantText({ headline: '\u200b', body: null, cards })).toBe('Red\nboots');
   });
 
-  test('grouping ads into text variants takes linear time', () => {
+  test('grouping ads with similar texts takes linear time', () => {
     const vocabulary = Array.from({ length: 997 }, (_, index) => (index * 7919).toString(26));
     const copyOf = (index: number) =>
       Array.from({ length: 30 }, (_, place) => vocabulary[(index * (place + 3) * 31 + place * place) % 997]).join(' ');

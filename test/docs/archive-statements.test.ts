@@ -7,7 +7,7 @@ const test = freshUpstreamTest();
 const guide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
 const statements = [...guide.matchAll(/```sql\n(.*?)```/gs)].map(([, sql = '']) => sql);
 
-test('the SQL examples for payers and reach in the archive guide return numbers for ads that disclose them', async ({
+test('the SQL examples for payers and reach in the archive guide return results for ads with these fields', async ({
   upstream,
   server,
 }) => {

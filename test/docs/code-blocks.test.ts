@@ -192,14 +192,17 @@ function readFilters(text: string): void {
 describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
   const blocks = listCodeBlocks(page).filter(({ notRun }) => !notRun);
 
-  test('every code block in the documentation either runs or says why it does not', () => {
+  test('every code block in the documentation either runs or says why it is not run', () => {
     expect(blocks.filter(({ language }) => !(language in runners)).map(({ title }) => title)).toEqual([]);
   });
 
-  test.each(blocks.filter(({ language }) => language in runners))('$title', runOnce);
+  test.each(blocks.filter(({ language }) => language in runners))(
+    'the code block runs without errors: $title',
+    runOnce,
+  );
 });
 
-test('the install links in the README add working servers', async () => {
+test('every install link in the README adds a server that works', async () => {
   for (const link of [createVsCodeLink(true), createCursorLink(true)]) {
     expect(pages[0]?.text).toContain(link);
     const { searchParams: query } = new URL(link);
@@ -210,6 +213,6 @@ test('the install links in the README add working servers', async () => {
 });
 
 // .mcp.json needs a link to the built command, which the folder does not have on Windows.
-test.skipIf(process.platform === 'win32')('the .mcp.json file of the repository starts the demo server', () =>
+test.skipIf(process.platform === 'win32')('the file .mcp.json in the repository starts the demo server', () =>
   runJson(readFileSync(join(root, '.mcp.json'), 'utf8')),
 );

@@ -26,21 +26,24 @@ test.skipIf(!hasPython)('the Python example compiles without errors', () => {
 });
 
 // Run the example twice: the second run reads stored ads, and its results have other fields.
-test('the TypeScript example counts ads, gathers them and queries them with SQL', async () => {
+test('the TypeScript example program counts ads, gathers them and queries them with SQL', async () => {
   const example = join(root, 'docs/examples/typescript/count-and-gather.ts');
   const outfile = join(createTemporaryFolder(), 'count-and-gather.mjs');
   buildSync({ entryPoints: [example], outfile, bundle: true, platform: 'node', format: 'esm' });
   await expectTwice((url) => run(process.execPath, outfile, url), 'complete: true.');
 });
 
-test.skipIf(!hasClient)(`the Python example counts ads, gathers them and queries them with SQL${unless}`, async () => {
-  await expectTwice((url) => run('python3', pythonExample, url), 'complete: True.');
-  expect(python(pythonExample, '--help')).toMatchObject({
-    status: 0,
-    stdout: expect.stringContaining('[url]'),
-    stderr: '',
-  });
-});
+test.skipIf(!hasClient)(
+  `the Python example program counts ads, gathers them and queries them with SQL${unless}`,
+  async () => {
+    await expectTwice((url) => run('python3', pythonExample, url), 'complete: True.');
+    expect(python(pythonExample, '--help')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('[url]'),
+      stderr: '',
+    });
+  },
+);
 
 type Run = (url: string) => ReturnType<typeof run>;
 
@@ -59,7 +62,7 @@ async function expectTwice(runExample: Run, complete: string): Promise<void> {
   });
 }
 
-test('the ad-research skill has valid frontmatter and names only existing tools', () => {
+test('the ad-research skill has valid frontmatter and names only tools that exist', () => {
   const skill = readFileSync(join(root, 'docs/skill/ad-research/SKILL.md'), 'utf8');
   const [, head = ''] = /^---\n([\s\S]*?)\n---\n/.exec(skill) ?? [];
   const fields = Object.fromEntries(head.split('\n').map((line) => line.split(/: (.*)/).slice(0, 2)));

@@ -16,7 +16,7 @@ test.each(Object.entries(generatedFiles))(
   },
 );
 
-test('the README states the token counts from the benchmarks', () => {
+test('the README states the same token counts as the benchmark results', () => {
   const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(readFile('BENCHMARKS.md'));
   const [ours, service] = (row ?? [])
     .slice(1)
@@ -26,7 +26,7 @@ test('the README states the token counts from the benchmarks', () => {
   expect([text, sent]).toEqual([ours, service]);
 });
 
-test('every message quoted on the help page occurs in the source code', () => {
+test('every message that the help page quotes occurs in the source code', () => {
   const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
   const sources = files
     .filter((file) => /\.tsx?$/.test(file))

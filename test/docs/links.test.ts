@@ -22,7 +22,7 @@ const listAnchors = ({ text }: Page): string[] =>
       .replaceAll(' ', '-'),
   );
 
-test.each(pages)('every relative link in $file leads to an existing file and heading', (page) => {
+test.each(pages)('every relative link in the page $file leads to an existing file and heading', (page) => {
   const broken = listLinks(page).filter((link) => {
     const [path = '', anchor] = link.split('#');
     const file = path === '' ? page.file : join(dirname(page.file), path);
@@ -51,6 +51,6 @@ test('every page in docs can be reached from the README through links', () => {
 const listPaths = ({ text }: Page): string[] =>
   [...text.matchAll(/`((?:src|test|scripts|bench|docs)\/[\w./-]+)`/g)].map(([, path = '']) => path);
 
-test.each(pages)('every repository path that $file mentions exists', (page) => {
+test.each(pages)('every repository path that the page $file mentions exists', (page) => {
   expect(listPaths(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

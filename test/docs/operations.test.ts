@@ -15,14 +15,14 @@ const files = readdirSync(folder);
 const readDoc = (file: string) => readFileSync(join(folder, file), 'utf8');
 const composeFile = readFileSync(join(root, 'compose.yaml'), 'utf8');
 
-test.each(files)('docs/operations/%s is linked from a page in docs', (file) => {
+test.each(files)('the file docs/operations/%s is linked from a page of the documentation', (file) => {
   expect(pages.some(({ file: page, text }) => page.startsWith('docs/') && text.includes(`](operations/${file})`))).toBe(
     true,
   );
 });
 
 test.each([...files.map((file) => ({ file, text: readDoc(file) })), { file: 'compose.yaml', text: composeFile }])(
-  'every setting that $file mentions exists',
+  'every setting that the file $file mentions exists',
   ({ text }) => {
     const names = [...text.matchAll(/\bAD_LIBRARY_[A-Z_]+\b/g)].map(([name]) => name);
     expect(findUnknownVariables(Object.fromEntries(names.map((name) => [name, ''])))).toEqual([]);
@@ -50,18 +50,21 @@ describe('The example files for metrics', () => {
     page = await (await app.request('/')).text();
   });
 
-  test.each(expressions)('the expression of $title uses only existing metrics and labels', ({ expr }) => {
-    const servedNames = new Set([...page.matchAll(/^([a-z]\w+)[ {]/gm)].map(([, name]) => name));
-    const names = [...expr.matchAll(/\b(?:ad_library|nodejs|process)_\w+/g)].map(([name]) => name);
-    expect(names.filter((name) => !servedNames.has(name))).toEqual([]);
-    expect(names.length > 0 || /^(?:sum\()?up\{/.test(expr)).toBe(true);
-    const labels = [...expr.matchAll(/([a-z]\w*)(?:=~|!=|=)"/g), ...expr.matchAll(/\bby \((\w+)/g)];
-    // Prometheus adds the labels `job` and `instance` to every metric.
-    const servedLabels = new Set(['job', 'instance', ...[...page.matchAll(/(\w+)="/g)].map(([, label]) => label)]);
-    expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
-  });
+  test.each(expressions)(
+    'the metrics expression of the alert or panel "$title" uses only existing metrics and labels',
+    ({ expr }) => {
+      const servedNames = new Set([...page.matchAll(/^([a-z]\w+)[ {]/gm)].map(([, name]) => name));
+      const names = [...expr.matchAll(/\b(?:ad_library|nodejs|process)_\w+/g)].map(([name]) => name);
+      expect(names.filter((name) => !servedNames.has(name))).toEqual([]);
+      expect(names.length > 0 || /^(?:sum\()?up\{/.test(expr)).toBe(true);
+      const labels = [...expr.matchAll(/([a-z]\w*)(?:=~|!=|=)"/g), ...expr.matchAll(/\bby \((\w+)/g)];
+      // Prometheus adds the labels `job` and `instance` to every metric.
+      const servedLabels = new Set(['job', 'instance', ...[...page.matchAll(/(\w+)="/g)].map(([, label]) => label)]);
+      expect(labels.map(([, label]) => label).filter((label) => !servedLabels.has(label))).toEqual([]);
+    },
+  );
 
-  test('every outcome in a metrics expression is a known error kind', () => {
+  test('every call outcome in a metrics expression is an existing error kind', () => {
     const outcomes = expressions.flatMap(({ expr }) =>
       [...expr.matchAll(/outcome!?=~?"([\w|]+)"/g)].flatMap(([, words = '']) => words.split('|')),
     );
@@ -69,7 +72,7 @@ describe('The example files for metrics', () => {
     expect(['ok', ...errorKinds]).toEqual(expect.arrayContaining(outcomes));
   });
 
-  test('the error and charge counters of each tool start at 0, so that alerts see the first increase', () => {
+  test('the error and charge counters of each tool start at 0, so that alerts notice the first increase', () => {
     expect(page).toContain('ad_library_call_seconds_count{tool="get_ad",outcome="internal"} 0\n');
     expect(page).toContain('ad_library_credits_charged_total{tool="get_ad"} 0\n');
   });
@@ -81,7 +84,7 @@ describe('The example files for metrics', () => {
     expect(ruleFiles).toEqual(['prometheus-rules.yml']);
   });
 
-  test('docs/replicas.md names only alerts that exist', () => {
+  test('the page docs/replicas.md names only alerts that exist', () => {
     const text = readFileSync(join(root, 'docs/replicas.md'), 'utf8');
     const named = [...text.matchAll(/`(AdLibrary\w+)`/g)].map(([, name]) => name);
     expect(named).not.toEqual([]);
@@ -101,7 +104,7 @@ describe('kubernetes.yaml', () => {
     expect(new Set(resources.map(({ metadata }) => metadata.namespace)).size).toBe(1);
   });
 
-  test('the selectors in kubernetes.yaml match the pods of the deployment', () => {
+  test('the selectors in kubernetes.yaml match the pods of its deployment', () => {
     const { labels } = template.metadata;
     const service = find('Service');
     const budget = find('PodDisruptionBudget').spec;
@@ -117,7 +120,7 @@ describe('kubernetes.yaml', () => {
     expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
   });
 
-  test("the grace period in kubernetes.yaml is longer than the server's shutdown", () => {
+  test('the grace period in kubernetes.yaml is longer than the shutdown of the server can take', () => {
     const delay = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
     expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);
@@ -125,7 +128,7 @@ describe('kubernetes.yaml', () => {
     expect(container.livenessProbe.httpGet.path).toBe('/healthz');
   });
 
-  test('every secret file in kubernetes.yaml is created and mounted', () => {
+  test('every secret file in kubernetes.yaml is both created and mounted', () => {
     const comment = readDoc('kubernetes.yaml').split('apiVersion')[0];
     const [{ mountPath }] = container.volumeMounts;
     const paths: string[] = container.env.flatMap(({ name, value }: { name: string; value: string }) =>
@@ -141,7 +144,7 @@ describe('kubernetes.yaml', () => {
 
 describe('The example proxy configurations', () => {
   test.each(['nginx.conf', 'Caddyfile'])(
-    'the proxy configuration %s hides probes and metrics and never retries a POST',
+    'the example proxy configuration %s hides probes and metrics and never retries a POST request',
     (file) => {
       const lines = readDoc(file)
         .split('\n')

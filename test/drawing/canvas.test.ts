@@ -34,7 +34,7 @@ const createPlainPicture = (width: number, height: number, colour: number[]): Ra
 const createRectangle = (x: number, y: number, [width, height]: Point): Path[number] =>
   [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
 
-test('a filled path covers exactly its own area', () => {
+test('a filled path colors exactly the pixels of its own area', () => {
   const place = fc.double({ min: 0, max: 30, noNaN: true });
   const length = fc.double({ min: 0.5, max: 29, noNaN: true });
   fc.assert(
@@ -46,7 +46,7 @@ test('a filled path covers exactly its own area', () => {
   );
 });
 
-test('a path that extends beyond the canvas covers the same pixels inside the canvas', () => {
+test('a path that extends beyond the canvas colors the same pixels as if the canvas were larger', () => {
   const point = fc.tuple(fc.integer({ min: -90, max: 90 }), fc.integer({ min: -90, max: 90 }));
   fc.assert(
     fc.property(point, point, point, (...corners) => {
@@ -63,7 +63,7 @@ test('a path that extends beyond the canvas covers the same pixels inside the ca
   );
 });
 
-test('a filled path can have a hole, and a stroked line has round ends', () => {
+test('a filled path can contain a hole, and a stroked line has round ends', () => {
   expect(
     measureInk(drawPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20]).toReversed()])),
   ).toBeCloseTo(1200, 0);
@@ -72,7 +72,7 @@ test('a filled path can have a hole, and a stroked line has round ends', () => {
   expect(measureInk(drawPath(buildStroke(line, 10))) / (400 + Math.PI * 25)).toBeCloseTo(1, 2);
 });
 
-test('overlapping outlines color each pixel only once', () => {
+test('overlapping outlines of one path color each pixel only once', () => {
   const canvas = new Canvas(60, 60, white);
   canvas.fillPath([createRectangle(10, 10, [40, 40]), createRectangle(20, 20, [20, 20])], [200, 100, 50]);
   for (const place of [15, 30]) expect(readPixel(canvas, place, place)).toEqual([200, 100, 50, 255]);
@@ -86,11 +86,11 @@ test.each([
   ['not made of numbers', [createRectangle(Number.NaN, 0, [50, 50])], 0],
   ['endless', [createRectangle(Number.POSITIVE_INFINITY, 0, [50, 50])], 0],
   ['far larger than the canvas', [createRectangle(-1e12, -1e12, [2e12, 2e12])], 3600],
-] as [string, Path, number][])('a path %s covers only pixels inside the canvas', (_, path, covered) => {
+] as [string, Path, number][])('a path that is %s colors only pixels inside the canvas', (_, path, covered) => {
   expect(measureInk(drawPath(path))).toBe(covered);
 });
 
-test('scaling an image down averages its pixels', () => {
+test('an image that is scaled down has the average colors of its original pixels', () => {
   const readShownPart = (picture: Raster, side: number) => {
     const canvas = new Canvas(side, side);
     canvas.drawRaster(picture, { x: 0, y: 0, width: side, height: side });
@@ -122,7 +122,7 @@ test('scaling an image down averages its pixels', () => {
   );
 });
 
-test('a transparent pixel shows the background', () => {
+test('a transparent pixel shows the color of the background', () => {
   const canvas = new Canvas(10, 10, [0, 0, 255]);
   const half = createPlainPicture(20, 20, [255, 255, 255, 0]);
   half.data.fill(255, 20 * 10 * 4);
@@ -148,7 +148,7 @@ function formatPictureAsText({ width, height, data }: Raster): string {
   return rows.map((row) => row.trimEnd()).join('\n');
 }
 
-test('rendered texts match the snapshot in drawings.txt', async () => {
+test('texts are rendered exactly as in the snapshot file drawings.txt', async () => {
   const drawnLines = [
     ...[{ text: 'Wool shoes' }, { text: 'Wool', bold: true }, { text: 'WWW' }, { text: 'iii' }],
     { text: 'Wool', size: 40 },
@@ -168,7 +168,7 @@ test('rendered texts match the snapshot in drawings.txt', async () => {
   await expect(`${drawnLines.join('\n')}\n`).toMatchFileSnapshot('drawings.txt');
 });
 
-test('wrapped lines of text fit the width and keep every word', () => {
+test('lines of wrapped text fit the width and contain every word', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abcdeil'), minLength: 1, maxLength: 9 });
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (words, maxLines) => {
@@ -188,7 +188,7 @@ test('wrapped lines of text fit the width and keep every word', () => {
   expect(lines.join('')).toBe(long + long);
 });
 
-test('text can be drawn in every documented script', () => {
+test('text can be drawn in every script that the documentation lists', () => {
   const names = 'Łódź Ελληνικά Київ 兒童英語 广告主 広告カタカナひらがな 광고주 ร้านกาแฟ מבצע النخيلات فروشگاه';
   for (const name of names.split(' ')) {
     expect(canDraw(name)).toBe(true);
@@ -217,7 +217,7 @@ test.each([
   ['דגם (2026)', '(2026) םגד'],
   ['abc ٢٠٢٦', 'abc ٢٠٢٦'],
   ['שלום 🔥 א', 'א 🔥 םולש'],
-])('the text %s is rendered from left to right as %s', (text, drawn) => {
+])('the characters of the text %s are drawn from left to right in the order %s', (text, drawn) => {
   expect(orderLettersForDrawing(text).join('')).toBe(drawn);
 });
 
@@ -230,7 +230,7 @@ const lettersOfScripts = {
   others: [...' .-()[]«»%!', '茶', 'ก', '🔥', '\ud800'],
 };
 
-test('bidirectional reordering keeps every character and mirrors only brackets', () => {
+test('the reordering of right-to-left text keeps every character and mirrors only brackets', () => {
   const removeMirroring = (letter: string) => ({ ')': '(', ']': '[', '»': '«' })[letter] ?? letter;
   const text = fc.string({ unit: fc.constantFrom(...Object.values(lettersOfScripts).flat()), maxLength: 40 });
   fc.assert(
@@ -241,7 +241,7 @@ test('bidirectional reordering keeps every character and mirrors only brackets',
   );
 });
 
-test('digits are rendered from left to right in every script', () => {
+test('digits are drawn from left to right in every script', () => {
   const word = fc.string({
     unit: fc.constantFrom(...lettersOfScripts.latin, ...lettersOfScripts.hebrew),
     minLength: 1,

@@ -12,7 +12,7 @@ describe.each([
     return lines.join('');
   };
 
-  test('the log masks API keys and any text after the word Bearer', () => {
+  test('the log masks API keys and every text that follows the word Bearer', () => {
     const fields = {
       requestId: canaryKey,
       error: `Error: "${canaryKey}"\n    at Bearer ${canaryKey.slice(9)}`,
@@ -24,7 +24,7 @@ describe.each([
     if (name === 'in JSON') expect(JSON.parse(line)).toMatchObject({ status: 422 });
   });
 
-  test('the log leaves text without secrets unchanged', () => {
+  test('the log does not change text that contains no secrets', () => {
     const fields = { path: 'C:\\temp\\x', address: 'https://x.example/?a=b%20c&d=é', note: 'a "quoted" 100 % & more' };
     const line = logged('größer', fields);
     expect(line).toContain('größer');
@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test('a call that fails because of the storage logs a warning about the storage, not about the API', () => {
+test("a call that fails because of the server's storage logs a warning about the storage, not about the API", () => {
   const lines: string[] = [];
   const onCall = createFailureWarnings(
     createLog('warn', (line) => lines.push(line)),

@@ -38,7 +38,7 @@ describe('SQL errors', () => {
       'SELECT id FROM ads JOIN ad_countries',
       'Several tables of the statement have a column id: write the name of its table before it.',
     ],
-  ])('the SQL error about %s suggests a fix', async (_, sql, expected) => {
+  ])('the error about an SQL statement with %s suggests how to correct the statement', async (_, sql, expected) => {
     expect(await readError(sql)).toBe(expected);
   });
 
@@ -50,7 +50,7 @@ describe('SQL errors', () => {
       expect((await readError(sql)).length).toBeLessThan(400);
   });
 
-  test('the error for a slow SQL statement suggests two fixes', async () => {
+  test('the error about an SQL statement that exceeds the time limit says how to make the statement faster', async () => {
     const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
     await expect(hastyPool.query(snapshot, { sql: endless })).rejects.toThrow(
@@ -59,7 +59,7 @@ describe('SQL errors', () => {
     await hastyPool.close();
   });
 
-  test('an SQL error quotes every name that could be mistaken for a sentence', async () => {
+  test('an SQL error puts quotes around every name that could be mistaken for a sentence', async () => {
     const name = fc.string({ unit: fc.constantFrom(...'ab "\'.\n`[]{}:'), minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(name, async (text) => {

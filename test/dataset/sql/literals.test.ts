@@ -4,7 +4,7 @@ import { includesAdvertiser, readLiterals } from '../../../src/dataset/sql/liter
 
 const readTexts = (condition: string) => readLiterals(`SELECT 1 FROM ads WHERE ${condition}`).advertisers?.exactValues;
 
-test('the literal reader parses SQL strings as SQLite does and skips comments and quoted names', () => {
+test('text values in SQL statements are read as SQLite reads them, and comments and quoted names are skipped', () => {
   expect(readTexts("pageName = 'O''Neil' OR pageId IN ('p1', 123456)")).toEqual(["o'neil", 'p1', '123456']);
   expect(readTexts("ads.\"pageName\" = -- 'comment'\n/* 'more' */ 'Text'")).toEqual(['text']);
   expect(readTexts("pageName = '-- no comment' COLLATE NOCASE")).toEqual(['-- no comment']);
@@ -23,7 +23,7 @@ test.each([
   "country = 'A'",
   "pageName LIKE 'A_'",
   "ifnull(pageName, 'A') = 'A'",
-])('the condition %s does not limit the rows to an advertiser', (condition) => {
+])('the SQL condition "%s" is not treated as a filter for one advertiser', (condition) => {
   expect(readTexts(condition)).toBeUndefined();
 });
 
@@ -33,7 +33,7 @@ test.each([
   "SELECT count(*) FILTER (WHERE pageName = 'A') FROM ads",
   "SELECT pageName FROM ads GROUP BY 1 HAVING pageName = 'A'",
   "SELECT 1 FROM ads WHERE pageName = 'A' UNION SELECT 1 FROM ads",
-])('no advertisers are recognized in the SQL statement %s, which may read ads of any advertiser', (sql) => {
+])('no advertiser is recognized in the SQL statement "%s", because it may read the ads of any advertiser', (sql) => {
   expect(readLiterals(sql).advertisers).toBeUndefined();
 });
 
@@ -83,7 +83,7 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
   };
 });
 
-test('no row that meets an SQL condition belongs to an advertiser that the condition does not name', () => {
+test('if advertisers are recognized in a random SQL condition, they include the advertiser of every matching row', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
       const { advertisers } = readLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);
@@ -94,14 +94,14 @@ test('no row that meets an SQL condition belongs to an advertiser that the condi
   );
 });
 
-test('the advertisers named in one condition of an SQL statement are recognized if AND combines it with other conditions', () => {
+test('an SQL condition on the advertiser is recognized if AND combines it with other conditions', () => {
   for (const { sql } of simpleConditions.slice(0, 4)) {
     const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE days > 3 AND (${sql} OR ${sql}) AND country = 'DE'`);
     expect(advertisers).toBeDefined();
   }
 });
 
-test('advertisers are recognized in a LIKE pattern on pageName if its wildcards are only at the ends', () => {
+test('a LIKE pattern on pageName is recognized as a filter for advertisers if its wildcards are only at its ends', () => {
   const includes = (pattern: string, pageName: string) => {
     const { advertisers } = readLiterals(`SELECT 1 FROM ads WHERE lower(a.pageName) LIKE '${pattern}'`);
     return advertisers && includesAdvertiser(advertisers, { pageId: null, pageName });
@@ -112,13 +112,13 @@ test('advertisers are recognized in a LIKE pattern on pageName if its wildcards 
   expect(includes('G_mma', 'Gamma')).toBeUndefined();
 });
 
-test('the first field of each JSON path is read from SQL functions and operators', () => {
+test('the ad fields that an SQL statement reads with JSON functions and operators are recognized', () => {
   const sql =
     "SELECT json_extract(json, '$.lastSeenAt', '$.\"end date\"'), json ->> 'headline', json -> '$.page.pageName', json_extract(json, '$.cards[0].title') FROM ads WHERE body = 'no.path'";
   expect([...readLiterals(sql).jsonFields].sort()).toEqual(['cards', 'end date', 'headline', 'lastSeenAt', 'page']);
 });
 
-test('the literals of any SQL statement are read in linear time', () => {
+test('reading the text values of an SQL statement takes linear time', () => {
   for (const part of [
     "'",
     "''",

@@ -25,7 +25,7 @@ const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
   for await (const _ of rows);
 };
 
-test('the SQL pool loads the tables of each dataset version only once', async () => {
+test('the SQL pool loads the tables of a dataset only once for each version of the dataset', async () => {
   const first = createSnapshot('versions', createAds(3));
   expect([await countAds(pool, first), await countAds(pool, first)]).toEqual([3, 3]);
   expect(first.wanted).toEqual([{ includeJson: false }]);
@@ -41,7 +41,7 @@ test('the SQL pool loads the tables of each dataset version only once', async ()
   expect(second.wanted).toHaveLength(2);
 });
 
-test('each tenant sees only its own ads although tenants share SQL workers', async () => {
+test('each API key sees only its own ads in SQL, although all API keys share the SQL workers', async () => {
   const snapshots = [1, 2, 3].map((count) => createSnapshot(`tenant-${count}`, createAds(count)));
   for (let round = 0; round < 2; round++)
     expect(await Promise.all(snapshots.map((snapshot) => countAds(pool, snapshot)))).toEqual([1, 2, 3]);
@@ -57,7 +57,7 @@ test('an idle SQL worker frees the memory of its tables', async () => {
   await expect.poll(timesLoaded, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
 });
 
-test('the SQL pool rejects a dataset that is too large and gives the reason', async () => {
+test('the SQL pool rejects a dataset whose tables exceed the memory limit and gives the reason', async () => {
   const small = openPool({ limits: { tableBytes: 4 * 2 ** 20 } });
   const large = createAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
   await expect(countAds(small, createSnapshot('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
@@ -70,7 +70,7 @@ test('the SQL pool rejects a dataset that is too large and gives the reason', as
   expect(await countAds(small, createSnapshot('broken', createAds(2)))).toBe(2);
 });
 
-test('an aborted SQL statement stops and keeps its tables loaded', async () => {
+test('an SQL statement stops when the caller cancels it, and its tables stay loaded', async () => {
   const patientPool = openPool({ limits: { statementMs: 60_000 } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(patientPool, snapshot);
@@ -89,7 +89,7 @@ test('an aborted SQL statement stops and keeps its tables loaded', async () => {
 test.each([
   ['the time limit', 500, 'stopped after 0.5 seconds'],
   ['a signal', 60_000, 'left'],
-])('an SQL statement that %s cannot interrupt is stopped by replacing its worker', async (_, ms, message) => {
+])('a new worker replaces the worker of an SQL statement that %s cannot interrupt', async (_, ms, message) => {
   const hastyPool = openPool({ limits: { statementMs: ms } });
   const snapshot = createSnapshot('tenant', createAds(3));
   await countAds(hastyPool, snapshot);
@@ -101,7 +101,7 @@ test.each([
   expect(snapshot.wanted).toHaveLength(2);
 });
 
-test('an SQL statement that hangs does not delay other tenants', async () => {
+test('an SQL statement that hangs does not delay the SQL statements of other API keys', async () => {
   const patientPool = openPool({ limits: { statementMs: 60_000 } });
   const leave = new AbortController();
   const hanging = patientPool.query(createSnapshot('one', createAds(2)), {
@@ -127,7 +127,7 @@ test('an SQL statement fails with an internal error if its worker is terminated'
   expect(await countAds(patientPool, snapshot)).toBe(3);
 });
 
-test('an SQL export returns all rows in batches and truncates nothing', async () => {
+test('an SQL export returns all rows in batches and shortens no cell', async () => {
   const snapshot = createSnapshot('exporting', [...createAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
   const sql = 'select id, body from ads order by rowid';
   const exported = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
@@ -148,13 +148,13 @@ test('an SQL export returns all rows in batches and truncates nothing', async ()
   expect(snapshot.wanted).toHaveLength(1);
 });
 
-test('an endless SQL export stops at its time limit', async () => {
+test('an SQL export that never ends is stopped at its time limit', async () => {
   const hastyPool = openPool({ limits: { exportMs: 100 } });
   const exported = hastyPool.export(createSnapshot('tenant', []), { sql: endless }, drain);
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
-test('SQL exports free their slots if their worker is terminated', async () => {
+test('an SQL export frees its slot if the pool terminates its worker', async () => {
   const hastyPool = openPool({ limits: { statementMs: 500 } });
   // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
@@ -170,7 +170,7 @@ test('SQL exports free their slots if their worker is terminated', async () => {
   expect(snapshots.map(({ wanted }) => wanted.length)).toEqual([1, 1]);
 });
 
-test("other tenants' SQL statements run even if there are more active exports than workers", async () => {
+test('SQL statements of other API keys run even while more exports than workers are active', async () => {
   const patientPool = openPool({ maxWorkers: 4 });
   const leave = new AbortController();
   const startGates = [createGate(), createGate()];
@@ -195,7 +195,7 @@ test("other tenants' SQL statements run even if there are more active exports th
   for (const error of await Promise.all(exports)) expect(error).toBe(abortReason);
 });
 
-test('a tenant can query its dataset while its own export runs', async () => {
+test('a user can query the stored ads while an export of the same ads runs', async () => {
   const first = createSnapshot('both', createAds(1200));
   const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
     const seenIds: unknown[] = [];

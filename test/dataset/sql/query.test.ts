@@ -16,7 +16,7 @@ const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...opti
 describe('The SQL operator REGEXP', () => {
   const value = async (sql: string) => (await query(`select ${sql}`)).rows[0]?.[0];
 
-  test('REGEXP matches anywhere in a text and is case-sensitive', async () => {
+  test('the SQL operator REGEXP matches anywhere in a text and is case-sensitive', async () => {
     expect(await value("'Save 20% today' REGEXP '\\d+ ?%'")).toBe(1);
     expect(await value("'SAVE' REGEXP 'save'")).toBe(0);
     expect(await value("'SAVE' REGEXP '(?i)save'")).toBe(1);
@@ -31,11 +31,11 @@ describe('The SQL operator REGEXP', () => {
     ["'a' REGEXP '['", 'missing closing ]'],
     ["'a' REGEXP printf('%.501c', 'a')", 'the pattern has more than 500 characters'],
     ["'a' REGEXP '(a|b|ab){900}'", 'the pattern repeats too much'],
-  ] as const)('the SQL operator REGEXP rejects %s', async ([sql, why]) => {
+  ] as const)('the SQL operator REGEXP rejects an unsupported pattern: %s', async ([sql, why]) => {
     await expect(value(sql)).rejects.toThrow(why);
   });
 
-  test("a long REGEXP search stops at the statement's time limit", async () => {
+  test('a slow search with the SQL operator REGEXP stops at the time limit of the statement', async () => {
     const hastyPool = new SqlPool({ limits: { statementMs: 300 } });
     const rows = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n where';
     const sql = `${rows} (x || printf('%.19000c', 'a')) REGEXP '(a|b|ab){150}c|(x+x+)+y'`;
@@ -46,7 +46,7 @@ describe('The SQL operator REGEXP', () => {
 });
 
 describe('The result of an SQL statement', () => {
-  test('an SQL result returns numbers that JSON cannot represent as text', async () => {
+  test('an SQL result contains a number as text if JSON cannot represent the number exactly', async () => {
     const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
     expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
     expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
@@ -54,7 +54,7 @@ describe('The result of an SQL statement', () => {
     expect(unusualValues.rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
   });
 
-  test('an SQL result has at most `limit` rows and counts further rows up to 100,000', async () => {
+  test('an SQL result has at most as many rows as the argument limit allows and counts up to 100,000 more', async () => {
     const firstRows = await query('select id from ads', { limit: 3 });
     expect(firstRows).toMatchObject({ rowCount: 12, truncated: true });
     expect(firstRows.rows).toHaveLength(3);
@@ -66,7 +66,7 @@ describe('The result of an SQL statement', () => {
     }
   });
 
-  test('a long cell of an SQL result is cut and says how many characters are missing', async () => {
+  test('a long cell of an SQL result is shortened and says how many characters are missing', async () => {
     const sql = "select body from ads where id = 'long'";
     expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
     expect((await query(sql, { maxCellChars: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
@@ -85,7 +85,7 @@ describe('The result of an SQL statement', () => {
     expect((await query(`select 1 as "${'x'.repeat(200)}"`)).columns).toEqual([`${'x'.repeat(80)}… (+120 chars)`]);
   });
 
-  test('an SQL result has fewer rows if its cells exceed the size limit', async () => {
+  test('an SQL result contains fewer rows if its cells together exceed the size limit', async () => {
     const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
     const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
     const { rows, rowCount, truncated } = await query(sql, { maxCellChars: 20_000 });
@@ -94,7 +94,7 @@ describe('The result of an SQL statement', () => {
   });
 });
 
-test('SQL supports joins, window functions, medians, JSON functions and common table expressions', async () => {
+test('SQL statements can use joins, window functions, medians, JSON functions and common table expressions', async () => {
   const { rows } = await query(`with c as (select country, count(*) as n from ad_countries group by country)
     select c.country, c.n, median(a.duplicates), rank() over (order by c.n desc), json_extract(max(a.json), '$.id')
     from c join ad_countries using (country) join ads a using (id) group by 1 order by 1`);
@@ -108,7 +108,7 @@ test('SQL supports joins, window functions, medians, JSON functions and common t
   expect((await query("select value from json_each('[1,2]')")).rows).toEqual([[1], [2]]);
 });
 
-test('an ad with extremely long texts does not break SQL statements', async () => {
+test('SQL statements still work if a stored ad has extremely long texts', async () => {
   const huge = '㊗'.repeat(700_000);
   const flood = { headline: huge, body: huge, linkDescription: huge, ctaType: huge, cards: [{ title: huge }] };
   const flooded = createSnapshot('flooded', [...createAds(2), { id: 'flood', ...flood }]);
@@ -124,6 +124,6 @@ test.each<[said: string | RegExp, sql: string]>([
   [/write ads\.json|no such column/, 'select json from ads, json_each(ads.countries)'],
   ['text REGEXP pattern', 'select regexp_replace(1, 2, 3)'],
   ['at most 20000 are allowed', `select '${'x'.repeat(20_000)}'`],
-])('the error about an invalid SQL statement contains %s', async (expectedMessage, sql) => {
+])('the error about an invalid SQL statement contains the hint "%s"', async (expectedMessage, sql) => {
   await expect(query(sql)).rejects.toThrow(expectedMessage);
 });
