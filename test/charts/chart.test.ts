@@ -200,7 +200,7 @@ describe('A chart', () => {
 
 describe('query_ads with a chart', () => {
   serviceTest(
-    'query_ads returns the chart picture after a text that is complete without the picture',
+    'query_ads returns a chart picture after a text that is complete without the picture',
     async ({ server }) => {
       await server.call('search_ads', { limit: 20 });
       const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
@@ -217,19 +217,22 @@ describe('query_ads with a chart', () => {
     },
   );
 
-  serviceTest('query_ads returns its rows and a reason if no time is left to draw the chart', async ({ start }) => {
-    // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
-    let [time, step] = [0, 0];
-    const server = await start({}, { elapsed: () => (time += step) });
-    const sql = "SELECT 'Serra' AS page, 3 AS ads";
-    await server.call('query_ads', { sql });
-    step = 60_000;
-    const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'bar' });
-    expect([isError, data.rows, raw.content.length]).toEqual([false, [['Serra', 3]], 1]);
-    expect(data.chart).toMatch(/^No chart: the server is busy, and drawing it took too long; .*\.$/);
-    expect(text).toContain(`Serra | 3\n`);
-    expect(text).toContain(`\n${data.chart}`);
-  });
+  serviceTest(
+    'query_ads returns its rows and a reason for the missing chart if no time is left to draw the chart',
+    async ({ start }) => {
+      // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
+      let [time, step] = [0, 0];
+      const server = await start({}, { elapsed: () => (time += step) });
+      const sql = "SELECT 'Serra' AS page, 3 AS ads";
+      await server.call('query_ads', { sql });
+      step = 60_000;
+      const { raw, text, data, isError } = await server.call('query_ads', { sql, chart: 'bar' });
+      expect([isError, data.rows, raw.content.length]).toEqual([false, [['Serra', 3]], 1]);
+      expect(data.chart).toMatch(/^No chart: the server is busy, and drawing it took too long; .*\.$/);
+      expect(text).toContain(`Serra | 3\n`);
+      expect(text).toContain(`\n${data.chart}`);
+    },
+  );
 
   serviceTest('query_ads says which names a chart cannot draw and why a chart is missing', async ({ server }) => {
     for (const name of ['🔥🎁', '🔥 広告主', 'Ελληνικά', 'Müller – “Bücher” …']) {

@@ -92,7 +92,7 @@ const step = fc.oneof(
 );
 
 serverTest(
-  'a new process finds the same text variants as a process that received every change',
+  'a new process groups stored ads into the same text variants as a process that received every change',
   async ({ start, upstream }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {

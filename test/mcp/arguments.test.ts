@@ -56,10 +56,13 @@ test.for<[what: string, tool: string, args: Record<string, unknown>, sent: unkno
   ['the UUID of an item', 'add_collection_item', { ...listing, itemId: upper }, { itemType: 'ads', itemId: lower }],
   ['the id of a page as it is', 'add_collection_item', { ...listing, ...ofPage }, ofPage],
   ['filters as they are', 'search_pages', { filters, ...paged }, { ...filters, ...paged }],
-])('the API receives the expected request for %s (%s %j)', async ([_, tool, args, expected], { upstream, server }) => {
-  expect((await server.call(tool, args)).isError).toBe(false);
-  expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
-});
+])(
+  'the API receives the expected request if a tool argument contains %s (tool %s, arguments %j)',
+  async ([_, tool, args, expected], { upstream, server }) => {
+    expect((await server.call(tool, args)).isError).toBe(false);
+    expect(upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)))).toEqual([expected]);
+  },
+);
 
 const manyArgs = Object.fromEntries(Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]));
 type Refused = [tool: string, args: Record<string, unknown>, words: string | RegExp];
@@ -110,11 +113,12 @@ describe('Invalid tool arguments', () => {
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
       /(?=.*collectionId)(?=.*itemType)(?=.*limit).*what/s,
     ],
-  ])('%s rejects invalid arguments and names them (case %#)', ([tool, args, expectedText], { expectRefused }) =>
-    expectRefused(tool, args, expectedText),
+  ])(
+    'the tool %s rejects invalid arguments and names them in its error (case %#)',
+    ([tool, args, expectedText], { expectRefused }) => expectRefused(tool, args, expectedText),
   );
 
-  test('an id that is not a UUID is rejected before a request is sent to the API', async ({ expectRefused }) => {
+  test('an id that is not a UUID is rejected before any request is sent to the API', async ({ expectRefused }) => {
     const expectRefusal = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
@@ -158,7 +162,7 @@ describe('Text values inside search filters', () => {
     ['a list', { countries: '["DE","AT"]' }, { countries: ['DE', 'AT'] }],
     ['a value inside an object of filters', { not: { active: 'false' } }, { not: { active: false } }],
   ])(
-    'a text with %s is converted if the filter key has that type',
+    'a filter value that is sent as text is converted to the type of its filter key (%s)',
     async ([_, givenValue, sentValue], { upstream, server }) => {
       for (const filters of [givenValue, JSON.stringify(givenValue)]) {
         upstream.requests.length = 0;
@@ -168,18 +172,21 @@ describe('Text values inside search filters', () => {
     },
   );
 
-  describedTest('text values are converted in each search of the argument split', async ({ upstream, server }) => {
-    const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
-    await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
-    const sentBodies = upstream.requests
-      .filter(({ path }) => path.includes('search'))
-      .map(({ body }) => JSON.parse(body));
-    for (const part of [{ countries: ['DE'] }, { daysRunningFrom: 7 }])
-      expect(sentBodies).toContainEqual({ active: true, ...part, limit: 1 });
-  });
+  describedTest(
+    'filter values that are sent as text are converted in each search of the argument split',
+    async ({ upstream, server }) => {
+      const split = [{ countries: '["DE"]' }, { daysRunningFrom: '7' }];
+      await server.call('count_ads', { filters: { active: 'true' }, split: JSON.stringify(split) });
+      const sentBodies = upstream.requests
+        .filter(({ path }) => path.includes('search'))
+        .map(({ body }) => JSON.parse(body));
+      for (const part of [{ countries: ['DE'] }, { daysRunningFrom: 7 }])
+        expect(sentBodies).toContainEqual({ active: true, ...part, limit: 1 });
+    },
+  );
 
   describedTest(
-    "text values are converted according to the filter keys of the tool's own search",
+    "filter values that are sent as text are converted by the filter types of the tool's own search",
     async ({ upstream, server }) => {
       await server.call('search_pages', { filters: { adsFrom: '3', active: 'true' } });
       expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual({ adsFrom: 3, active: 'true' });
@@ -193,43 +200,49 @@ describe('Text values inside search filters', () => {
     fc.constantFrom('true', 'TRUE', 'false', '1', 'null', '""', 'DE', 'DE,AT', '["DE",1]', '[]', '{"a":1}', '+5'),
   );
 
-  describedTest('converting a text value loses no information', async ({ upstream, server }) => {
-    const types: Record<string, string> = {
-      boolean: 'boolean',
-      integer: 'number',
-      number: 'number',
-      strings: 'object',
-    };
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...describedFilters), texts, async ({ key, type }, text) => {
-        upstream.requests.length = 0;
-        await server.call('search_ads', { filters: { [key]: text } });
-        const { [key]: sentValue } = JSON.parse(upstream.requests[0]?.body ?? '{}');
-        if (sentValue === text) return;
-        expect([key, typeof sentValue]).toEqual([key, types[type ?? '']]);
-        // Serializing the sent value gives the original text, except for white space.
-        expect(JSON.stringify(sentValue)).toBe(
-          Array.isArray(sentValue) ? JSON.stringify(JSON.parse(text)) : text.trim(),
-        );
-      }),
-      { numRuns: 300 },
-    );
-  });
+  describedTest(
+    'converting a filter value from text to another type loses no information',
+    async ({ upstream, server }) => {
+      const types: Record<string, string> = {
+        boolean: 'boolean',
+        integer: 'number',
+        number: 'number',
+        strings: 'object',
+      };
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...describedFilters), texts, async ({ key, type }, text) => {
+          upstream.requests.length = 0;
+          await server.call('search_ads', { filters: { [key]: text } });
+          const { [key]: sentValue } = JSON.parse(upstream.requests[0]?.body ?? '{}');
+          if (sentValue === text) return;
+          expect([key, typeof sentValue]).toEqual([key, types[type ?? '']]);
+          // Serializing the sent value gives the original text, except for white space.
+          expect(JSON.stringify(sentValue)).toBe(
+            Array.isArray(sentValue) ? JSON.stringify(JSON.parse(text)) : text.trim(),
+          );
+        }),
+        { numRuns: 300 },
+      );
+    },
+  );
 
-  test('text values in search filters stay unchanged if the filter keys are unknown', async ({ upstream, server }) => {
+  test('filter values that are sent as text stay unchanged if the filter keys are unknown', async ({
+    upstream,
+    server,
+  }) => {
     const filters = { active: 'true', daysRunningFrom: '30', countries: '["DE"]' };
     await server.call('search_ads', { filters });
     expect(upstream.requests.map(({ body }) => body && JSON.parse(body))).toContainEqual(filters);
   });
 });
 
-test('a call without arguments is treated as a call with an empty object', async ({ server }) => {
+test('a tool call without arguments is treated like a call with an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
   for (const missingArgs of [undefined, null]) expect(readArguments(z.strictObject({}), missingArgs)).toEqual({});
 });
 
-test('calling an unknown tool returns an error that lists the tools', async ({ server }) => {
+test('calling an unknown tool returns an error that lists the available tools', async ({ server }) => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
@@ -237,7 +250,7 @@ test('calling an unknown tool returns an error that lists the tools', async ({ s
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('arbitrary JSON as tool arguments leads to a valid result or error', async ({ server }) => {
+test('random JSON values as tool arguments lead to a valid result or a clear error', async ({ server }) => {
   const knownNames =
     'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
   const names = fc.constantFrom('', ...knownNames.split(' '));

@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts';
 const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const isNamedIn = (text: string) => (tool: string) => new RegExp(`\\b${tool}\\b`).test(text);
 
-test('tool descriptions and prompts never mention a tool that is turned off', async () => {
+test('the tool descriptions and prompts never mention a tool that is turned off in the settings', async () => {
   const serverWithAllTools = await startServer({});
   const { prompts } = await serverWithAllTools.client.listPrompts();
   const buildArguments = ({ arguments: promptArguments = [] }: (typeof prompts)[number]) =>

@@ -42,7 +42,10 @@ const threeAds = { filters: { countries: ['DE'] }, limit: 30 };
 describe('Spending confirmation before protocol revision 2026-07-28', () => {
   const test = freshServiceTest({ config: { confirmCredits: 2, cacheSeconds: 900 } });
 
-  test('a call above the confirmation limit is sent after the user accepts its price', async ({ service, server }) => {
+  test('a call whose price exceeds the confirmation limit is sent after the user accepts the price', async ({
+    service,
+    server,
+  }) => {
     const person = choose('spend');
     const { call } = await connectWithForms(server, service.createKey(), person);
     await call('search_ads', { limit: 1 });
@@ -62,7 +65,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     'sends a choice that was not offered': { action: 'accept', content: { choice: 'first page only' } },
     'sends no choice': { action: 'accept' },
   }))
-    test(`no request is sent and nothing is charged when the user ${how}`, async ({ service, server }) => {
+    test(`a call that needs a spending confirmation is neither sent nor charged if the user ${how}`, async ({
+      service,
+      server,
+    }) => {
       const { call } = await connectWithForms(
         server,
         service.createKey(),
@@ -76,7 +82,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
       expect(service.countPaidRequests()).toBe(0);
     });
 
-  test('an error shows the price and says that nobody confirmed it if the client cannot show a form', async ({
+  test('an error shows the price of the call if the client fails to show the form for the spending confirmation', async ({
     service,
     server,
   }) => {
@@ -92,7 +98,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(0);
   });
 
-  test('cached results, free calls and cheap calls need no spending confirmation', async ({ service, start }) => {
+  test('cached results, free calls and cheap calls need no spending confirmation by the user', async ({
+    service,
+    start,
+  }) => {
     const person = choose('spend');
     const server = await start({ confirmCredits: 3 });
     const { call } = await connectWithForms(server, service.createKey(), person);
@@ -107,12 +116,15 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(2);
   });
 
-  test('a call is sent without confirmation if the client does not support forms', async ({ service, server }) => {
+  test('a call is sent without a spending confirmation if the client does not support forms', async ({
+    service,
+    server,
+  }) => {
     const { call } = await server.connectAs(service.createKey());
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a gather_ads call of unknown size is confirmed with its maxCredits as the price', async ({
+  test('the spending confirmation shows maxCredits as the price of a gather_ads call whose size is unknown', async ({
     service,
     server,
   }) => {
@@ -128,7 +140,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(text).not.toContain('maxAds');
   });
 
-  test('choosing "first page only" reads just the next page of a search that was partly read before', async ({
+  test('gather_ads reads only the next page of a search that it read in part if the user chooses "first page only"', async ({
     service,
     server,
   }) => {
@@ -143,7 +155,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(data).toMatchObject({ read: 250, added: 100, stopped: 'firstPage' });
   });
 
-  test('estimates show no form, whether their search is cached or not', async ({ service, server }) => {
+  test('a cost estimate needs no spending confirmation, whether its search is cached or not', async ({
+    service,
+    server,
+  }) => {
     const person = choose('cancel');
     const { call } = await connectWithForms(server, service.createKey(), person);
     for (const countries of [['DE'], ['DE'], ['FR']])
@@ -151,7 +166,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toEqual([]);
   });
 
-  test('the form shows the price of the ads that maxAds allows', async ({ service, server }) => {
+  test('the spending confirmation shows the price of only as many ads as maxAds allows', async ({
+    service,
+    server,
+  }) => {
     const apiKey = service.createKey();
     const question = { filters: { countries: ['DE'] }, maxCredits: 200 };
     const spender = await connectWithForms(server, apiKey, choose('spend'));
@@ -164,7 +182,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(person.forms).toHaveLength(1);
   });
 
-  test('the form shows no more credits than the budget of the server has left', async ({ service, start }) => {
+  test("the spending confirmation shows no more credits than the server's credit budget has left", async ({
+    service,
+    start,
+  }) => {
     const server = await start({ creditBudget: 4 });
     const apiKey = service.createKey();
     const person = choose('spend');
@@ -180,7 +201,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect(text).not.toContain('The person');
   });
 
-  test('a form that nobody answers ends after 50 seconds', async ({ service, server }) => {
+  test('the form for a spending confirmation closes after 50 seconds without an answer from the user', async ({
+    service,
+    server,
+  }) => {
     const person = createPerson(() => new Promise(() => {}));
     const { call } = await connectWithForms(server, service.createKey(), person);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -192,7 +216,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect((await result).text).toContain('nobody answered');
   });
 
-  test('waiting for the confirmation does not count against the timeout', async ({ service, start }) => {
+  test('the time that the user needs to confirm the spending does not count toward the timeout of the call', async ({
+    service,
+    start,
+  }) => {
     const slow = createPerson(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { action: 'accept', content: { choice: 'spend' } };
@@ -202,7 +229,10 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
     expect((await call('search_ads', threeAds)).isError).toBe(false);
   });
 
-  test('a call that the host cancels while it asks for confirmation is never sent', async ({ service, server }) => {
+  test('a call is never sent if the host cancels it while the user is asked to confirm the spending', async ({
+    service,
+    server,
+  }) => {
     const caller = new AbortController();
     const person = createPerson(() => {
       caller.abort();
@@ -218,7 +248,7 @@ describe('Spending confirmation before protocol revision 2026-07-28', () => {
 describe('Spending confirmation over stdio', () => {
   const test = freshServiceTest();
 
-  test('a call that waits for a confirmation ends when standard input closes', async ({ service }) => {
+  test('a stdio call that waits for a spending confirmation ends when standard input closes', async ({ service }) => {
     const config = {
       ...readConfig({}),
       baseUrl: service.baseUrl,
@@ -311,7 +341,7 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
   };
   const spend = { confirm: { action: 'accept', content: { choice: 'spend' } } };
 
-  test('an SDK client shows the spending confirmation and repeats the call with the reply', async ({
+  test('an SDK client shows the spending confirmation to the user and repeats the call with the reply', async ({
     service,
     http,
   }) => {
@@ -334,7 +364,7 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
     await client.close();
   });
 
-  test('a spending confirmation is valid once, for one API key, one tool and one set of arguments', async ({
+  test('a spending confirmation is valid only once and only for the same API key, tool and arguments', async ({
     service,
     http,
   }) => {
@@ -367,7 +397,7 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a spending confirmation that is sent five times allows only one paid call', async ({ service }) => {
+  test('a spending confirmation that a client sends five times allows only one paid call', async ({ service }) => {
     const http = await startHttp({ baseUrl: service.baseUrl, confirmCredits: 2, cacheSeconds: 0 });
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
@@ -380,7 +410,7 @@ describe('Spending confirmation in protocol revision 2026-07-28', () => {
     await http.close();
   });
 
-  test('declining the spending confirmation ends the call without a charge', async ({ service, http }) => {
+  test('a call ends without a charge if the user declines the spending confirmation', async ({ service, http }) => {
     const key = service.createKey();
     const { requestState } = await sendCall(http.url, key);
     service.requests.length = 0;

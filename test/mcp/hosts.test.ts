@@ -86,16 +86,19 @@ const createEnvelope = ({ name, capabilities = {} }: Pick<HostCase, 'name' | 'ca
 });
 
 describe('The result format for MCP hosts over stdio', () => {
-  test.for(handshakes)('the MCP host $name gets its expected result format in revision $revision', async (host) => {
-    const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
-    const isLatest = revision === '2026-07-28';
-    const { ask } = await openSession({ revision: '' });
-    const meta = isLatest && { _meta: createEnvelope(host) };
-    await ask(isLatest ? request(0, 'server/discover', meta) : initialize(revision, name, capabilities));
-    const { tools } = (await ask(request(1, 'tools/list', { ...meta }))).result;
-    const { result } = await ask(request(2, 'tools/call', { name: 'search_ads', arguments: {}, ...meta }));
-    expect(readFormsInRevision(tools, result)).toEqual(readForms(hasData, drawsBoard));
-  });
+  test.for(handshakes)(
+    'the MCP host $name gets its results in the expected format (protocol revision $revision, stdio)',
+    async (host) => {
+      const { name, revision, capabilities = {}, hasData, drawsBoard } = host;
+      const isLatest = revision === '2026-07-28';
+      const { ask } = await openSession({ revision: '' });
+      const meta = isLatest && { _meta: createEnvelope(host) };
+      await ask(isLatest ? request(0, 'server/discover', meta) : initialize(revision, name, capabilities));
+      const { tools } = (await ask(request(1, 'tools/list', { ...meta }))).result;
+      const { result } = await ask(request(2, 'tools/call', { name: 'search_ads', arguments: {}, ...meta }));
+      expect(readFormsInRevision(tools, result)).toEqual(readForms(hasData, drawsBoard));
+    },
+  );
 });
 
 const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { onCleanup }) => {
@@ -131,7 +134,7 @@ const httpServer = test.extend('http', { scope: 'file' }, async ({ service }, { 
 
 describe('The result format for MCP hosts over HTTP', () => {
   httpServer.for(handshakes.filter(({ revision }) => revision === '2026-07-28'))(
-    'the MCP host $name gets its expected result format in revision 2026-07-28',
+    'the MCP host $name gets its results in the expected format over HTTP (protocol revision 2026-07-28)',
     async (host, { http }) => {
       const forms = await http.formsOf({}, { _meta: createEnvelope(host) }, true);
       expect(forms).toEqual(readForms(host.hasData, host.drawsBoard));
@@ -151,20 +154,20 @@ describe('The result format for MCP hosts over HTTP', () => {
     ['constructor/1', true, true],
     ['', true, true],
   ])(
-    'before revision 2026-07-28, a client with the User-Agent "%s" gets data: %s, and the board: %s',
+    'an older HTTP client with the User-Agent "%s" gets structured data (%s) and the ad board (%s)',
     async ([userAgent, hasData, drawsBoard], { http }) => {
       expect(await http.formsOf({ 'user-agent': userAgent })).toEqual(readForms(hasData, drawsBoard));
     },
   );
 
-  test('the client name in an HTTP request takes precedence over the User-Agent header', () => {
+  test("the client name in an HTTP request takes precedence over the request's User-Agent header", () => {
     const stated = { name: 'claude-ai', capabilities: {}, userAgent: 'claude-code/2.1.332' };
     expect(identifyClient(stated)).toEqual({ name: 'claude-ai', announcesBoard: false });
   });
 });
 
 describe('The list of MCP hosts in hosts.json', () => {
-  test('hosts.json lists each MCP host once, with evidence for its result format', () => {
+  test('the file hosts.json lists each MCP host once, with evidence for its result format', () => {
     const names = hosts.flatMap((host) => host.names);
     expect(new Set(names).size).toBe(names.length);
     for (const { title, source, tried, day, prefixes, names: clientNames } of hosts) {
@@ -175,7 +178,7 @@ describe('The list of MCP hosts in hosts.json', () => {
   });
 
   test.for(['Claude-Code', 'constructor', '__proto__', 'qwen-cli-mcp-client', 'a claude-code', ''])(
-    'an MCP client named "%s" counts as an unknown client',
+    'an MCP client with the name "%s" is treated as an unknown client',
     (name) => {
       expect(readForm(name)).toEqual({
         output: 'both',
@@ -193,13 +196,16 @@ describe('The list of MCP hosts in hosts.json', () => {
     ['copilot-cli', 6500],
     ['@cline/core', 1800],
     ['claude-code', 30_000],
-  ] as const)('a result for the MCP host %s has at most %i tokens', ([name, maxTokens]) => {
+  ] as const)('a result for the MCP host %s is limited to %i tokens', ([name, maxTokens]) => {
     expect(readForm(name, { resultTokens: 30_000 }).resultTokens).toBe(maxTokens);
     expect(readForm(name, { resultTokens: 1000 }).resultTokens).toBe(1000);
   });
 });
 
-test('a long list for a host with a low token limit is cut and ends with a cursor', async ({ server, service }) => {
+test('a long list is cut for an MCP host with a low token limit and ends with a cursor', async ({
+  server,
+  service,
+}) => {
   const { call } = await server.connectAs(service.createKey(), '@cline/core', {});
   const { text, raw } = await call('search_ads', { limit: 100 });
   // Cline truncates the JSON of the whole result to 8,000 characters.
@@ -215,7 +221,7 @@ const limitedHosts = hosts.flatMap(({ names: [name = ''], maxResultBytes }) =>
 const countBytes = (texts: readonly string[]) => Buffer.byteLength(texts.join(''));
 const readTexts = ({ content }: Called) => content.map(({ text = '' }) => text);
 
-test('only Codex and Copilot CLI have a limit in bytes', () => {
+test('the file hosts.json sets a byte limit only for Codex and Copilot CLI', () => {
   expect(limitedHosts).toEqual([
     { name: 'codex-mcp-client', maxResultBytes: 40_000 },
     { name: 'copilot-cli', maxResultBytes: 16_700 },
@@ -223,7 +229,7 @@ test('only Codex and Copilot CLI have a limit in bytes', () => {
 });
 
 test.for(words)(
-  'rows of "%s" fit the byte limit of each host and say what is missing',
+  'an SQL result full of the word "%s" fits the byte limit of each MCP host and says what is missing',
   async (word, { server, service }) => {
     for (const { name, maxResultBytes } of limitedHosts) {
       const { call } = await server.connectAs(service.createKey(), name, {});
@@ -236,24 +242,32 @@ test.for(words)(
   },
 );
 
-upstreamTest.for(words)('ads of "%s" fit the bytes that each host accepts', async (word, { upstream, server }) => {
-  const texts = { body: word.repeat(60), headline: word.repeat(8), pageName: word };
-  const longAd = { id: '1', body: word.repeat(8000), headline: word.repeat(2000), linkDescription: word.repeat(2000) };
-  const items = Array.from({ length: 60 }, (_, index) => ({ id: String(index), ...texts }));
-  for (const { name, maxResultBytes } of limitedHosts) {
-    const { call } = await server.connectAs('svc_live_test', name, {});
-    for (const detail of ['brief', 'full']) {
-      upstream.respondWith(json({ items, cursor: null, hasMore: false }));
-      const list = await call('search_ads', { detail, limit: 60, fresh: true });
-      expect(countBytes(readTexts(list.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
-      // A list that was cut must end with a cursor, so that the model can request the rest.
-      expect(list.text).toMatch(/^60 ads|The rest of this page .*with cursor:/);
-      upstream.respondWith(json(longAd));
-      const one = await call('get_ad', { adId: '1', detail, fresh: true });
-      expect(countBytes(readTexts(one.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+upstreamTest.for(words)(
+  'ads whose texts repeat the word "%s" fit the byte limit of each MCP host',
+  async (word, { upstream, server }) => {
+    const texts = { body: word.repeat(60), headline: word.repeat(8), pageName: word };
+    const longAd = {
+      id: '1',
+      body: word.repeat(8000),
+      headline: word.repeat(2000),
+      linkDescription: word.repeat(2000),
+    };
+    const items = Array.from({ length: 60 }, (_, index) => ({ id: String(index), ...texts }));
+    for (const { name, maxResultBytes } of limitedHosts) {
+      const { call } = await server.connectAs('svc_live_test', name, {});
+      for (const detail of ['brief', 'full']) {
+        upstream.respondWith(json({ items, cursor: null, hasMore: false }));
+        const list = await call('search_ads', { detail, limit: 60, fresh: true });
+        expect(countBytes(readTexts(list.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+        // A list that was cut must end with a cursor, so that the model can request the rest.
+        expect(list.text).toMatch(/^60 ads|The rest of this page .*with cursor:/);
+        upstream.respondWith(json(longAd));
+        const one = await call('get_ad', { adId: '1', detail, fresh: true });
+        expect(countBytes(readTexts(one.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+      }
     }
-  }
-});
+  },
+);
 
 /** Words in scripts with many bytes per estimated token, and characters that the estimate does not know well. */
 const costlyWords = fc.oneof(
@@ -265,7 +279,7 @@ const costlyText = fc
   .map(([words, length]) => words.join('').repeat(Math.ceil(length / words.join('').length)));
 
 upstreamTest(
-  'a page of one ad in any script keeps its cursor and its cost for each host',
+  'a result with one long ad in any script fits the byte limit of each MCP host and keeps its cursor and cost',
   async ({ upstream, server }) => {
     const clients = await Promise.all(
       limitedHosts.map(async ({ name, maxResultBytes }) => ({
@@ -293,7 +307,7 @@ upstreamTest(
 );
 
 freshServiceTest().for([...outputSettings])(
-  'AD_LIBRARY_OUTPUT=%s does not change the size limit of an MCP host',
+  'a result stays within the size limit of the MCP host if AD_LIBRARY_OUTPUT is %s',
   async (output, { start, service }) => {
     const server = await start({ output });
     for (const { name, maxChars } of [
@@ -308,7 +322,10 @@ freshServiceTest().for([...outputSettings])(
   },
 );
 
-test('pictures are omitted for an MCP host that drops them or passes them on as text', async ({ server, service }) => {
+test('pictures are left out for an MCP host that drops them or passes them to the model as text', async ({
+  server,
+  service,
+}) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
   const listContentTypes = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
@@ -321,7 +338,7 @@ test('pictures are omitted for an MCP host that drops them or passes them on as 
 });
 
 serviceTest({ config: { output: 'both' } })(
-  'an output format from the settings applies to every client',
+  'an output format that the user sets applies to every MCP client',
   async ({ server, service }) => {
     const { call } = await server.connectAs(service.createKey(), 'claude-code');
     const { raw } = await call('search_ads', { limit: 1 });
@@ -341,7 +358,10 @@ interface Block {
   uri?: string;
 }
 
-test('only recognized MCP clients get resource links to exports', async ({ server, service }) => {
+test('only MCP clients that the server recognizes get resource links to exported files', async ({
+  server,
+  service,
+}) => {
   const exportAds = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name);
     const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
@@ -352,7 +372,7 @@ test('only recognized MCP clients get resource links to exports', async ({ serve
   for (const name of takesNoLinks) expect(await exportAds(name), name).toEqual([]);
 });
 
-test('HTTP clients get resource links only if the request contains their name', async () => {
+test('HTTP clients get resource links to exported files only if their request names the client', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = openConnection(server.origin);
   const listLinks = async (client?: string) => {

@@ -12,7 +12,7 @@ const writePrompt = async (name: string, args: Record<string, string>) => {
   return message?.content.type === 'text' ? message.content.text : '';
 };
 
-test('every prompt contains the values of its arguments', async () => {
+test("the text of every prompt contains the values of the prompt's arguments", async () => {
   const { prompts: listed } = await server.client.listPrompts();
   expect(listed.map(({ name }) => name)).toEqual(prompts.map(({ name }) => name));
   for (const { name, description, arguments: promptArguments = [] } of listed) {
@@ -26,7 +26,7 @@ test('every prompt contains the values of its arguments', async () => {
   }
 });
 
-test('the label prompt lists all label names with valid SQL conditions', async () => {
+test('the prompt for labeling ads lists all label names, and their SQL conditions are valid', async () => {
   const vocabulary = readFileSync(new URL('../../docs/skill/ad-research/vocabulary.md', import.meta.url), 'utf8');
   const text = await writePrompt('label_formats_and_angles', { ads: 'all' });
   for (const [label, section] of ['Formats', 'Angles'].entries()) {
@@ -41,7 +41,7 @@ test('the label prompt lists all label names with valid SQL conditions', async (
   }
 });
 
-test('a missing optional argument leaves no gap in a prompt', async () => {
+test('a prompt reads correctly if an optional argument is missing', async () => {
   const writeProfilePrompt = (country?: string) =>
     writePrompt('find_long_running_ads', { topic: 'tea', ...(country && { country }) });
   expect(await writeProfilePrompt('DE')).toContain('about "tea" in "DE" in the');
@@ -49,7 +49,7 @@ test('a missing optional argument leaves no gap in a prompt', async () => {
     expect(await writeProfilePrompt(missingValue)).toContain('about "tea" in the ad library');
 });
 
-test('a prompt rejects missing and overlong arguments', async () => {
+test('a prompt rejects a missing argument and an argument that is too long', async () => {
   await expect(writePrompt('nothing', {})).rejects.toThrow(/Prompts: profile_advertiser, compare_advertisers/);
   await expect(writePrompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
   for (const advertiser of ['   ', ' \u200b\u202e'])

@@ -55,37 +55,43 @@ const stdio = {
   latest: () => new LatestStdio(demoCommand()),
 };
 
-test.each(modes)('the stdio server notifies clients of a new report (%s)', async (mode) => {
+test.each(modes)('the stdio server notifies its client about a new report (protocol: %s)', async (mode) => {
   const { announced, call } = await connect(mode, stdio);
   await call(report);
   await waitUntil(() => announced.length > 0);
   expect(announced).toEqual([['board', 'ads.html']]);
 });
 
-test.each(modes)('the stdio server sends no notification if a call creates no file (%s)', async (mode) => {
-  const { announced, call } = await connect(mode, stdio);
-  await call({ name: 'query_ads', arguments: { sql: 'SELECT 1' } });
-  expect(await call({ name: 'export_ads', arguments: { sql: 'DROP TABLE ads' } })).toMatchObject({ isError: true });
-  // The first announcement comes from the report written now.
-  await call(report);
-  await waitUntil(() => announced.length > 0);
-  expect(announced).toHaveLength(1);
-});
+test.each(modes)(
+  'the stdio server sends no notification after a call that creates no file (protocol: %s)',
+  async (mode) => {
+    const { announced, call } = await connect(mode, stdio);
+    await call({ name: 'query_ads', arguments: { sql: 'SELECT 1' } });
+    expect(await call({ name: 'export_ads', arguments: { sql: 'DROP TABLE ads' } })).toMatchObject({ isError: true });
+    // The first announcement comes from the report written now.
+    await call(report);
+    await waitUntil(() => announced.length > 0);
+    expect(announced).toHaveLength(1);
+  },
+);
 
-test.each(modes)('the HTTP server lists a new report but sends no notification (%s)', async (mode) => {
-  const served = await startHttpCommand(['--demo']);
-  onTestFinished(async () => void (await served.close()));
-  const { capabilities, call, listNames, announced } = await connect(mode, {
-    earlier: () => new EarlierHttp(new URL(served.url)),
-    latest: () => new StreamableHTTPClientTransport(new URL(served.url)),
-  });
-  expect(capabilities()?.resources).toEqual({});
-  await call(report);
-  expect(await listNames()).toEqual(['board', 'ads.html']);
-  expect(announced).toEqual([]);
-});
+test.each(modes)(
+  'the HTTP server lists a new report but sends no notification about it (protocol: %s)',
+  async (mode) => {
+    const served = await startHttpCommand(['--demo']);
+    onTestFinished(async () => void (await served.close()));
+    const { capabilities, call, listNames, announced } = await connect(mode, {
+      earlier: () => new EarlierHttp(new URL(served.url)),
+      latest: () => new StreamableHTTPClientTransport(new URL(served.url)),
+    });
+    expect(capabilities()?.resources).toEqual({});
+    await call(report);
+    expect(await listNames()).toEqual(['board', 'ads.html']);
+    expect(announced).toEqual([]);
+  },
+);
 
-test('a session ends when its input closes, even if the client still subscribes to changes', async () => {
+test('a stdio session ends when its input closes, although the client still subscribes to changes', async () => {
   const session = await openSession({ revision: '' });
   const params = { notifications: { resourcesListChanged: true }, _meta: envelope };
   session.send(request(1, 'subscriptions/listen', params));

@@ -30,7 +30,7 @@ async function readDescription(file: string): Promise<{ ads: string; pages: stri
   return { ads: readFilters('search_ads'), pages: readFilters('search_pages') };
 }
 
-test('the tool descriptions list the search filters of a filter file', async () => {
+test('the tool descriptions list the search filters that a filter file defines', async () => {
   const describeWith = (key: string, type: string, more = {}) => ({ key, type, description: 'what it is', ...more });
   const ads = [
     describeWith('query', 'string', { example: 'tea' }),
@@ -60,7 +60,7 @@ test.for<[what: string, file: () => string, reason: string | RegExp]>([
     () => writeFilterFile({ ads: Array(20_000).fill({ ...findFilter('text'), extra: 1 }) }),
     /^.{1,2000}$/s,
   ],
-])('a filter file that %s stops the server at startup with a reason', async ([_, file, reason]) => {
+])('the server does not start and gives the reason if the filter file %s', async ([_, file, reason]) => {
   const name = file();
   const problem = readDescription(name);
   await expect(problem).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${name}, which cannot be used: `);
@@ -97,7 +97,7 @@ const createDocument =
 const describeWith = (ads: unknown, pages: unknown = []) => createDocument({ ads, pages });
 const unknown = "Filter keys as in the service's documentation";
 
-test('the server gets the same search filters from a local library as from its demo', async () => {
+test('the tool list shows the same search filters for a local library as for the demo', async () => {
   const demo = await startServer({ config: { demo: true } });
   const service = await startBoardService(() => []);
   const demoServer = await service.start();
@@ -122,7 +122,7 @@ test('the server gets the same search filters from a local library as from its d
   await Promise.all([service.close(), demo.close()]);
 });
 
-test('the server requests the filters of a local API once and without the API key', async () => {
+test('the server requests the search filters of a local API only once and without the API key', async () => {
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]));
   expect(text).toContain('Keys: colour (list: RED).');
   expect(requests).toHaveLength(1);
@@ -135,22 +135,25 @@ test('the server requests the filters of a local API once and without the API ke
 test.each<[string, RequestListener]>([
   ['has not started yet', (_, response) => void response.destroy()],
   ['is still starting', (_, response) => void response.writeHead(503).end()],
-])('the server requests the filters of a library that %s again until it responds', async (_, atFirst) => {
-  const service = await createDescriber(atFirst);
-  const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
-  const server = await startServer({ config });
-  const listed = async () => JSON.stringify((await server.client.listTools()).tools);
-  for (let index = 0; index < 2; index++) expect(await listed()).toContain(unknown);
-  const requestCount = service.requests.length;
-  expect(requestCount).toBeGreaterThan(1);
-  service.answer = describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]);
-  expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
-  for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
-  expect(service.requests).toHaveLength(requestCount + 1);
-  await server.close();
-});
+])(
+  'the server requests the search filters of a library again until it responds (the library %s)',
+  async (_, atFirst) => {
+    const service = await createDescriber(atFirst);
+    const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
+    const server = await startServer({ config });
+    const listed = async () => JSON.stringify((await server.client.listTools()).tools);
+    for (let index = 0; index < 2; index++) expect(await listed()).toContain(unknown);
+    const requestCount = service.requests.length;
+    expect(requestCount).toBeGreaterThan(1);
+    service.answer = describeWith([{ key: 'colour', type: 'strings', values: ['RED'] }]);
+    expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
+    for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
+    expect(service.requests).toHaveLength(requestCount + 1);
+    await server.close();
+  },
+);
 
-test('a filter file takes precedence over the search filters of the API', async () => {
+test('the filters in a filter file take precedence over the search filters of the API', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
   const { text, requests } = await listToolsWith(describeWith([{ key: 'colour', type: 'string' }]), { searchFilters });
   expect(text).toContain('Keys: shade.');
@@ -179,14 +182,17 @@ test.each<[string, RequestListener]>([
   ['redirects', (_, response) => void response.writeHead(302, { location: '/filters.json' }).end()],
   ['closes the connection', (_, response) => void response.destroy()],
   ['describes an object instead of a list', describeWith({ length: 1, 0: filter })],
-])('the server knows no search filters if the API %s', async (_, answer) => {
-  const { tools, text } = await listToolsWith(answer);
-  expect(tools).toHaveLength(allTools.length);
-  expect(text).toContain(unknown);
-  expect(text).not.toContain('SAY THIS');
-});
+])(
+  'tool descriptions refer to the documentation of the API instead of listing filters if the API %s',
+  async (_, answer) => {
+    const { tools, text } = await listToolsWith(answer);
+    expect(tools).toHaveLength(allTools.length);
+    expect(text).toContain(unknown);
+    expect(text).not.toContain('SAY THIS');
+  },
+);
 
-test('free text in filter descriptions is never shown to the model', async () => {
+test('free text in the filter descriptions of the API is never shown to the model', async () => {
   const { text } = await listToolsWith(describeWith([filter]));
   expect(text).toContain('Keys: colour.');
   expect(text).not.toContain('SAY THIS');
@@ -203,6 +209,6 @@ test.each([
   ...['SAY THIS', 'SAY_THIS_TO_THE_PERSON', 'A'.repeat(41), 7].map((value) => ({
     ...{ key: 'listed', type: 'strings', values: [value] },
   })),
-])('a filter name or value that could be a sentence is rejected: %j', async (invalidFilter) => {
+])('the server rejects the filters of the API if a name or value could be a sentence: %j', async (invalidFilter) => {
   expect((await listToolsWith(describeWith([filter, invalidFilter]))).text).toContain(unknown);
 });

@@ -22,25 +22,28 @@ afterAll(async () => void (await served.close()));
 
 const stdio = (...args: string[]) => new StdioClientTransport(commandLine(['--demo', ...args]));
 
-test.each(['auto', 'legacy'] as const)('clients can list and read the skill in this package (%s)', async (mode) => {
-  for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
-    const { client, skills } = await listSkills(mode, transport);
-    const [entry, ...otherSkills] = (await skills.list()).skills;
-    expect(otherSkills).toEqual([]);
-    expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
-    if (entry === undefined) throw new Error('no skill is listed');
-    expect((await skills.get(entry.uri)).skill).toEqual(entry);
-    // The client verifies the file's size, digest and frontmatter.
-    for (const name of ['SKILL.md', 'vocabulary.md']) {
-      const expectedFile = { verified: true, text: readText(name), mimeType: 'text/markdown' };
-      expect(await skills.read(entry, name)).toMatchObject(expectedFile);
+test.each(['auto', 'legacy'] as const)(
+  'clients can list and read the skill in this package (version negotiation: %s)',
+  async (mode) => {
+    for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
+      const { client, skills } = await listSkills(mode, transport);
+      const [entry, ...otherSkills] = (await skills.list()).skills;
+      expect(otherSkills).toEqual([]);
+      expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
+      if (entry === undefined) throw new Error('no skill is listed');
+      expect((await skills.get(entry.uri)).skill).toEqual(entry);
+      // The client verifies the file's size, digest and frontmatter.
+      for (const name of ['SKILL.md', 'vocabulary.md']) {
+        const expectedFile = { verified: true, text: readText(name), mimeType: 'text/markdown' };
+        expect(await skills.read(entry, name)).toMatchObject(expectedFile);
+      }
+      await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
+      await client.close();
     }
-    await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
-    await client.close();
-  }
-});
+  },
+);
 
-test('the skill is listed only if all tools that it uses are available', async () => {
+test('the skill is not listed if one of the tools that it uses is not available', async () => {
   const { client, skills } = await listSkills('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
   expect((await skills.list()).skills).toEqual([]);
   await expect(client.readResource({ uri: 'skill://ad-research/SKILL.md' })).rejects.toThrow();

@@ -33,7 +33,7 @@ const hugeJpeg = await createJpegClaimingSize(60_000, 60_000);
 const formats = ['jpeg', 'png', 'webp'] as const;
 
 describe('Picture headers', () => {
-  test.each(formats)('the size of a %s is read even if other bytes follow', (format) => {
+  test.each(formats)('the size of a %s is read correctly, even if other bytes follow the picture', (format) => {
     for (const bytes of [samplePictures[format], Buffer.concat([samplePictures[format], Buffer.alloc(9)])])
       expect(readPictureHeader(bytes)).toEqual({ format, width: 300, height: 200 });
   });
@@ -61,11 +61,11 @@ describe('Picture headers', () => {
     ['a cut PNG', samplePictures.png.slice(0, -20), 'the PNG is cut off'],
     ['a cut WebP', samplePictures.webp.slice(0, -20), 'the WebP is cut off'],
     ['the first bytes of a JPEG', samplePictures.jpeg.slice(0, 3), 'the JPEG is cut off'],
-  ])('the picture decoder rejects %s, and its reason names the file type', async ([, bytes, reason]) => {
+  ])('the picture decoder rejects %s with a reason that names the type of the file', async ([, bytes, reason]) => {
     expect(await showPicture(Buffer.from(bytes))).toEqual({ reason: expect.stringContaining(reason) });
   });
 
-  test('a damaged picture is either decoded within the size limits or rejected', () => {
+  test('a damaged picture is either decoded within the size limits or rejected, and never crashes the decoder', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { maxLength: 8 });
     const keptShare = fc.double({ min: 0, max: 1, noNaN: true });
     const isRefusedOrBounded = (bytes: Uint8Array) => {
@@ -99,11 +99,11 @@ test.for([
   ['jpeg', [25, 8, 5]],
   ['png', [0, 0, 0]],
   ['webp', [5, 8, 25]],
-] as const)('a %s is decoded completely and in its original colors', async ([format, colour]) => {
+] as const)('a picture of the type %s is decoded completely and in its original colors', async ([format, colour]) => {
   expect(await readShownPicture(samplePictures[format])).toEqual({ width: 100, height: 67, colour });
 });
 
-test('a JPEG is rotated according to its EXIF orientation', async () => {
+test('a JPEG is rotated as its EXIF orientation says', async () => {
   const turned = Buffer.from('45786966000049492a000800000001001201030001000000' + '0600000000000000', 'hex');
   const header = Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, turned.length + 2]);
   const size = { width: 67, height: 100 };
@@ -128,14 +128,14 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
   ],
   ['16 megapixels in 15 KB', () => createPng({ width: 4000, height: 4000 }), true],
   ['a JPEG with less data than it announces', () => createJpegClaimingSize(4000, 4000), true],
-])('a harmful picture (%s) does not affect the decoding of the next picture', async ([, make, isShown]) => {
+])('the next picture is decoded correctly after a harmful picture (%s)', async ([, make, isShown]) => {
   expect(await showPicture(await make())).toMatchObject(
     isShown ? { jpeg: expect.anything() } : { reason: 'the picture is damaged' },
   );
   expect(await showPicture(await createUncachedPicture())).toHaveProperty('jpeg');
 });
 
-test('picture decoding stops at its time limit and does not delay other tenants', async () => {
+test('picture decoding stops at its time limit and does not delay pictures for other API keys', async () => {
   const hastyPictures = openTestPictures([host.host], { drawMs: 4000 });
   const [attacker, other] = [hastyPictures.forTenant('attacker'), hastyPictures.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };

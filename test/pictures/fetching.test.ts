@@ -53,7 +53,7 @@ describe('Picture URLs with private IP addresses', () => {
   const formatAddress = (name: string) => `https://${name}/a.jpg`;
   const reason = 'its host does not exist, or is not public';
 
-  test('a picture URL with a private address fails with the same reason and delay as an unknown host', async () => {
+  test('a picture URL with a private IP address fails with the same reason and delay as an unknown host', async () => {
     // Make one request first, so that loading modules does not affect the measured times.
     await showPicture(host.serve(validJpeg));
     const addresses = ['10.0.0.1', '127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254'];
@@ -70,7 +70,7 @@ describe('Picture URLs with private IP addresses', () => {
       expect(one).toEqual({ address: one.address, shown: { reason }, isLate: true });
   });
 
-  test('each host name is resolved once, and a lookup that never finishes counts as an unknown host', async () => {
+  test('each host name of a picture is resolved once, and a lookup that never finishes counts as an unknown host', async () => {
     expect(await showPicture(formatAddress('inside.example'))).toEqual({ reason });
     expect(resolvedHosts).toEqual(['inside.example']);
     expect(await showPictureWith({ resolve: () => new Promise(() => {}) }, formatAddress('slow.example'))).toEqual({
@@ -91,7 +91,7 @@ describe('Picture URLs with private IP addresses', () => {
       .join('')
       .replace(/(....)/, '$1:');
 
-  test.each(ranges.join(' ').split(' '))('the private address %s is recognized in every notation', (address) => {
+  test.each(ranges.join(' ').split(' '))('the private IP address %s is recognized in every notation', (address) => {
     const number = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
     const spelled = [`${number}`, `0x${number.toString(16)}`, `0${number.toString(8)}`].map(normalizeIpv6);
     const before = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::'].map((start) => `${start}${address}`);
@@ -118,7 +118,7 @@ describe('Picture URLs with private IP addresses', () => {
   });
 });
 
-test('a malformed or non-https picture URL is rejected before any request is sent', async () => {
+test('a picture URL that is malformed or does not use https is rejected before any request is sent', async () => {
   const { port } = privateHost.host;
   for (const [address, reason] of [
     [`http://127.0.0.1:${port}/0`, 'its address is not https'],
@@ -143,11 +143,14 @@ test.for<[rule: string, hosts: MediaHosts, shown: boolean]>([
   ['a host and another port', { public: true, listed: [privateHost.host] }, false],
   ['every public host', { public: true, listed: [] }, false],
   ['none', { public: false, listed: [] }, false],
-])('the setting %s decides whether a picture from a local host is fetched', async ([, hosts, isShown]) => {
-  expect('jpeg' in (await showPictureWith({ hosts }, host.serve(validJpeg)))).toBe(isShown);
-});
+])(
+  'the setting for media hosts decides whether a picture from a local host is fetched (allowed: %s)',
+  async ([, hosts, isShown]) => {
+    expect('jpeg' in (await showPictureWith({ hosts }, host.serve(validJpeg)))).toBe(isShown);
+  },
+);
 
-test('the picture fetcher follows at most three redirects and sends only four headers', async () => {
+test('the picture fetcher follows at most three redirects and sends only four request headers', async () => {
   const two = serveRedirect(serveRedirect(host.serve(validJpeg)), 307);
   const three = serveRedirect(new URL(two).pathname, 307);
   expect(await showPicture(three)).toHaveProperty('jpeg');
@@ -157,7 +160,7 @@ test('the picture fetcher follows at most three redirects and sends only four he
   expect(await showPicture(serveRedirect(three))).toEqual({ reason: 'it redirects more than 3 times' });
 });
 
-test('a 200 MB picture download is aborted at the size limit', async () => {
+test('the download of a 200 MB picture is aborted at the size limit', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
     const sentBefore = host.sent();
     expect(await showPicture(host.serve(streamBytes(200_000_000, headers)))).toEqual({
@@ -169,7 +172,7 @@ test('a 200 MB picture download is aborted at the size limit', async () => {
   expect(await showPicture(host.serve(validJpeg))).toHaveProperty('jpeg');
 });
 
-test('the reason for a missing picture says how the request to its host failed', async () => {
+test('the reason for a missing picture says how the request for the picture failed', async () => {
   const hastyPictures = openTestPictures([host.host], { fetchMs: 500 });
   const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
@@ -190,7 +193,7 @@ test('the reason for a missing picture says how the request to its host failed',
 });
 
 describe('Concurrent picture fetches', () => {
-  test('concurrent requests for the same picture share one fetch', async () => {
+  test('concurrent requests for the same picture share one download', async () => {
     const address = host.serve(await createJpeg({ width: 77 }));
     const thumbnails = await Promise.all(Array.from({ length: 20 }, () => showPicture(address)));
     for (const each of [...thumbnails, await showPicture(address)]) expect(each).toBe(thumbnails[0]);
@@ -198,7 +201,7 @@ describe('Concurrent picture fetches', () => {
     expect(await opened.forTenant('tenant').thumbnail(address, { maxSide: 40, signal })).toHaveProperty('jpeg');
   });
 
-  test('a picture fetch ends when all calls that wait for it are cancelled', async () => {
+  test('the download of a picture ends when all calls that wait for the picture are cancelled', async () => {
     const answers: (() => void)[] = [];
     const jpeg = await createJpeg({ width: 78 });
     const address = host.serve((response) => void answers.push(() => response.end(jpeg)));
@@ -223,7 +226,7 @@ describe('Concurrent picture fetches', () => {
     expect(await fourth.shown).toHaveProperty('jpeg');
   });
 
-  test('a picture that is still being decoded counts toward the limit of parallel picture fetches of its tenant', async () => {
+  test('a picture that is being decoded still counts toward the limit of parallel downloads of its API key', async () => {
     const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures

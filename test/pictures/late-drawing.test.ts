@@ -14,13 +14,13 @@ const chart: Chart = {
 };
 const late = { reason: expect.stringContaining('drawing it took too long; the same call may draw it later') };
 
-test('a chart call returns a reason instead of a chart if drawing takes too long', async () => {
+test('a call with a chart returns a reason instead of the chart if drawing takes too long', async () => {
   const opened = openTestPictures([host.host], { drawMs: 0.01 });
   expect(await opened.forTenant('tenant').drawChart(chart, { signal, drawingMs: () => 60_000 })).toEqual(late);
   await opened.close();
 });
 
-test('view_ads returns its pictures and a reason if the picture sheet is not drawn in time', async () => {
+test('view_ads returns the single pictures and a reason if the combined picture is not drawn in time', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const tile = { number: 1, pictureUrl: host.serve(await createJpeg()) };
   const sheet = await opened.forTenant('tenant').drawSheet([tile], { signal, waitMs: 60_000, drawingMs: () => 0 });
@@ -42,7 +42,7 @@ test('a chart can be drawn after an earlier drawing timed out', async () => {
   await opened.close();
 });
 
-test('cancelling a chart call while it draws rejects it with the abort reason', async () => {
+test('a call that is cancelled while its chart is drawn fails with the reason for the cancellation', async () => {
   const opened = openTestPictures([host.host], { drawMs: 30_000 });
   const abort = new AbortController();
   const drawing = opened.forTenant('tenant').drawChart(chart, { signal: abort.signal, drawingMs: () => 60_000 });

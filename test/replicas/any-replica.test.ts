@@ -30,7 +30,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     return { service, ...fleet.createTenant(service.respond) };
   }
 
-  test('a replica can query and export ads that another replica gathered', async () => {
+  test('a replica can query and export ads that another replica gathered and stored', async () => {
     const { service, replicas } = startService(250);
     const [one, other, third] = replicas;
     expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
@@ -51,7 +51,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(service.chargedCredits).toBe(charged);
   });
 
-  test('a replica can continue a gather_ads run that another replica started', async () => {
+  test('a replica can continue a gather_ads run that another replica started and did not finish', async () => {
     const { service, replicas } = startService(250);
     const [fast, slow, right] = replicas;
     expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
@@ -96,7 +96,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     }
   });
 
-  test('replicas that run the same gather_ads call at the same time pay for each page once', async () => {
+  test('replicas that run the same gather_ads call at the same time pay only once for each page', async () => {
     const { service, replicas } = startService(300);
     const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
@@ -104,7 +104,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(service.chargedCredits).toBe(30);
   });
 
-  test('all replicas refuse a rejected API key until one of them sees it accepted', async () => {
+  test('all replicas refuse an API key that the API rejected until one replica sees that the API accepts it again', async () => {
     const { service, replicas } = startService(30);
     const [one, other, third] = replicas;
     await one.call('gather_ads', gather);
@@ -132,7 +132,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(service.chargedCredits).toBe(chargedCredits);
   });
 
-  test('a usage limit that one replica reaches stops paid calls on all replicas', async () => {
+  test('paid calls stop on all replicas when one replica learns that the usage limit is reached', async () => {
     const { upstream, replicas } = fleet.createTenant(errorResponse(429));
     upstream.credits = json(creditStatus({ ...createUsageLimit(400), isLimitReached: true, limitType: 'hourly' }));
     const [one, other] = replicas;
@@ -144,7 +144,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(upstream.requests).toHaveLength(requestCount);
   });
 
-  test('a list that is read through several replicas is paid for once', async () => {
+  test('each page of a list is paid for only once if several replicas read the list', async () => {
     const { service, call } = startService(100);
     for (let walk = 0; walk < 2; walk++) {
       let cursor: string | null | undefined;
@@ -160,7 +160,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(service.chargedCredits).toBe(10);
   });
 
-  test('identical concurrent calls on several replicas share one API request', async () => {
+  test('identical calls that run on several replicas at the same time share one API request', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       await gate.opened;
@@ -175,7 +175,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  test('all replicas read a collection from the API again after a write', async () => {
+  test('all replicas read a collection from the API again after one replica has changed the collection', async () => {
     const gate = createGate();
     let reads = 0;
     const { upstream, replicas } = fleet.createTenant(async (request, response) => {
@@ -201,7 +201,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
       expect((await replica.call('list_collection_items', collection)).data.items[0]?.headline).not.toBe('read 1');
   });
 
-  test('the data of an invalid API key stays in the shared store for at most one minute', async () => {
+  test('data of an invalid API key stays in the shared store for at most one minute', async () => {
     const before = new Set(server.readAllValues().map(({ name }) => name));
     const { call } = fleet.createTenant(errorResponse(401));
     const collectionId = deriveUuid('made up');
@@ -217,7 +217,7 @@ describeEveryServer('Replicas with a shared store', (server) => {
     expect(newValues.filter(({ remainingMs }) => remainingMs > 61_000).map(({ name }) => name)).toEqual([]);
   });
 
-  test('the shared store contains only encrypted values that expire', () => {
+  test('the shared store contains only encrypted values that have an expiry time', () => {
     const everything = server.readAllValues();
     expect(everything.length).toBeGreaterThan(50);
     for (const { name, value, remainingMs } of everything) {

@@ -17,7 +17,7 @@ describeEveryServer('A shared store that loses data', (server) => {
   const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', String(budget)] });
 
   test.each(['everything', 'all data since a backup'])(
-    'replicas keep running after the shared store lost %s',
+    'replicas keep running after the shared store has lost %s',
     async (lostData) => {
       const { replicas, call } = fleet.createTenant((request, response) => {
         const isAd = request.url?.includes('/ads/');
@@ -41,7 +41,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     },
   );
 
-  test('running calls still get their results when the shared store loses all its data', async () => {
+  test('running calls still return their results if the shared store loses all its data', async () => {
     const gate = createGate();
     const { upstream, call } = fleet.createTenant(async (request, response) => {
       if (request.url?.includes('/ads/')) await gate.opened;
@@ -55,7 +55,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     expect((await call('get_ad', ad('another'))).isError).toBe(false);
   });
 
-  test('replicas show newly found ads after the shared store was restored from a backup', async () => {
+  test('replicas show newly found ads after the shared store is restored from a backup', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const bothReplicas = replicas.slice(0, 2);
@@ -70,7 +70,7 @@ describeEveryServer('A shared store that loses data', (server) => {
     for (const replica of bothReplicas) expect(await readIds(replica)).toEqual(expect.arrayContaining([before, after]));
   });
 
-  test('replicas show newly found ads after a dataset lost its last items', async () => {
+  test('replicas show newly found ads after the shared store has lost the last ads of a dataset', async () => {
     const service = new AdService(4);
     const { replicas } = fleet.createTenant(service.respond);
     const [one, other] = replicas;

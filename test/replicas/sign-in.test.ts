@@ -18,7 +18,7 @@ describeEveryServer('Replicas with sign-in', (server) => {
     return { one: createSignInClient(one, publicUrl), other: createSignInClient(other, publicUrl) };
   };
 
-  test('replicas share the connections of signed-in users and their credit budgets', async () => {
+  test('a signed-in user has the same connection and credit budget on all replicas', async () => {
     const { one, other } = signIn();
     const service = new AdService(50);
     service.priceSearch = () => 2;
@@ -40,7 +40,7 @@ describeEveryServer('Replicas with sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
-  test('a confirmed revocation ends the sign-in connection on all replicas', async () => {
+  test('a sign-in connection ends on all replicas when its client gets a confirmation that it is revoked', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     const revoke = async () => {
@@ -55,7 +55,7 @@ describeEveryServer('Replicas with sign-in', (server) => {
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
-  test('a client can repeat a token renewal whose response it never received', async () => {
+  test('a client can repeat a token renewal if it did not receive the first response', async () => {
     const { one, other } = signIn();
     const { refresh, clientId } = await one.signIn();
     const renew = () => one.refreshTokens(refresh, clientId);
@@ -72,7 +72,7 @@ describeEveryServer('Replicas with sign-in', (server) => {
     await expect.poll(async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(200);
   });
 
-  test('replicas reject access tokens but accept API keys while the shared store is unreachable', async () => {
+  test('while the shared store is unreachable, replicas reject access tokens but accept API keys', async () => {
     const { one, other } = signIn();
     const { access, refresh, clientId } = await one.signIn();
     await server.kill();

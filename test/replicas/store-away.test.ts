@@ -11,7 +11,7 @@ describeEveryServer('Replicas with an unreachable shared store', (server) => {
     beforeAll(() => server.kill());
     const fleet = startReplicasBeforeAll({ count: 2, server, args: ['--credit-budget', '10', '--metrics'] });
 
-    test('replicas start while the shared store is unreachable and use it once it is reachable', async () => {
+    test('replicas can start while the shared store is unreachable and use the store when it is reachable again', async () => {
       const [one, other] = fleet.createTenant().replicas;
       expect(await one.readReadiness()).toBe('away');
       expect((await getAd(one, 'a')).error).toMatchObject({ kind: 'unavailable' });
@@ -21,7 +21,7 @@ describeEveryServer('Replicas with an unreachable shared store', (server) => {
       expect((await getAd(other, 'a')).data.receipt).toMatchObject({ charged: 0, cached: true });
     });
 
-    test('replicas with a credit budget refuse paid calls while the shared store is unreachable', async () => {
+    test('while the shared store is unreachable, replicas with a credit budget refuse paid calls', async () => {
       const { upstream, replicas } = fleet.createTenant();
       const [one, other] = replicas;
       for (const name of ['a', 'b', 'c']) await getAd(one, name);
@@ -57,7 +57,7 @@ describeEveryServer('Replicas with an unreachable shared store', (server) => {
       }
     });
 
-    test('a replica that is shutting down fails its readiness probe but still answers calls', async () => {
+    test('a replica that is shutting down fails its readiness probe but still responds to calls', async () => {
       const [stopping] = fleet.createTenant().replicas;
       stopping.process.child.kill('SIGTERM');
       await expect.poll(stopping.readReadiness).toBe('draining');
@@ -70,7 +70,7 @@ describeEveryServer('Replicas with an unreachable shared store', (server) => {
   describe('Replicas without a credit budget', () => {
     const fleet = startReplicasBeforeAll({ count: 1, server });
 
-    test('replicas without a credit budget keep serving calls while the shared store is unreachable', async () => {
+    test('while the shared store is unreachable, replicas without a credit budget still serve calls', async () => {
       const [replica] = fleet.createTenant().replicas;
       await getAd(replica, 'a');
       await server.kill();
