@@ -135,7 +135,8 @@ export async function openApp(options: AppOptions) {
      * Extends how long the server remembers the credits that a sign-in connection has spent. Called when the connection
      * is renewed.
      */
-    keepSpending: async (connection: Connection) => (await getCallResources()).keepSpending(connection),
+    extendSpendingRetention: async (connection: Connection) =>
+      (await getCallResources()).extendSpendingRetention(connection),
     findLinked: async (link: string, name: string) => (await getCallResources()).findLinked(link, name),
     pictures: service.servedPictures?.respond,
     /** Makes long calls return the data that they have so far, because the process is about to exit. */
@@ -203,10 +204,10 @@ export async function openCallResources(options: AppOptions, upstream: Service):
       // has accepted the key recently.
       const wasAccepted = await accepted.has(tenantId);
       await accepted.remove(tenantId);
-      await state.exports.links?.end(tenantId, wasAccepted);
+      await state.exports.links?.disable(tenantId, wasAccepted);
     },
   };
-  const openLedger = () => createMemoryLedger({ now: monotonicNow });
+  const createCallLedger = () => createMemoryLedger({ now: monotonicNow });
   const onLost = (call: ApiCall) => void logLostCall(log, meter, call);
   const onError = (error: unknown) => {
     // Do not log this error, because the log already mentions that the store is unreachable. The response is added to
@@ -216,7 +217,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   };
   const network = undiciFetch();
   const { fetch = network.fetch } = upstream;
-  const meterOptions = { ledger, windows: usageWindows, budget, openLedger, timeoutMs, now: monotonicNow };
+  const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
   const cacheOptions = { datasets, responseCache, isEnabled: cacheSeconds > 0, acceptedKeys: keys };
   const callBounds = {
@@ -265,7 +266,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
 async function logLostCall(log: Log, meter: Meter, { request, owner }: ApiCall): Promise<void> {
   if (!request.operation.requiresCredits) return;
   const { computeRequestBounds, isExactPrice } = await import('./credits/prices.ts');
-  const bounds = computeRequestBounds(await meter.prices(owner.tenantId), request);
+  const bounds = computeRequestBounds(await meter.readPrices(owner.tenantId), request);
   const fields = {
     operation: request.operation.name,
     credits: isExactPrice(bounds) ? bounds.atMost : `${bounds.atLeast} or more`,

@@ -6,40 +6,38 @@ import { AdLibraryError } from './api/errors.ts';
 import { parseJson } from './api/json.ts';
 
 /**
- * A lock between processes. The lock is a file that exists while a process holds the lock. The file names that process.
+ * A lock between processes: a file that exists while a process holds the lock, and that names this process.
  *
- * A lock is never taken from a running process, because the process could still finish a write. This also applies to a
- * process that has been suspended for a long time. Processes therefore do not have to renew their locks. A process on
- * another machine or in another container cannot be checked from here, so it counts as running.
+ * A lock is never taken from a running process, even if it has been suspended for long, because it could still finish a
+ * write. Processes therefore need not renew their locks. A process on another machine or in another container cannot be
+ * checked from here, so it counts as running.
  *
- * If the process that holds a lock has ended, another process removes the lock. During the removal, the process holds a
- * second lock, the file `….removal`. It therefore cannot remove a lock that a third process has just acquired. If the
- * removing process is killed within these microseconds, the second file stays and a person has to delete it.
+ * If the process that holds a lock has ended, another process removes the lock. Meanwhile, it holds a second lock, the
+ * file `….removal`, so that it cannot remove a lock that a third process has just acquired. If it is killed within
+ * these microseconds, the second file stays, and a person has to delete it.
  */
 export type Lock = ReturnType<typeof createLock>;
 
 /**
- * The URL under which the process that holds the lock serves the locked resource, and a token for requests. Other
- * processes can send requests there instead of waiting.
+ * The URL at which the process that holds a lock serves the locked resource, and a token for requests. Other processes
+ * can send requests there instead of waiting for the lock.
  */
 export interface HolderEndpoint {
   url: string;
-  /** The secret that other processes of the same user read from the lock file and send with their requests. */
+  /** A secret that other processes of the same user read from the lock file and send with their requests. */
   token: string;
 }
 
-/**
- * The content of a lock file, as JSON. Other versions of this program also read it, so the field names must not change.
- */
+/** The content of a lock file, as JSON. Other versions of this program read it, so the field names must not change. */
 interface LockFileContent {
   id: string;
-  /** The identity of the process that holds the lock, from `identifyThisProcess`. */
+  /** The process that holds the lock, as `identifyThisProcess` describes it. */
   process: string;
   host: string;
   address?: HolderEndpoint | undefined;
 }
 
-/** How long to wait for a lock, and the interval between two checks of the lock file, in milliseconds. */
+/** How long to wait for a lock, and the interval at which the lock file is checked, in milliseconds. */
 const maxWaitMs = 5000;
 const pollIntervalMs = 10;
 
@@ -48,25 +46,22 @@ const adviceWithEndpoint =
 const adviceWithoutEndpoint =
   'Try again when that process has finished. If the process is suspended, continue or end it.';
 
-/**
- * The error for a lock that another process holds. The message names the process and the lock file, and says what the
- * user can do.
- */
+/** The error if another process holds a lock. The message names this process and the lock file, and says what to do. */
 export class LockHeldError extends AdLibraryError {
   readonly endpoint: HolderEndpoint | undefined;
 
-  constructor(path: string, note: LockFileContent | undefined) {
-    const [pid] = note?.process.split(' ') ?? [];
-    const holder = note ? `process ${pid} of ${note.host}` : 'another program';
-    const endpointText = note?.address ? `, which serves it at ${note.address.url}` : '';
-    const problem = `${path} is held by ${holder}${endpointText}. ${note?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
+  constructor(path: string, content: LockFileContent | undefined) {
+    const [pid] = content?.process.split(' ') ?? [];
+    const holder = content ? `process ${pid} of ${content.host}` : 'another program';
+    const endpointText = content?.address ? `, which serves it at ${content.address.url}` : '';
+    const problem = `${path} is held by ${holder}${endpointText}. ${content?.address ? adviceWithEndpoint : adviceWithoutEndpoint} If no such process runs there any more, delete that file.`;
     super({ kind: 'busy', problem, storage: 'lock' });
-    this.endpoint = note?.address;
+    this.endpoint = content?.address;
   }
 }
 
 /**
- * Runs `work` while holding the lock, and releases the lock afterwards.
+ * Acquires a lock, runs `work`, and releases the lock.
  * @throws LockHeldError if another process holds the lock for more than five seconds
  */
 export async function withLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
@@ -79,38 +74,38 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 }
 
 /**
- * Acquires a lock for this process. If another process holds the lock, waits until that process releases it. If that
- * process has announced an endpoint, fails immediately, because the caller can use the endpoint instead.
- * @param signal ends the wait; by default after five seconds
+ * Acquires a lock for this process. Waits while another process holds it. If that process has announced an endpoint,
+ * fails immediately, because the caller can use the endpoint instead.
+ * @param signal ends the wait; default: after five seconds
  * @throws LockHeldError if the lock is not released in time
  * @throws Error if the lock file cannot be written
  */
 export async function acquireLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
-  const note: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
+  const content: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
   for (;;) {
-    if (createLockFile(path, note)) return createLock(path, note);
+    if (createLockFile(path, content)) return createLock(path, content);
     const holder = removeAbandonedLock(path);
     if (holder === undefined) continue;
-    if (signal.aborted || holder.note?.address) throw new LockHeldError(holder.path, holder.note);
+    if (signal.aborted || holder.content?.address) throw new LockHeldError(holder.path, holder.content);
     await wait(pollIntervalMs, undefined, { signal }).catch(() => {});
   }
 }
 
-function createLock(path: string, note: LockFileContent) {
+function createLock(path: string, content: LockFileContent) {
   /**
-   * Returns true while this process holds the lock. Returns false if the lock file was deleted, or if another process
-   * has acquired the lock since.
+   * Returns true while this process holds the lock. Returns false if the lock file was deleted or belongs to another
+   * process.
    */
-  const isHeld = () => readLockFile(path)?.id === note.id;
+  const isHeld = () => readLockFile(path)?.id === content.id;
   return {
     isHeld,
     /**
-     * Writes an endpoint into the lock file, so that other processes use this process instead of waiting for the lock.
+     * Writes an endpoint into the lock file. Other processes can then use this process instead of waiting for the lock.
      */
     announce(address: HolderEndpoint | undefined): void {
       if (!isHeld()) return;
       const tempFile = `${path}.part`;
-      writeFileSync(tempFile, JSON.stringify({ ...note, address }), { mode: 0o600 });
+      writeFileSync(tempFile, JSON.stringify({ ...content, address }), { mode: 0o600 });
       renameSync(tempFile, path);
     },
     release(): void {
@@ -120,35 +115,37 @@ function createLock(path: string, note: LockFileContent) {
 }
 
 /**
- * Removes a lock whose process has ended. Returns the lock to wait for: the same lock if its process is still running,
- * or the removal lock of another process. Returns undefined if the caller can try to acquire the lock.
+ * Removes a lock whose process has ended. Returns undefined if the caller can now try to acquire the lock. Otherwise
+ * returns the lock to wait for: this lock if its process is running, or the removal lock of another process.
  */
-function removeAbandonedLock(path: string): { path: string; note: LockFileContent | undefined } | undefined {
-  const note = readLockFile(path);
-  if (!hasProcessEnded(note?.process ?? '')) return existsSync(path) ? { path, note } : undefined;
+function removeAbandonedLock(path: string): { path: string; content: LockFileContent | undefined } | undefined {
+  const content = readLockFile(path);
+  if (!hasProcessEnded(content?.process ?? '')) return existsSync(path) ? { path, content } : undefined;
   const removalPath = `${path}.removal`;
   if (!createLockFile(removalPath, { id: randomUUID(), process: identifyThisProcess(), host: hostname() }))
-    return { path: removalPath, note: readLockFile(removalPath) };
-  if (readLockFile(path)?.id === note?.id) rmSync(path, { force: true });
+    return { path: removalPath, content: readLockFile(removalPath) };
+  if (readLockFile(path)?.id === content?.id) rmSync(path, { force: true });
   rmSync(removalPath, { force: true });
   return undefined;
 }
 
 /** Reads a lock file. Returns undefined if the file is missing or incomplete. */
 function readLockFile(path: string): LockFileContent | undefined {
-  const note = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockFileContent> | undefined;
-  return typeof note?.id === 'string' && typeof note.process === 'string' ? (note as LockFileContent) : undefined;
+  const content = parseJson(readTextOrEmpty(() => readFileSync(path, 'utf8'))) as Partial<LockFileContent> | undefined;
+  return typeof content?.id === 'string' && typeof content.process === 'string'
+    ? (content as LockFileContent)
+    : undefined;
 }
 
 /**
- * Creates a lock file. Returns false if the file already exists. The content is first written to a temporary file and
+ * Creates a lock file. Returns false if the file exists. The content is first written to a temporary file, which is
  * then linked to `path`, so that a lock file is never empty.
  * @throws Error if the file cannot be written
  */
-function createLockFile(path: string, note: LockFileContent): boolean {
-  const tempFile = `${path}.${note.id}`;
+function createLockFile(path: string, content: LockFileContent): boolean {
+  const tempFile = `${path}.${content.id}`;
   try {
-    writeFileSync(tempFile, JSON.stringify(note), { flag: 'wx', mode: 0o600 });
+    writeFileSync(tempFile, JSON.stringify(content), { flag: 'wx', mode: 0o600 });
     linkSync(tempFile, path);
     return true;
   } catch (error) {
@@ -160,10 +157,7 @@ function createLockFile(path: string, note: LockFileContent): boolean {
   }
 }
 
-/**
- * Calls `read` and returns the trimmed text. Returns an empty string if `read` throws, e.g. because the file does not
- * exist.
- */
+/** Returns the trimmed text that `read` returns. Returns an empty string if `read` throws, e.g. for a missing file. */
 const readTextOrEmpty = (read: () => string): string => {
   try {
     return read().trim();
@@ -175,18 +169,21 @@ const readTextOrEmpty = (read: () => string): string => {
 /** Returns an id of this machine that stays the same after a restart. */
 const readMachineId = () =>
   hash('sha256', `${hostname()} ${readTextOrEmpty(() => readFileSync('/etc/machine-id', 'utf8'))}`).slice(0, 32);
-/** Returns an id that changes each time the machine starts. Returns an empty string if the system has no such id. */
+/** Returns an id that changes each time the machine starts, or an empty string if the system has none. */
 const readBootId = () => readTextOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
-/** Returns the id of this process's PID namespace. Two containers may share a host name, but not a PID namespace. */
+/**
+ * Returns the id of this process's PID namespace. Two containers may have the same host name, but not the same
+ * namespace.
+ */
 const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns/pid'));
 
 /**
- * Returns the start time of a process in clock ticks of the system. It distinguishes the process from earlier processes
- * with the same pid. Returns `ended` if the process has ended, and an empty string if the system does not report start
- * times. An ended process stays listed in state Z until its parent has read the exit code.
+ * Returns the start time of a process in clock ticks, which distinguishes it from earlier processes with the same pid.
+ * Returns `ended` if the process has ended, and an empty string if the system reports no start times. An ended process
+ * has the state Z until its parent has read the exit code.
  */
 function readStartTime(pid: number): string {
-  // The second field is the name of the program in parentheses. The name itself may contain spaces and parentheses, so
+  // The second field is the program name in parentheses, which may itself contain spaces and parentheses. Therefore
   // remove everything up to the last parenthesis.
   const [state, ...fields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
     .replace(/^.*\) /s, '')
@@ -195,17 +192,17 @@ function readStartTime(pid: number): string {
 }
 
 /**
- * Returns the identity of this process, from which another process can find out whether this process has ended. The
- * format is `pid startTime namespace bootId machineId`.
+ * Returns a description of this process, from which another process can find out whether it has ended. The format is
+ * `pid startTime namespace bootId machineId`.
  */
 export const identifyThisProcess = (): string =>
   [process.pid, readStartTime(process.pid), readPidNamespace(), readBootId(), readMachineId()].join(' ');
 
 /**
- * Returns true if the process with this identity has ended. All processes from before a restart of the machine have
- * ended. A suspended process, and a process on another machine or in another container, count as running. If the system
- * does not report start times, a process counts as running while any process has its pid.
- * @param processIdentity the result of `identifyThisProcess` in the other process
+ * Returns true if the process that `identifyThisProcess` describes has ended, e.g. because the machine was restarted.
+ *
+ * A suspended process counts as running, and so does one on another machine or in another container. If the system
+ * reports no start times, a process counts as running while any process has its pid.
  */
 export function hasProcessEnded(processIdentity: string): boolean {
   const [pid = '', recordedStartTime, recordedNamespace, recordedBootId, recordedMachineId] =

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { AdLibraryError } from './errors.ts';
 
-/** Returns the result of `promise`. If `signal` aborts first, rejects with the signal's reason. */
+/** Returns the result of `promise`. Rejects with the reason of `signal` if the signal aborts first. */
 export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let rejectWithReason = () => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -17,8 +17,8 @@ export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSig
 }
 
 /**
- * Aborts the controller when one of the signals aborts. Returns a function that removes the listeners.
- * `AbortSignal.any` is not used, because its listeners cannot be removed and would accumulate on long-lived signals.
+ * Aborts the controller when one of the signals aborts, and returns a function that removes the listeners. The
+ * listeners of `AbortSignal.any` cannot be removed, so they would accumulate on long-lived signals.
  */
 function abortWithSignals(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const removeListeners = signals.map((signal) => {
@@ -32,12 +32,12 @@ function abortWithSignals(controller: AbortController, signals: readonly AbortSi
   };
 }
 
-/** Creates the error that becomes the reason of an abort signal when its deadline has passed. */
+/** Creates the reason with which a signal aborts after a time limit. `createAbortError` recognizes it by its name. */
 export const createTimeoutError = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /**
- * Returns the error for a call whose signal has aborted. The kind of error is `timeout` if a deadline has passed, and
- * `network` otherwise.
+ * Creates the error for a call whose signal has aborted. Its kind is `timeout` after a time limit, and otherwise
+ * `network`.
  * @param wasSent false if it is certain that the request never left this process
  */
 export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdLibraryError {
@@ -47,15 +47,15 @@ export function createAbortError({ reason }: AbortSignal, wasSent: boolean): AdL
 }
 
 /**
- * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for an unexpected error, such as a bug.
- * An error is unexpected if it is not an `AdLibraryError` and the signal has not aborted.
+ * Converts the error of a failed call to an `AdLibraryError`. Returns undefined for an unexpected error, such as a bug,
+ * if the signal has not aborted.
  */
 export const toAdLibraryError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
   error instanceof AdLibraryError ? error : signal.aborted ? createAbortError(signal, true) : undefined;
 
 /**
- * Runs `work` with a deadline.
- * @param options the signals that abort `work`, and the time in milliseconds after which a `TimeoutError` aborts it
+ * Runs `work` with a time limit.
+ * @param options `signals` abort `work`; after `timeoutMs` milliseconds, a `TimeoutError` aborts it
  * @param work receives the signal that aborts it
  */
 export async function withDeadline<Value>(
@@ -63,7 +63,7 @@ export async function withDeadline<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
-  // Remove the limit on listeners. `work` may add many of them, and Node warns of a memory leak at more than ten.
+  // `work` may add many listeners, and Node warns of a memory leak at more than ten. Therefore remove this limit.
   setMaxListeners(0, controller.signal);
   const removeListeners = abortWithSignals(controller, signals);
   const timer = setTimeout(() => controller.abort(createTimeoutError()), timeoutMs);

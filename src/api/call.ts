@@ -1,157 +1,144 @@
 import { toCanonicalJson } from './json.ts';
 import type { Operation } from './operations.ts';
 
-/** A request to the API: an operation and its arguments. It does not contain the caller's credentials. */
+/** A request to the API: an operation and its arguments, without the API key. */
 export interface ServiceRequest {
   operation: Operation;
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
   body?: Readonly<Record<string, unknown>>;
   /**
-   * True if a page of results was requested without `limit`, so that the service chose the page size. The meter needs
-   * to know this, because the price depends on the size, and the cursor of the next page does not contain it.
+   * True if a page of results was requested without `limit`, so that the service chose the page size. The price depends
+   * on the page size, and the cursor of the next page does not contain it.
    */
   hasDefaultSize?: boolean | undefined;
-  /**
-   * Identifies the request. Identical requests have identical fingerprints, even if the callers have different API
-   * keys.
-   */
+  /** A text that is the same for identical requests, even if their callers have different API keys. */
   fingerprint: string;
 }
 
-/** The API key that pays for a call, and the ids for which the cost is recorded. */
+/** The API key that pays for a call, and the ids under which the cost is recorded. */
 export interface CallOwner {
   /** The caller's API key. It is sent in the `Authorization` header and must not appear anywhere else, e.g. in logs. */
   apiKey: string;
   /**
-   * Keeps the data of different API keys apart in the cache, the credit ledger and the cursors. Over HTTP, it is a
-   * keyed hash of the API key.
+   * The id that separates the cached responses, spending and cursors of different API keys. Over HTTP, it is a keyed
+   * hash of the API key.
    */
   tenantId: string;
-  /** The sign-in through which the caller uses the API key. Undefined if the caller sends the key itself. */
+  /** The sign-in connection through which the caller uses the API key. Undefined if the caller sends the key itself. */
   connection?: Connection | undefined;
 }
 
 /** Options that control how the response cache handles a call. */
 export interface CacheOptions {
-  /** If true, the request is sent even if its response is in the cache. */
+  /** True to send the request even if its response is in the cache. */
   fresh?: boolean | undefined;
-  /** Does not cache the response. Used if the calling code stores the content of the response elsewhere. */
+  /** True not to cache the response, because the caller stores its content elsewhere. */
   skipsCaching?: boolean | undefined;
-  /**
-   * For `getAd`: if true, an ad that an earlier search or list returned is accepted, instead of requesting the ad
-   * again.
-   */
+  /** For `getAd`: true to accept an ad that an earlier search or list returned, instead of requesting the ad again. */
   acceptsListedAd?: boolean | undefined;
-  /** If true, a paid request is never sent. The call throws `PaymentNeeded` if its response is not stored. */
+  /** True never to send a paid request. The call throws `PaymentNeeded` if its response is not stored. */
   storedOnly?: boolean | undefined;
   /**
-   * Called with the pending response when the request is sent. The request continues even if the caller disconnects.
-   * The call counts as finished when the promise that this function returns has resolved.
+   * Called with the pending response when the request is sent. The call counts as finished when the returned promise
+   * has resolved, even if the caller has disconnected.
    */
   onSending?: ((sending: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
 
-/** A credit limit for all API calls of one tool call. The credit meter creates it and tracks the remaining credits. */
+/** The credit limit for all API calls of one tool call. The credit meter enforces it. */
 export interface CreditLimit {
   readonly maxCredits: number;
 }
 
-/** The state of a call in progress. The credit meter and the HTTP client update it, and the cache reads it. */
+/** The state of a call in progress, as the credit meter and the HTTP client update it. */
 export interface CallProgress {
-  /** True once the request has left this process. From then on, the service may perform and charge it. */
+  /** True once the request has left this process, so that the service may perform it and charge for it. */
   isSent: boolean;
   /** True if an earlier attempt of this call failed, although the service may have performed it. */
-  mayBePerformed?: boolean;
+  mayHaveBeenPerformed?: boolean;
   /**
-   * True if the call costs credits, according to the API document or because the service has charged for this operation
+   * True if the call costs credits, because the API document says so or the service has charged for this operation
    * before.
    */
   isPaid?: boolean;
-  /** Returns true while a caller is waiting for the response. A failed call is not retried once nobody waits for it. */
-  isWanted?(): boolean;
+  /** Returns true while a caller waits for the response. If nobody waits, a failed call is not retried. */
+  isAwaited?(): boolean;
 }
 
-/**
- * An API call. It passes from a tool through the cache, the credit meter and the HTTP client. Each of them uses only
- * some of the fields.
- */
+/** An API call, as it passes from a tool through the cache, the credit meter and the HTTP client. */
 export interface ApiCall {
-  /** The operation to perform and its arguments. The HTTP client sends them to the service. */
+  /** The operation and its arguments, which the HTTP client sends to the service. */
   request: ServiceRequest;
   owner: CallOwner;
-  /** The signal that aborts this API call: when the caller cancels it, and at its deadline. */
+  /** Aborts this call when the caller cancels it, and when its time limit is reached. */
   signal: AbortSignal;
-  /** Options that tell the cache how to handle the response. */
+  /** Options for the response cache. */
   cache: CacheOptions;
-  /** The credit limit of the tool call that makes this API call. The credit meter enforces it. */
+  /** The credit limit of the tool call that makes this API call. */
   creditLimit?: CreditLimit | undefined;
   progress: CallProgress;
 }
 
 /**
- * The permission of one MCP host to use a user's API key, granted by signing in. All connections of one key share the
- * cached responses and the dataset.
+ * A sign-in connection: the permission of an MCP host to use a user's API key. All connections of one key share the
+ * cached responses and the dataset (stored ads).
  */
 export interface Connection {
   id: string;
-  /**
-   * The maximum number of credits that this sign-in connection may spend in total. Undefined if only the server's
-   * budget applies.
-   */
+  /** The maximum number of credits that this connection may spend. Undefined if only the server's budget applies. */
   budget?: number | undefined;
 }
 
 /**
- * The cost of a call in credits and the remaining credit balance, read from the response headers (API document,
- * *Endpoints*). `charged` and `remaining` are null if the header is missing.
+ * The cost of a call in credits and the remaining balance, from the response headers (API document, *Endpoints*).
+ * `charged` and `remaining` are null if the header is missing.
  */
 export interface Receipt {
   charged: number | null;
   remaining: number | null;
-  /** True if the response came from the cache, so that no request was sent and nothing was charged. */
+  /** True if the response came from the cache, so that nothing was sent or charged. */
   cached: boolean;
   requestId: string | null;
-  /** True if the response states a charge that cannot be parsed. The charge of the call is then unknown. */
+  /** True if the header with the charge cannot be parsed. The charge of the call is then unknown. */
   chargeUnreadable?: true;
-  /**
-   * The number of items that were removed from the page, because an item without an id cannot be displayed or stored.
-   */
+  /** The number of items that were removed from the page, because they have no id and cannot be displayed or stored. */
   unusable?: number;
-  /** The time since the response arrived, in milliseconds. Only set for cached responses. */
+  /** The time since the response arrived, in milliseconds. Set only for cached responses. */
   age?: number;
 }
 
-/** A response of the API, parsed and as received. It may come from the cache instead of the network. */
+/** A response of the API, both parsed and as received. It may come from the cache. */
 export interface ServiceResponse {
   /** The response body after validation with the operation's schema. */
   value: unknown;
-  /**
-   * The response body as received, including fields that the schema does not know. Views that show every field need it.
-   */
+  /** The response body as received, with all fields. Views that show every field need it. */
   raw: unknown;
-  /** The response body as JSON text. The cache removes this field once the text is stored. */
+  /** The response body as JSON text. The cache removes this field after it has stored the text. */
   text?: string | undefined;
   receipt: Receipt;
   /**
-   * The sequence number of the response. A later response has a higher number, even if the clocks of two replicas
+   * The sequence number of the response. Later responses have higher numbers, even if the clocks of two replicas
    * differ.
    */
   order?: number;
-  /** True if the response is now in the cache, so that other items of its page can be shown without another call. */
+  /** True if the response is now in the cache, so that all items of its page can be shown without another call. */
   isCached?: true;
-  /** If an earlier search or list returned this ad: the name of that operation, e.g. `searchAds`. */
+  /**
+   * The operation that returned this ad earlier, e.g. `searchAds`. Set only for an ad from the dataset (the stored
+   * ads).
+   */
   seenIn?: string;
   /**
-   * True if the response comes from a dataset (stored ads) and the service could not confirm that this dataset belongs
-   * to the caller.
+   * True if the response comes from a dataset (stored ads) of which the service could not confirm that it belongs to
+   * the caller.
    */
   isUnconfirmed?: true;
-  /** True if the call was retried although the service may have performed the first attempt. */
+  /** True if the call was sent again although the service may have performed the first attempt. */
   repeated?: true;
 }
 
-/** The error that a call with `storedOnly` throws instead of sending a paid request. */
+/** The error of a call that would need a paid request but has the option `storedOnly`. */
 export class PaymentNeeded extends Error {
   override readonly name = 'PaymentNeeded';
   readonly request: ServiceRequest;
@@ -163,8 +150,8 @@ export class PaymentNeeded extends Error {
 }
 
 /**
- * Returns a copy of a response from the cache. Its receipt (the recorded cost) states that no request was sent and
- * nothing was charged.
+ * Returns a copy of a response whose receipt (the recorded cost) says that it came from the cache and nothing was
+ * charged.
  */
 export const markAsCached = (response: ServiceResponse, ageMs?: number): ServiceResponse => {
   const receipt = { ...response.receipt, charged: 0, cached: true, ...(ageMs !== undefined && { age: ageMs }) };
@@ -172,40 +159,38 @@ export const markAsCached = (response: ServiceResponse, ageMs?: number): Service
 };
 
 /**
- * Sends an API call and returns its response. The cache, the credit meter and the HTTP client all implement this type,
- * so each one can call the next.
+ * Sends an API call and returns the response. The cache, the credit meter and the HTTP client all have this type, so
+ * that each one can call the next.
  */
 export type SendCall = (call: ApiCall) => Promise<ServiceResponse>;
 
-/**
- * Returns a text that identifies a request. Requests with the same arguments in a different order have the same text.
- */
+/** Returns a text that identifies a request. The order of its arguments does not matter. */
 export const createFingerprint = ({ operation, path, query, body }: Omit<ServiceRequest, 'fingerprint'>) =>
   toCanonicalJson([operation.name, path, query, body ?? null]);
 
-/** Creates the request for an operation that takes no arguments, e.g. `whoami`. */
+/** Creates the request for an operation without arguments, e.g. `whoami`. */
 export function requestWithoutArguments(operation: Operation): ServiceRequest {
   const request = { operation, path: {}, query: {} };
   return { fingerprint: createFingerprint(request), ...request };
 }
 
-/** The name of a response in the cache. Each API key has a separate cache. */
+/** The name of a response in the cache of an API key. */
 export interface ResponseName {
   fingerprint: string;
   /**
-   * The name of a group of responses that are deleted from the cache together. For example, all pages of a collection
-   * form a group, which is deleted when the collection changes.
+   * The group of responses with which this one is removed from the cache. For example, the lists of a collection form a
+   * group, which is removed when the collection changes.
    */
   group?: string | undefined;
 }
 
-/** Returns the cache group of all responses that list the items of a collection. */
+/** Returns the name of the cache group for the lists of a collection's items, e.g. `items of 7f3a`. */
 export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>): string =>
   `items of ${(path.collectionId ?? '').toLowerCase()}`;
 
 /**
- * Returns the name under which the response to a request is cached. The cached lists of a collection's items belong to a
- * group, so that they can be removed together. All other responses belong to no group.
+ * Returns the name under which the response to a request is cached. Lists of a collection's items belong to a group, so
+ * that they can be removed together.
  */
 export const getResponseName = (request: ServiceRequest): ResponseName => ({
   fingerprint: request.fingerprint,

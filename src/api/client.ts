@@ -24,31 +24,29 @@ import {
   ParsedUsageLimit,
 } from './schemas.ts';
 
-/** The arguments of an operation, and options for the cache and the credit meter. */
+/** The arguments of an operation, with options for the cache and the credit meter. */
 type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;
 
-/** The response of one operation. Its `value` has the type that this operation returns. */
+/** A response whose `value` has the type that the operation returns. */
 export interface ApiResponse<Name extends OperationName> extends ServiceResponse {
   value: ResponseOf<Name>;
 }
 
-/**
- * The maximum number of items on one page of results. The API document allows up to 100 items, so this leaves a margin.
- */
+/** The maximum number of items on one page of results. The API document allows 100 items, so this leaves a margin. */
 const maxPageItems = 1000;
-/** The maximum number of collections in the list of collections, which is not paginated. */
+/** The maximum number of collections in a response. The list of collections has no pages. */
 const maxCollections = 10_000;
 /**
- * Creates a schema for a list. The length is checked before the items, because each invalid item costs time and memory.
+ * Creates a schema for a list. It checks the length before the items, because each invalid item costs time and memory.
  */
 const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = maxPageItems) =>
   z.array(z.unknown()).max(maxItems).pipe(z.array(itemSchema));
 
 /**
- * The only field that every ad must have. `src/views` reads all other fields from the raw response body and checks them.
- * Checking all fields here would take longer than parsing the JSON.
+ * The schema of an ad checks only the id, which every ad must have. `src/views` reads and checks the other fields.
+ * Checking them here would take longer than parsing the JSON.
  */
 export const ParsedAd = z.object({ id: z.string() });
 const ParsedPage = z.object({ pageId: z.string() });
@@ -56,7 +54,7 @@ const ParsedPage = z.object({ pageId: z.string() });
 const ParsedAccount = lenient(Account, ['userId']);
 
 const ParsedCreditStatus = lenient(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']);
-/** The credit balance and the usage limits, as parsed from the response to `GET /v1/credits`. */
+/** The credit balance and the usage limits, from the response to `GET /v1/credits`. */
 export type ParsedCreditStatus = z.infer<typeof ParsedCreditStatus>;
 
 const lenientUser = lenient(Identity.shape.user, []);
@@ -65,7 +63,7 @@ const ParsedIdentity = lenient(Identity.extend({ user: lenientUser, apiKey: leni
 
 const ParsedCollection = lenient(Collection, ['id']);
 
-/** The paging fields of a list. If `hasMore` is missing, the presence of a cursor means that there are more items. */
+/** The paging fields of a list. `addHasMore` adds a missing `hasMore`: there are more items if there is a cursor. */
 const pagingFields = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -86,8 +84,8 @@ const CollectionListResponse = z.looseObject({ items: createListSchema(ParsedCol
 const optionalCollection = ParsedCollection.optional().catch(undefined);
 const optionalItemType = ItemType.optional().catch(undefined);
 /**
- * The response of `listCollectionItems`. This schema does not check the items. `parseAds` or `parsePages` parse them
- * later as ads or advertiser pages, depending on the request.
+ * The response of `listCollectionItems`. The schema does not check the items. `parseAds` or `parsePages` later parse
+ * them as ads or advertiser pages.
  */
 const CollectionItemsResponse = z
   .looseObject({
@@ -101,7 +99,7 @@ const CollectionItemsResponse = z
 
 const AddCollectionItemResponse = lenient(AddCollectionItemResult.extend({ collection: ParsedCollection }), ['added']);
 
-/** The Zod schema with which the response of each operation is validated. */
+/** The Zod schema that validates the response of each operation. */
 export const responseSchemas = {
   whoami: ParsedIdentity,
   getAccount: ParsedAccount,
@@ -116,8 +114,8 @@ export const responseSchemas = {
 } satisfies Record<OperationName, z.ZodType>;
 
 /**
- * Returns the name of the id field that every item of a list must have. An item without an id cannot be displayed,
- * opened or stored.
+ * Returns the field that contains the id of an item, e.g. `pageId`, if the operation returns a list. An item without an
+ * id cannot be displayed, opened or stored.
  */
 function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest, 'operation' | 'query'>) {
   if (name === 'listCollections') return 'id';
@@ -127,8 +125,8 @@ function getIdField({ operation: { name, isList }, query }: Pick<ServiceRequest,
 
 /**
  * Removes items without an id from a list, so that one broken item does not make a whole paid page unusable. If no item
- * of a collection has the expected id, all items are kept: they probably have the other item type, and `parseAds` or
- * `parsePages` will report that.
+ * of a collection has the expected id, keeps all items. They are probably of the other type, which `parseAds` or
+ * `parsePages` reports.
  * @param plainBody the body as `JSON.parse` returns it; its items are checked
  * @param exactBody the same body with long numbers as strings, because JavaScript cannot represent them exactly
  */
@@ -141,23 +139,23 @@ export function removeItemsWithoutId(
   const field = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
   if (field === undefined || !Array.isArray(items)) return unchanged;
-  // The list is too long, so the schema will reject it anyway. Checking its items is unnecessary.
+  // Do not check the items of a list that is too long, because the schema rejects the list anyway.
   if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchanged;
   const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
   const unusable = isUsable.filter((usable) => !usable).length;
   if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
     return unchanged;
-  const withUsable = (body: unknown) => {
+  const keepUsableItems = (body: unknown) => {
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => isUsable[index]) };
   };
-  const checked = withUsable(plainBody);
-  return { checked, raw: exactBody === plainBody ? checked : withUsable(exactBody), unusable };
+  const checked = keepUsableItems(plainBody);
+  return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable };
 }
 
 type ResponseOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
-/** The API client of one caller. It has one method for each API operation, e.g. `searchAds`. */
+/** The API client of a caller, with one method for each API operation, e.g. `searchAds`. */
 export type Api = { [Name in OperationName]: (request?: ApiArguments) => Promise<ApiResponse<Name>> };
 
 /** The API key of a caller, and the ids under which the caller's data and spending are stored. */
@@ -166,28 +164,23 @@ export interface Credentials extends Pick<CallOwner, 'tenantId' | 'connection'> 
   apiKey: string | undefined;
 }
 
-/** A caller of the API, with callbacks that receive the outcome of each call. */
+/** A caller of the API, with callbacks for the outcomes of its calls. */
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** If true, no paid request is sent. Tools use this option to find out whether a tool call would cost credits. */
+  /** True if no paid request may be sent. Tools use this to find out whether a tool call would cost credits. */
   storedOnly?: boolean;
-  /**
-   * Called with the receipt (the recorded cost) of every response. A tool adds up the receipts to report its total
-   * cost.
-   */
+  /** Called with the receipt (the cost) of each response. A tool adds up the receipts to report its total cost. */
   onReceipt?: (receipt: Receipt) => void;
-  /** Called for every failed call, because the service may charge for failed calls too. */
+  /** Called for each failed call, because the service may also charge for failed calls. */
   onFailure?: (failure: Failure) => void;
   /**
-   * Called if the service could not confirm that a dataset (stored ads) belongs to the caller, although data was read
-   * from it.
+   * Called if data was read from a dataset (stored ads) of which the service could not confirm that it belongs to the
+   * caller.
    */
   onUnconfirmed?: () => void;
 }
 
-/**
- * Creates a function that returns the API client for a caller. The methods of the client pass their calls to `send`.
- */
+/** Returns a function that creates the API client of a caller. The methods of the client pass their calls to `send`. */
 export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
@@ -209,7 +202,7 @@ async function callOperation(
   const { path = {}, query = {}, body, hasDefaultSize, creditLimit, ...cache } = request;
   try {
     const requested = { operation, path, query, ...(body && { body }) };
-    const answer = await send({
+    const response = await send({
       request: { fingerprint: createFingerprint(requested), hasDefaultSize, ...requested },
       owner: { apiKey, tenantId, connection },
       signal,
@@ -217,9 +210,9 @@ async function callOperation(
       creditLimit,
       progress: { isSent: false },
     });
-    onReceipt?.(answer.receipt);
-    if (answer.isUnconfirmed) onUnconfirmed?.();
-    return answer;
+    onReceipt?.(response.receipt);
+    if (response.isUnconfirmed) onUnconfirmed?.();
+    return response;
   } catch (error) {
     const expectedError = toAdLibraryError(error, signal);
     if (expectedError === undefined) throw error;
@@ -252,7 +245,7 @@ export function requireApiKey({ apiKey }: Credentials, baseUrl: string | undefin
  * type in the response is not reliable.
  */
 export const parseAds = (response: ListResponse) => parseItems(ParsedAd, response);
-/** Parses the items of a collection as advertiser pages. See `parseAds` for how to choose between the two functions. */
+/** Parses the items of a collection as advertiser pages. For ads, use `parseAds`. */
 export const parsePages = (response: ListResponse) => parseItems(ParsedPage, response);
 
 function parseItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {

@@ -1,12 +1,12 @@
 import type { ApiResponse } from './client.ts';
 
-/** Returns a count from a response. Returns undefined if the count is missing, negative or not a whole number. */
+/** Returns a count from a response, or undefined if it is missing, negative or not a whole number. */
 export const parseCount = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 
 /**
  * Returns the total number of ads that match a search. Returns undefined if the reported total is lower than the number
- * of ads in the response, because it must then be wrong.
+ * of ads in the response, and therefore wrong.
  */
 export function readTotalHits({
   value: { items, totalHits },
@@ -18,7 +18,7 @@ export function readTotalHits({
 /** The total number of ads that match a search, from a cached response. */
 export interface CachedTotal {
   totalAds: number;
-  /** The time at which the response arrived, in milliseconds since the Unix epoch. */
+  /** The time at which the response arrived, in milliseconds since 1970. */
   countedAt: number;
   /** The sequence number of the response. The total with the highest number is the most recent one. */
   sequenceNumber: number;

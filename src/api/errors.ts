@@ -1,6 +1,6 @@
 import type { ParsedUsageLimit } from './schemas.ts';
 
-/** The kinds of failures that a call can have. Results show the kind in `_meta["ad-library/error"].kind`. */
+/** The kinds of failures of a call. A tool result shows the kind in `_meta["ad-library/error"].kind`. */
 export const errorKinds = [
   'no_api_key',
   'unauthorized',
@@ -21,92 +21,91 @@ export const errorKinds = [
 export type ErrorKind = (typeof errorKinds)[number];
 
 /**
- * Fields that any failed call may have. Text from the service is not trusted and must be sanitized before it is shown.
+ * The fields that any failed call may have. Texts from the service are not trusted. Sanitize them before showing them.
  */
 export interface FailureFacts {
-  /** Describes the problem in this server's own words. Undefined if `kind` already says everything. */
+  /** The problem in this server's own words. Undefined if `kind` says everything. */
   problem?: string | undefined;
   status?: number | undefined;
-  // The next four fields are copied from the body of the service's error response: `error.code`, `error.message`,
+  // The next four fields are copied from the service's error response, i.e. from `error.code`, `error.message`,
   // `error.requestId` and `error.details`.
   code?: string | undefined;
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** The number of credits that the service charged for the failed call. */
+  /** The number of credits that the service charged although the call failed. */
   charged?: number | undefined;
-  /** True if the response states a charge that cannot be parsed. The charge is then unknown. */
+  /** True if the header with the charge cannot be parsed. The charge is then unknown. */
   chargeUnreadable?: boolean | undefined;
   /** False if it is certain that no request reached the service. Undefined if this is unknown. */
   wasSent?: boolean | undefined;
   /** True if an earlier attempt of the call failed, although the service may have performed it. */
-  mayBeRepeated?: true;
-  /** True if the operation costs credits. The failed call may then have been charged. */
+  mayHaveBeenPerformed?: true;
+  /** True if the operation costs credits, so that the service may have charged for the failed call. */
   isPaid?: boolean | undefined;
   /** True if the operation changes data on the service. The change may have happened despite the error. */
   changesData?: boolean | undefined;
   /**
-   * Names the part of this server's own storage that failed. Undefined for other failures. Requests of the call may
-   * already have been sent and charged. `slot` and `lock` mean that another call or process holds a lock that this call
-   * needs.
+   * The part of this server's own storage that failed, if any. Requests of the call may already have been sent and
+   * charged. `slot` and `lock` mean that another call or process holds a lock that this call needs.
    */
   storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
 }
 
-/** Describes a failed call. The fields that exist depend on the kind of failure. */
+/** Describes a failed call. Which fields exist depends on its `kind`. */
 export type Failure = FailureFacts & (KindSpecificFailure | { kind: Exclude<ErrorKind, KindSpecificFailure['kind']> });
 
 type KindSpecificFailure =
   | {
       kind: 'no_api_key';
-      /** True if a setting has an invalid value. False or missing if a required setting is missing. */
+      /** True if a setting has an invalid value. Missing or false if a required setting is missing. */
       hasInvalidSettings?: boolean;
     }
   | {
       kind: 'usage_limit';
-      /** The hourly and daily limits on credits, requested from `GET /v1/credits` after the failure. */
+      /** The hourly and daily limits on credits, from a request to `GET /v1/credits` after the failure. */
       usageLimit?: ParsedUsageLimit | undefined;
     }
   | {
       kind: 'payment_required';
-      /** The remaining credits, requested from `GET /v1/credits` after the failure. */
+      /** The remaining credits, from a request to `GET /v1/credits` after the failure. */
       remainingCredits?: number | undefined;
     }
   | ({ kind: 'credit_budget' } & ExceededLimit)
   | {
       kind: 'unexpected_response';
-      /** True if the response was rejected because it is larger than the size limit. */
+      /** True if the response is larger than the size limit. */
       isTooLarge?: boolean;
       baseUrlProblem?: BaseUrlProblem;
     };
 
-/** The credit limit that a call would exceed. The advice in the error message depends on the kind of limit. */
+/** The credit limit that a call would exceed. The advice in the error message depends on it. */
 export type ExceededLimit =
   | { limit: 'tool call'; maxCredits: number }
   /**
-   * The user did not confirm the spending: `isAnswered` is true if the user declined, and false if nobody responded.
+   * The user did not confirm the spending. `isAnswered` is true if the user declined, and false if nobody responded.
    * `cost` is a sentence with the price of the call.
    */
   | { limit: 'confirmation'; isAnswered: boolean; cost: string }
   | {
       limit: 'connection' | 'server';
       /**
-       * True if the limit is exceeded only because credits are reserved for calls in progress. The call may succeed
-       * once those calls have finished.
+       * True if the limit is exceeded only by credits that are reserved for calls in progress. The call may succeed
+       * after these calls.
        */
       isTransient: boolean;
     };
 
 /**
- * The reason why the configured base URL must be wrong: it ends in `/v1`, the server at this URL does not know a path
- * of the API, or the server redirects to another URL. `target` is undefined if the redirect target cannot be parsed.
+ * The reason why the configured base URL must be wrong: it ends in `/v1`, the server does not know a path of the API,
+ * or the server redirects to `target`. `target` is undefined if it is not a valid URL.
  */
 export type BaseUrlProblem =
   | { reason: 'endsInVersion' }
   | { reason: 'unknownPath' }
   | { reason: 'redirects'; target: string | undefined };
 
-/** The error of a failed call. `mcp/explain-error.ts` converts it to the text of a tool result. */
+/** The error of a failed call. `mcp/explain-error.ts` writes the text that the user sees. */
 export class AdLibraryError extends Error {
   override readonly name = 'AdLibraryError';
   readonly failure: Failure;
@@ -118,7 +117,7 @@ export class AdLibraryError extends Error {
 }
 
 /**
- * A `catch` handler for code that can continue without stored data. Returns undefined if this server's own storage is
+ * A `catch` handler for code that can continue without stored data. Returns undefined if this server's storage is
  * unavailable.
  * @throws every other error unchanged
  */
@@ -128,17 +127,14 @@ export function ignoreUnavailableStorage(error: unknown): undefined {
   throw error;
 }
 
-/**
- * Creates the error for a call with invalid arguments, which this server rejects without sending a request to the
- * service.
- */
+/** Creates the error for a call with invalid arguments, which is not sent to the service. */
 export const invalidRequest = (problem: string) =>
   new AdLibraryError({ kind: 'invalid_request', problem, wasSent: false });
 
 /**
- * Returns true if the service may have charged for a failed call without reporting a readable amount. This can happen
- * if no response arrived, or if a gateway responded (502, 504 …) after the service had performed the call. Rejected
- * calls cost nothing, and neither does a 503 without a charge.
+ * Returns true if the service may have charged for a failed call without reporting a readable amount. For example, no
+ * response arrived, or a gateway responded (502, 504 …) after the service had performed the call. Rejected calls cost
+ * nothing, and neither does a 503 without a charge.
  */
 export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable, storage }: Failure): boolean {
   if (wasSent === false || storage || charged !== undefined) return false;
@@ -147,7 +143,7 @@ export function mayBeCharged({ kind, status, wasSent, charged, chargeUnreadable,
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
-/** The kind of failure for each HTTP error status that the API document lists. */
+/** The kind of failure for each HTTP error status in the API document. */
 const documentedKinds = {
   401: 'unauthorized',
   402: 'payment_required',
@@ -159,8 +155,8 @@ const documentedKinds = {
 type DocumentedKind = (typeof documentedKinds)[keyof typeof documentedKinds];
 
 /**
- * Returns the kind of failure for an HTTP status. If the API document does not list the status, returns `unavailable`
- * for 500 and above, and `unexpected_response` otherwise.
+ * Returns the kind of failure for an HTTP status, e.g. `not_found` for 404. If the API document does not list the
+ * status, returns `unavailable` for 500 and above, and otherwise `unexpected_response`.
  */
 export function getFailureKind(status: number): DocumentedKind | 'unavailable' | 'unexpected_response' {
   return (

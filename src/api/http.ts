@@ -9,29 +9,23 @@ import { parseJson } from './json.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
-/**
- * Sends a request to the service, either over the network or directly to the request handler of an API server in this
- * process.
- */
+/** Sends a request to the service, either over the network or directly to a service in this process. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
-/** An HTTP request to the service. A function of the type `Fetch` sends it. */
+/** An HTTP request to the service, as a `Fetch` function sends it. */
 export interface HttpRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
   /**
-   * The sender must call this function when the first byte leaves this process. From then on, the service may perform
-   * and charge the request.
+   * The sender must call this when the first byte leaves this process. From then on, the service may perform the
+   * request and charge for it.
    */
   onSent(): void;
 }
 
-/**
- * The properties of a web-standard `Response` that this client uses. Other HTTP libraries can therefore provide it as
- * well.
- */
+/** The properties of a web-standard `Response` that this client uses. Other HTTP libraries can provide them too. */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
@@ -43,41 +37,40 @@ interface ServiceOptions {
   baseUrl: string;
   userAgent: string;
   random: () => number;
-  /** Creates a function that masks the API key in a response body, so that the key is never stored with a response. */
+  /** Returns a function that masks the API key in a response, so that the key is never stored with the response. */
   createKeyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
 const maxAttempts = 3;
-/** The maximum delay before the first retry, in milliseconds. It doubles with each further retry. */
+/** The maximum delay before the first retry, in milliseconds. It doubles with each retry. */
 const maxFirstDelayMs = 300;
 
 /**
- * Creates a function that sends a call to the service and parses the response. It throws an `AdLibraryError` for every
+ * Creates a function that sends a call to the service and parses the response. Throws an `AdLibraryError` for every
  * response except a documented 200.
  *
- * A failed call is retried within its deadline if a retry is safe: the request was never sent, a gateway rejected it
- * (502, 503, 504), or repeating it costs nothing. A paid call is retried only if no request was sent, or after a 503
- * that reports no charge or a charge of 0. In all other cases, the service may have charged for it. There are no
- * retries after 402 and 429, because the usage limit behind a 429 lasts an hour or a day, much longer than the
- * deadline.
+ * A failed call is retried within its time limit if this is safe: the request was never sent, a gateway rejected it
+ * (502, 503, 504), or repeating it costs nothing. A paid call is retried only if it was not sent, or after a 503
+ * without a charge. Otherwise, the service may have charged for it. There are no retries after 402 and 429, because the
+ * limit behind a 429 lasts an hour or a day.
  */
 export function createHttpService(options: ServiceOptions): SendCall {
   return async (call) => {
     let unsafeRetries = 0;
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await sendRequest(call, options);
-        return unsafeRetries > 0 ? { ...answer, repeated: true } : answer;
+        const response = await sendRequest(call, options);
+        return unsafeRetries > 0 ? { ...response, repeated: true } : response;
       } catch (attemptError) {
         const error = unsafeRetries > 0 ? markAsRepeated(attemptError) : attemptError;
         const retry = attempt < maxAttempts ? decideRetry(attemptError, call, unsafeRetries) : 'no';
-        if (retry === 'no' || call.progress.isWanted?.() === false) throw error;
+        if (retry === 'no' || call.progress.isAwaited?.() === false) throw error;
         if (retry === 'unsafe') {
           unsafeRetries++;
-          call.progress.mayBePerformed = true;
+          call.progress.mayHaveBeenPerformed = true;
         }
-        // Use exponential backoff with full jitter, so that calls that failed at the same time do not retry at the same
-        // time.
+        // Use a random delay that doubles (exponential backoff with full jitter), so that calls that failed together do
+        // not retry together.
         const waitMs = options.random() * maxFirstDelayMs * 2 ** (attempt - 1);
         await wait(waitMs, undefined, { signal: call.signal }).catch(() => {
           throw error;
@@ -87,16 +80,13 @@ export function createHttpService(options: ServiceOptions): SendCall {
   };
 }
 
-/** Returns a copy of the error with a note that the service may have performed an earlier attempt of the call. */
+/** Returns a copy of the error that says that the service may have performed an earlier attempt of the call. */
 const markAsRepeated = (error: unknown): unknown =>
   error instanceof AdLibraryError
-    ? new AdLibraryError({ ...error.failure, wasSent: true, mayBeRepeated: true }, { cause: error })
+    ? new AdLibraryError({ ...error.failure, wasSent: true, mayHaveBeenPerformed: true }, { cause: error })
     : error;
 
-/**
- * Decides whether to retry a failed call. A retry is `unsafe` if the service may already have performed the failed
- * attempt.
- */
+/** Decides whether to retry a failed call. A retry is `unsafe` if the service may have performed the failed attempt. */
 function decideRetry(
   error: unknown,
   { request, signal, progress }: ApiCall,
@@ -142,8 +132,8 @@ async function sendRequest(
 }
 
 /**
- * If it is known that no request was sent, adds this fact to an `AdLibraryError`. If the signal has aborted, replaces
- * any other error with the abort error.
+ * Adds to a network error that no request was sent, if this is known. Replaces any error that is not an
+ * `AdLibraryError` if the signal has aborted.
  */
 function describeError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
@@ -155,7 +145,7 @@ function describeError(error: unknown, { signal, wasSent }: { signal: AbortSigna
 }
 
 /**
- * Parses a response and masks the API key in it.
+ * Parses a response, and masks the API key in it.
  * @throws AdLibraryError for every response except a documented 200
  */
 async function parseResponse(
@@ -165,8 +155,8 @@ async function parseResponse(
   maskKey: ReturnType<ServiceOptions['createKeyMasker']>,
 ): Promise<ServiceResponse> {
   const { status, headers } = response;
-  const statedReceipt = readReceipt(headers);
-  const receipt = { ...statedReceipt, requestId: statedReceipt.requestId && maskKey(statedReceipt.requestId) };
+  const unmaskedReceipt = readReceipt(headers);
+  const receipt = { ...unmaskedReceipt, requestId: unmaskedReceipt.requestId && maskKey(unmaskedReceipt.requestId) };
   const { charged, requestId, chargeUnreadable = false } = receipt;
   const failureFacts = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => throwBodyError(error, call, failureFacts));
@@ -177,11 +167,11 @@ async function parseResponse(
   if (status !== 200) {
     const serviceError = parseServiceError(exactBody);
     const failure = { ...failureFacts, ...(serviceError ?? missingErrorBody), wasSent: true };
-    const wrongAddress =
+    const baseUrlProblem =
       detectBaseUrlProblem(status, headers, url) ?? detectUnknownPath(status, serviceError, call.request.operation);
     throw new AdLibraryError(
-      wrongAddress
-        ? { ...failure, kind: 'unexpected_response', baseUrlProblem: wrongAddress }
+      baseUrlProblem
+        ? { ...failure, kind: 'unexpected_response', baseUrlProblem }
         : { ...failure, kind: getFailureKind(status) },
     );
   }
@@ -199,8 +189,8 @@ async function parseResponse(
 }
 
 /**
- * Detects responses that prove the configured base URL wrong: a redirect, or a 404 or 405 for a URL that contains `/v1`
- * twice. Redirects are never followed, because they could send the API key to another server.
+ * Detects responses that prove the configured base URL wrong: a redirect, or a 404 or 405 for a URL with `/v1/v1`.
+ * Redirects are never followed, because they could send the API key to another server.
  */
 function detectBaseUrlProblem(
   status: number,
@@ -214,8 +204,8 @@ function detectBaseUrlProblem(
 }
 
 /**
- * Detects a 404 for a path without ids. Such a 404 cannot mean a missing item, so the base URL is probably wrong. A
- * documented error body with a code other than `no_such_path` comes from the API and is kept as it is.
+ * Detects a 404 for a path without ids. It cannot mean a missing item, so the base URL is probably wrong. A documented
+ * error with a code other than `no_such_path` comes from the API and is not changed.
  */
 function detectUnknownPath(
   status: number,
@@ -229,8 +219,8 @@ function detectUnknownPath(
 const maxTargetLength = 300;
 
 /**
- * Returns the target of a redirect as an absolute URL. User name, query and fragment are removed, because they may
- * contain secrets. The URL parser percent-encodes all non-ASCII characters, so the result is safe to show.
+ * Returns the target of a redirect as an absolute URL. Leaves out user name, query and fragment, which may contain
+ * secrets. The URL parser percent-encodes all non-ASCII characters, so the result is safe to show.
  */
 function readRedirectTarget(location: string | null, url: string): string | undefined {
   if (location === null || !URL.canParse(location, url)) return undefined;
@@ -240,8 +230,7 @@ function readRedirectTarget(location: string | null, url: string): string | unde
 }
 
 /**
- * Throws the error for a response body that ended early. The headers have already arrived, so the error includes the
- * charge.
+ * Throws the error for a response body that ended early. The headers have arrived, so the error includes the charge.
  */
 function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: FailureFacts): never {
   const expectedError = toAdLibraryError(error, signal);
@@ -250,9 +239,8 @@ function throwBodyError(error: unknown, { signal }: ApiCall, failureFacts: Failu
 }
 
 /**
- * Returns true if JSON may contain a number with 16 or more digits. JavaScript represents whole numbers with up to 15
- * digits exactly. Most responses contain no longer numbers outside of strings, so the slower `quoteLongNumbers` is
- * rarely needed.
+ * Returns true if JSON may contain a number with 16 or more digits, which JavaScript may round. Few responses contain
+ * such numbers, so the slower `quoteLongNumbers` is rarely needed.
  */
 function containsLongNumber(json: string): boolean {
   // A run of 16 digits covers at least one of the characters at positions 15, 31, 47 and so on. Looking only at these
@@ -279,13 +267,13 @@ function isDigitAt(text: string, index: number): boolean {
 const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
 
 /**
- * Matches escapes, quotes, and numbers with 16 or more digits. The regex engine needs as long for each match as for
- * reading a hundred characters. One match therefore covers up to 1,000 consecutive escapes. Longer matches would need
- * too much memory, because the engine stores a position for each repetition.
+ * Matches escapes, quotes, and numbers with 16 or more digits. Each match takes as long as reading a hundred
+ * characters, so one match covers up to 1,000 consecutive escapes. More would need too much memory, because the regex
+ * engine stores a position for each repetition.
  */
 const quoteOrNumberPattern = /(?:\\.){1,1000}|"|(?<![\w.+-])-?\d{16}[\d.eE+-]*/gs;
 
-/** Rewrites JSON so that long whole numbers become strings, because JavaScript would round them. */
+/** Puts quotes around whole numbers in JSON that JavaScript would round, so that they become strings. */
 function quoteLongNumbers(json: string): string {
   let isInString = false;
   return json.replace(quoteOrNumberPattern, (token) => {
@@ -299,7 +287,7 @@ function formatFirstIssue({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-/** Parses an error response in the format of the API document. Returns undefined if the body has another format. */
+/** Parses the error in a response body as the API document defines it. Returns undefined for any other body. */
 function parseServiceError(body: unknown): FailureFacts | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
@@ -313,7 +301,7 @@ const missingErrorBody: FailureFacts = {
 
 const ServiceError = lenient(ErrorBody.shape.error, []);
 
-/** Reads the charge, the remaining credits and the request id from the response headers. */
+/** Reads the charge, the remaining credits and the request id from the headers of a response. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {
   const chargedText = headers.get('x-service-credits-charged');
   const charged = parseCredits(chargedText);
@@ -327,27 +315,25 @@ function readReceipt(headers: { get(name: string): string | null }): Receipt {
 }
 
 /**
- * Parses a number of credits from a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null if the format is
- * different.
+ * Parses a number of credits from a header, e.g. `"2.5"` (API document, *Endpoints*). Returns null for any other
+ * format.
  */
 function parseCredits(headerValue: string | null): number | null {
   return headerValue !== null && /^\d{1,12}(\.\d{1,6})?$/.test(headerValue.trim()) ? Number(headerValue) : null;
 }
 
-/**
- * The maximum size of a response in bytes. A page of 100 full ads takes about 1 MB, or 3 MB if the ads are very large.
- */
+/** The maximum size of a response in bytes. A page of 100 full ads usually takes about 1 MB, and up to 3 MB. */
 const maxResponseBytes = 8 * 1024 * 1024;
 /**
- * The number of received chunks after which they are joined into one. Each chunk object takes about a hundred bytes, so
- * thousands of one-byte chunks would waste memory.
+ * The number of received chunks that are joined into one. Each chunk object takes about a hundred bytes, so thousands
+ * of one-byte chunks would waste memory.
  */
 const maxChunks = 1024;
 
 /**
- * Creates a `Fetch` that sends requests over the network. All callers share one undici agent. It does not follow
- * redirects, because a redirect could send the API key to another server. The client uses `dispatch`, because no other
- * undici function reports when a request is actually sent.
+ * Creates a `Fetch` that sends requests over the network with one undici agent. The agent follows no redirects, which
+ * could send the API key to another server. It uses `dispatch`, the only undici function that reports when a request is
+ * sent.
  */
 export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let openingAgent: Promise<Agent> | undefined;
@@ -368,23 +354,23 @@ export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
 }
 
 /**
- * Loads undici and creates its agent. This happens on the first call, because undici takes longer to load than all
+ * Loads undici and creates its agent. Called before the first request, because undici takes longer to load than all
  * other code.
  */
 async function loadAgent(): Promise<Agent> {
-  // undici is a CommonJS package. Only its default export works both with and without the bundler.
+  // Use the default export of undici, a CommonJS package. Only this export works both with and without the bundler.
   const { Agent } = (await import('undici')).default;
-  // The signal of a call is its only deadline, because undici's timers are inexact and would abort long responses. The
-  // number of connections needs no limit, because the number of concurrent calls is already limited. With fewer
-  // connections than calls, slow calls with one API key would delay the calls of other users.
+  // Turn off undici's timers, because they are inexact and would abort long responses; the call's signal aborts it
+  // instead. Do not limit the connections, because the number of calls is already limited. With fewer connections than
+  // calls, slow calls with one API key would delay other users.
   return new Agent({ maxResponseSize: maxResponseBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
 
 /**
- * Sends one request. Resolves with the status and headers; `text()` then resolves with the whole body. Rejects as soon
- * as the signal aborts, even if the request is still waiting for a connection.
+ * Sends one request. Resolves to the status and the headers; `text()` then resolves to the body. Rejects as soon as the
+ * signal aborts, even if the request still waits for a connection.
  */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
@@ -406,14 +392,14 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         else onSent();
       },
       onResponseStart(_, status, headers) {
-        // Ignore informational responses (status 1xx). The final response follows them.
+        // Ignore informational responses (status 1xx), because the real response follows.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
           resolveText = resolveBody;
           rejectPending = rejectBody;
         });
-        // Callers of `text()` receive the error through this promise. If nobody calls `text()`, Node must not report
-        // the rejection as unhandled.
+        // Callers of `text()` receive the error of this promise. If nobody calls `text()`, Node must not report an
+        // unhandled rejection.
         body.catch(() => {});
         resolve({ status, headers: { get: (name) => getFirstValue(headers[name]) }, text: () => body });
       },
@@ -443,8 +429,7 @@ const getFirstValue = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;
 
 /**
- * Converts an error of undici to an `AdLibraryError`. The error of undici may contain URLs and response text, which are
- * left out.
+ * Converts an error of undici to an `AdLibraryError`. Leaves out its message, which may contain URLs and response text.
  */
 function createNetworkError(error: unknown, origin: string): AdLibraryError {
   const code = findErrorCode(error);
@@ -459,8 +444,8 @@ function createNetworkError(error: unknown, origin: string): AdLibraryError {
 }
 
 /**
- * Returns the code of an error or of its cause, e.g. `ECONNREFUSED`. The error message is not used, because it may
- * contain URLs and parts of the response.
+ * Returns the code of an error or of its cause, e.g. `ECONNREFUSED`. Does not return the message, because it may
+ * contain URLs and response text.
  */
 function findErrorCode(error: unknown): string {
   const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {

@@ -1,12 +1,12 @@
-/** Returns `words` sorted by their similarity to `word`, with the most similar word first. */
+/** Returns `words` sorted by their similarity to `word`, the most similar one first. */
 export function sortBySimilarity(word: string, words: readonly string[]): string[] {
   const distances = new Map(words.map((other) => [other, computeDistance(word, other)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
 }
 
 /**
- * Returns the edit distance of two words, ignoring case. If one word contains the other, the distance is divided by
- * three, because users omit part of a word more often than they mistype several letters.
+ * Returns the edit distance of two words, ignoring case. Divides it by three if one word contains the other, because
+ * users omit part of a word more often than they mistype several letters.
  */
 function computeDistance(word: string, otherWord: string): number {
   const [left, right] = [word.toLowerCase(), otherWord.toLowerCase()];
@@ -15,21 +15,18 @@ function computeDistance(word: string, otherWord: string): number {
   return isContained ? edits / 3 : edits;
 }
 
-/**
- * The maximum number of characters of a word that are compared, because the time for a comparison grows quadratically.
- */
+/** The maximum number of characters that are compared. The time for a comparison grows with their square. */
 const maxComparedLength = 60;
 
 /**
- * Returns true if one word may be a typo of the other, i.e. if at most half of the letters differ or one word contains
- * the other.
+ * Returns true if one word may be a typo of the other: at most half of the letters differ, or one contains the other.
  */
 export const isSimilar = (word: string, other: string): boolean =>
   computeDistance(word, other) <= Math.max(word.length, other.length) / 2;
 
 /**
- * Returns the Levenshtein distance of two texts, i.e. how many letters must be inserted, deleted or replaced to turn
- * one into the other.
+ * Returns the Levenshtein distance of two texts: the number of letters to insert, delete or replace to turn one into
+ * the other. For example, it is 1 for `meta` and `beta`.
  */
 function computeEditDistance(from: string, to: string): number {
   let previousRow = Array.from({ length: to.length + 1 }, (_, index) => index);

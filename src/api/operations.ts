@@ -1,37 +1,34 @@
 /**
- * The maximum number of items on a page of results. The API document defines this limit only for collections. The
- * server uses it for searches too, because the document gives no limit for them.
+ * The maximum number of items on a page of results. The API document gives this limit for collections. For searches it
+ * gives none, so the same limit is used.
  */
 export const maxPageSize = 100;
 
-/**
- * An operation of the API, i.e. one row of the endpoint table in the API document. `responseSchemas` defines its
- * response type.
- */
+/** An operation of the API, e.g. `searchAds`. The API document lists each operation in its endpoint table. */
 export interface Operation extends OperationRules {
   name: OperationName;
   method: 'GET' | 'POST';
   path: string;
 }
 
-/** The rules for an operation: whether it costs credits, and how often a failed call may be retried. */
+/** Whether an operation costs credits, whether it changes data, and how often a failed call may be retried. */
 interface OperationRules {
   /**
-   * True if the operation requires credits and a subscription, and counts toward the hourly and daily usage limits (API
-   * document, *Limits* 3 and 4).
+   * True if the operation requires credits and a subscription, and counts toward the hourly and daily limits on credits
+   * (API document, *Limits* 3 and 4).
    */
   requiresCredits: boolean;
   /**
-   * How often a call is retried if the service may already have performed it. A read that costs credits is never
-   * retried, because the service may have charged for it. Adding an item to a collection is retried once, because
-   * adding the same item twice is harmless (API document, *Endpoints*, rule 1).
+   * How often a call is retried that the service may already have performed. The number is 0 for reads that cost
+   * credits, because the service may have charged for them. It is 1 for adding an item to a collection, because adding
+   * it twice is harmless (API document, *Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
-  /** True if the operation changes data on the service, e.g. adds an item to a collection. */
+  /** True if the operation changes data on the service, e.g. if it adds an item to a collection. */
   changesData?: true;
-  /** True if the operation returns one page of a list, and the caller can set the page size. */
+  /** True if the operation returns a page of a list, whose size the caller can set. */
   isList?: true;
-  /** The page size if the caller does not set one. Undefined if the API document does not define it. */
+  /** The page size if the caller sets none. Undefined if the API document does not say it. */
   defaultLimit?: number;
 }
 
@@ -59,11 +56,11 @@ const operationRows = {
 /** The name of an operation of the API, e.g. `searchAds` or `getCredits`. */
 export type OperationName = keyof typeof operationRows;
 
-/** All operations of the API, by name. Each one has its HTTP method, its path and its rules for cost and retries. */
+/** All operations of the API by name, with their HTTP methods, their paths and their rules. */
 export const operations = Object.fromEntries(
   Object.entries(operationRows).map(([name, [method, path, rules]]) => [name, { name, method, path, ...rules }]),
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
-/** Returns true if calls of a tool may cost credits, because one of the tool's API operations requires credits. */
+/** Returns true if a tool may cost credits, because one of its API operations requires credits. */
 export const canCostCredits = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
   names.some((name) => operations[name].requiresCredits);

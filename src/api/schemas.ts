@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** The type of the items in a collection: ads or advertiser pages (API document, *Result envelopes*). */
+/** The type of the items in a collection (API document, *Result envelopes*). */
 export const ItemType = z.enum(['ads', 'pages']);
 export type ItemType = z.infer<typeof ItemType>;
 
@@ -18,7 +18,7 @@ const optionalBoolean = z.boolean().nullish();
 const optionalDateTime = z.string().nullish();
 const anyObject = z.record(z.string(), z.unknown());
 
-/** The account to which an API key belongs, as the service returns it. */
+/** The account that an API key belongs to. */
 export const Account = z.looseObject({
   userId: z.string(),
   billingUserId: z.string(),
@@ -28,10 +28,10 @@ export const Account = z.looseObject({
 });
 export type Account = z.infer<typeof Account>;
 
-/** The hourly and daily limits on credits of an API key, and how much of them is used. */
+/** The hourly and daily limits on the credits of an API key, and how many of these credits are used. */
 export const UsageLimit = z.looseObject({
   isLimitReached: z.boolean(),
-  /** The name of the limit that was reached. Known values: `none`, `hourly`, `daily`. */
+  /** The limit that was reached. Known values: `none`, `hourly`, `daily`. */
   limitType: z.string(),
   hourlyCredits: z.number().describe('credits used in the hourly window'),
   hourlyLimit: z.number(),
@@ -54,7 +54,7 @@ export type CreditStatus = z.infer<typeof CreditStatus>;
 
 /** An image or video of an ad or an advertiser page. */
 export const MediaAsset = z.looseObject({
-  /** The kind of file. Known values: `THUMB`, `VID`, `PA_PP`, `CARD_THUMB`, `CARD_VID`. The service may send others. */
+  /** The kind of file. Known values are `THUMB`, `VID`, `PA_PP`, `CARD_THUMB` and `CARD_VID`; there may be others. */
   type: z.string(),
   url: z.string(),
   nr: optionalNumber,
@@ -147,7 +147,7 @@ export type Collection = z.infer<typeof Collection>;
 /** The response of `whoami`: the user to whom the API key belongs. */
 export const Identity = z.looseObject({
   authenticated: z.boolean(),
-  /** How the caller was authenticated. The value is `api_key` if the caller used an API key. */
+  /** How the caller was authenticated, e.g. `api_key`. */
   authSource: z.string(),
   user: z.looseObject({
     userId: z.string(),
@@ -163,11 +163,11 @@ export const Identity = z.looseObject({
 });
 export type Identity = z.infer<typeof Identity>;
 
-/** The response that lists one page of the items in a collection. */
+/** A page of the items in a collection. */
 export const CollectionItemsResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
-  /** The items on the page. They are ads or advertiser pages, depending on `itemType`. */
+  /** The ads or advertiser pages, depending on `itemType`. */
   items: z.array(z.looseObject({})),
   cursor: z.string().nullable(),
   hasMore: z.boolean(),
@@ -175,7 +175,7 @@ export const CollectionItemsResult = z.looseObject({
 
 /** The request body for adding an item to a collection. */
 export const AddCollectionItemRequest = z.looseObject({ itemType: ItemType, itemId: z.string().min(1) });
-/** The response after adding an item to a collection. */
+/** The response to adding an item to a collection. */
 export const AddCollectionItemResult = z.looseObject({
   collection: Collection,
   itemType: ItemType,
@@ -199,7 +199,7 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Returns a variant of `schema` that ignores fields with an unexpected type. One wrong field then does not turn a paid
+ * Returns a variant of `schema` that ignores fields of the wrong type. One such field then does not turn a paid
  * response into an error. Only the `essentialFields` must match the schema.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
@@ -215,6 +215,6 @@ export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Sha
   return z.looseObject(shape as LenientShape<Shape, Essential>);
 }
 
-/** The hourly and daily limits as parsed from a response. Fields with an unexpected type are ignored. */
+/** The schema of the hourly and daily limits in a response. Ignores fields of the wrong type. */
 export const ParsedUsageLimit = lenient(UsageLimit, ['isLimitReached']);
 export type ParsedUsageLimit = z.infer<typeof ParsedUsageLimit>;

@@ -39,7 +39,7 @@ const createFilterSchema = () =>
       example: z.unknown().optional(),
     })
     .describe('one filter key of a search; the key "limit" describes the page size');
-/** Describes one key by which a search can filter ads, e.g. its type and its allowed values. */
+/** A key by which a search can filter ads or pages, with its type, its allowed values and a description. */
 export type SearchFilter = z.infer<ReturnType<typeof createFilterSchema>>;
 
 const createFilterListSchema = () =>
@@ -60,11 +60,11 @@ const createFiltersSchema = () =>
       ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
     })
     .describe('the filter keys of a service, by search');
-/** Describes all keys by which searches of a service can filter ads. */
+/** The keys by which searches of a service can filter ads and advertiser pages. */
 export type SearchFilters = z.infer<ReturnType<typeof createFiltersSchema>>;
 
 /**
- * Parses a JSON document that lists the filter keys of a service and their types.
+ * Parses a description of the filter keys of a service, e.g. from the file that `AD_LIBRARY_SEARCH_FILTERS` names.
  * @throws ZodError if the description is invalid
  */
 export const parseSearchFilters = (json: unknown): SearchFilters => createFiltersSchema().parse(json);

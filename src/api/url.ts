@@ -1,18 +1,15 @@
 import type { ServiceRequest } from './call.ts';
 import { invalidRequest } from './errors.ts';
 
-/**
- * The maximum length of an id in URLs and in storage, in characters. The ids in the API document are UUIDs or short
- * strings.
- */
+/** The maximum length of an id in characters. The ids in the API document are UUIDs or short texts. */
 export const maxIdLength = 300;
 
 /**
- * Builds the URL of a request. All request URLs are built here, so that ids are always checked.
+ * Builds the URL of a request, and checks the ids in it.
  *
- * Ids with a segment that consists of one or two dots are rejected. `encodeURIComponent` does not encode dots, and URL
- * parsers resolve such segments, so the request would reach another endpoint. The same could happen with an id such as
- * `a/../account` behind a proxy that decodes slashes.
+ * An id such as `..` is rejected. `encodeURIComponent` does not encode dots, and URL parsers resolve such segments, so
+ * the request would reach another endpoint. An id such as `a/../account` could do the same behind a proxy that decodes
+ * slashes.
  * @throws AdLibraryError `invalid_request` if an id is invalid
  */
 export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'query'>, baseUrl: string): string {
@@ -27,9 +24,7 @@ export function buildUrl(request: Pick<ServiceRequest, 'operation' | 'path' | 'q
 
 const dotSegmentPattern = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
-/**
- * Returns true if an id can safely be part of a URL path. Ids such as `..`, empty ids and very long ids are not safe.
- */
+/** Returns true if an id can safely be part of a URL path. An empty id, a very long id or `..` cannot. */
 export const isPathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegmentPattern.test(id) && id.isWellFormed();
 

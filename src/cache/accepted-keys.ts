@@ -6,19 +6,16 @@ import { Identity } from '../api/schemas.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
 
 /**
- * The maximum number of rejected API keys that are remembered. A call that was sent before its key was rejected may
- * still succeed. That late response must not mark the key as accepted again.
+ * The maximum number of rejected API keys that are remembered. A call that was sent before the rejection may still
+ * succeed, but must not mark the key as accepted again.
  */
 const maxRejections = 10_000;
 
-/**
- * Wraps `service` so that each response and each error updates the list of API keys that the service has accepted
- * recently.
- */
+/** Wraps `service`, which sends calls, so that responses and errors update the list of accepted API keys. */
 export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendCall {
   /**
-   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls are numbered as
-   * they are sent. A response to a call with a lower number is therefore older than the rejection.
+   * For each rejected API key, the number of calls that had been sent when the rejection arrived. Calls with a number
+   * up to this one were sent before the rejection, so their responses do not count.
    */
   const callCountsAtRejection = new LRUCache<string, number>({ max: maxRejections });
   let sentCallCount = 0;
@@ -28,15 +25,15 @@ export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendC
     const markAccepted = () =>
       callNumber > (callCountsAtRejection.get(tenantId) ?? 0) ? keys.add(tenantId) : undefined;
     try {
-      const answer = await service(call);
+      const response = await service(call);
       const isWhoami = call.request.operation.name === 'whoami';
-      const isFromService = isWhoami ? isIdentity(answer) : Boolean(answer.receipt.requestId);
+      const isFromService = isWhoami ? isIdentity(response) : Boolean(response.receipt.requestId);
       if (isFromService) await markAccepted();
-      return answer;
+      return response;
     } catch (error) {
       const { kind, status = 0, code, requestId } = error instanceof AdLibraryError ? error.failure : noFailure;
-      // A gateway can return status 401 without checking the key. Only the service itself sends both an error code and
-      // a request id.
+      // A gateway may return status 401 without checking the key. Only the service itself sends an error code and a
+      // request id.
       const isFromService = code !== undefined && requestId !== undefined;
       if (isFromService && kind === 'unauthorized') {
         callCountsAtRejection.set(tenantId, sentCallCount);
@@ -49,9 +46,7 @@ export function recordAcceptedKeys(service: SendCall, keys: AcceptedKeys): SendC
 
 const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
 
-/**
- * Status codes of errors about the account or the request. The service returns them only after it has accepted the key.
- */
+/** The status codes that the service returns only after it has accepted the API key, e.g. 402 for too few credits. */
 const statusesOfAcceptedKeys = [402, 403, 404, 422, 429];
 
 const identity = z.looseObject({
@@ -60,14 +55,14 @@ const identity = z.looseObject({
 });
 
 /**
- * Returns true if a `whoami` response has the shape that the API document (*Identity*) defines for a valid key. Status
- * 200 alone is no proof, because a gateway may send it with any body.
+ * Returns true if a `whoami` response has the form that the API document (*Identity*) defines for a valid key. The
+ * status 200 alone is no proof, because a gateway may send it with any body.
  */
 const isIdentity = ({ raw }: ServiceResponse): boolean => identity.safeParse(raw).success;
 
 /**
  * Checks that a `whoami` response confirms the API key.
- * @throws AdLibraryError `unauthorized` if the service does not confirm the key
+ * @throws AdLibraryError `unauthorized` if it does not
  */
 export function assertIdentity(whoami: ServiceResponse): void {
   if (isIdentity(whoami)) return;

@@ -30,21 +30,19 @@ interface CallCacheOptions extends InFlightOptions {
   /** False if the settings disable caching. Every call is then sent to the service. */
   isEnabled: boolean;
   acceptedKeys: AcceptedKeys;
-  /**
-   * Returns the current time in milliseconds since the Unix epoch. The age of a cached response is measured with it.
-   */
+  /** Returns the current time in milliseconds since 1970. Used to measure the age of cached responses. */
   now: () => number;
   /**
-   * Called if the items of a response could not be added to the dataset (the stored ads). The caller still receives the
-   * response.
+   * Called if the ads or pages of a response could not be added to the dataset (the stored ads). The caller still gets
+   * the response.
    */
   onError(error: unknown): void;
 }
 
 interface SharedCall extends InFlightCall {
   /**
-   * True after the charge was shown to one of the callers that share the call. The receipts of the other callers show
-   * no charge, so that it is not counted twice.
+   * True after one of the callers that share the call has received the charge. The receipts of the others show no
+   * charge, so that it is not counted twice.
    */
   isChargeShown: boolean;
 }
@@ -52,17 +50,15 @@ interface SharedCall extends InFlightCall {
 export type CallCache = ReturnType<typeof openCallCache>;
 
 /**
- * Creates the cache in front of the credit meter. It ensures that callers do not pay twice for the same data while the
- * cached response is fresh:
+ * Creates the cache in front of the credit meter, so that callers do not pay twice for the same data.
  *
- * - It returns a cached response, or with the option `acceptsListedAd` an ad that is already in the dataset, without
- *   sending a request.
- * - It sends identical calls only once, within this process and across all replicas. All callers receive the same
- *   response.
- * - It caches each new response and adds the response's items to the dataset.
+ * - It returns cached responses without sending a request. With the option `acceptsListedAd`, it also returns ads that
+ * are already in the dataset.
+ * - It sends identical calls only once, within this process and across all replicas. All callers get the same response.
+ * - It caches each new response and adds the ads and pages of the response to the dataset.
  */
 export function openCallCache(
-  meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'prices'>,
+  meter: Pick<Meter, 'send' | 'addBalance' | 'settleLost' | 'readPrices'>,
   options: CallCacheOptions,
 ) {
   const { datasets, responseCache, isEnabled, acceptedKeys, now, onError } = options;
@@ -73,7 +69,7 @@ export function openCallCache(
     const { request, owner, signal } = call;
     if (request.operation.changesData) return sendWrite(call);
     if (!request.operation.requiresCredits) return meter.send(call);
-    // Run both lookups in parallel, because each one is a network round trip if the store is remote.
+    // Run both lookups at the same time, because each one is a network round trip if the store is remote.
     const [storedResponse, isAccepted] = await Promise.all([findStored(call), acceptedKeys.has(owner.tenantId)]);
     if (storedResponse && !isAccepted) assertIdentity(await whoami(owner, signal));
     if (storedResponse) return storedResponse;
@@ -112,8 +108,8 @@ export function openCallCache(
     markAsCached(response, Math.max(0, now() - arrivedAt));
 
   /**
-   * Sends a call unless another replica is already sending an identical one. The response is stored even if every
-   * caller has disconnected.
+   * Sends a call unless another replica is already sending an identical one. The response is stored even if all callers
+   * have disconnected.
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
@@ -121,8 +117,8 @@ export function openCallCache(
     const onLost = (id: string) => meter.settleLost(call, id);
     const claim = await responseCache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
-    // Another process died while it was sending this call, and the service may have charged for it. Send the call again
-    // only if the caller repeats it.
+    // Another process died while it was sending this call, and the service may have charged for it. Therefore fail, and
+    // send the call again only if the caller repeats it.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
       const sending = sendAndStore(call, claim);
@@ -133,15 +129,15 @@ export function openCallCache(
     }
   }
 
-  /** Sends a call, caches the response, and adds its items to the dataset (the stored ads of the API key). */
+  /** Sends a call, caches the response, and adds its ads or pages to the dataset (the stored ads of the API key). */
   async function sendAndStore(call: ApiCall, claim: GrantedClaim): Promise<ServiceResponse> {
     const { request, owner } = call;
     const { text, ...sentResponse } = await meter.send(call);
     const arrivedAt = now();
     const reportError = (error: unknown): undefined => void onError(error);
     const dataset = await datasets.open(owner, { toAdd: true }).catch(reportError);
-    // Number the responses in the order of their arrival. The cache and the dataset (the stored ads) keep the same
-    // number, so that newer data replaces older data.
+    // Number the responses in the order of their arrival. The cache and the dataset store the same number, so that
+    // newer data replaces older data.
     const sequenceNumber = await dataset?.nextSequenceNumber().catch(reportError);
     const isCacheable = isEnabled && !call.cache.skipsCaching;
     const response = {
@@ -176,8 +172,8 @@ export function openCallCache(
   }
 
   /**
-   * Calls `whoami` with the caller's API key, to learn whether the service accepts the key. This request does not
-   * appear in the receipt (the recorded cost) of the tool call.
+   * Calls `whoami`, to learn whether the service accepts the caller's API key. This request does not appear in the
+   * receipt (the recorded cost) of the tool call.
    */
   function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = requestWithoutArguments(operations.whoami);
@@ -185,20 +181,20 @@ export function openCallCache(
   }
 
   /**
-   * Resolves if the service accepts the API key now or accepted it recently.
-   * @throws AdLibraryError if the service rejects the key. Data stored for the key must then not be shown.
+   * Checks that the service accepts the API key, unless it accepted the key recently.
+   * @throws AdLibraryError if the service rejects the key; data stored for the key must then not be shown
    */
   async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
     if (!(await acceptedKeys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
   }
 
   /**
-   * Returns an ad that an earlier search or list returned, from the dataset (the stored ads of the API key). Returns
+   * Returns an ad from the dataset (the stored ads of the API key), as an earlier search or list returned it. Returns
    * undefined if the dataset does not contain the ad.
    *
-   * The API document uses the same schema for list items and for the response of `getAd`, but only `id` is required. A
-   * list item may therefore lack fields that `getAd` would return. For this reason, only calls with the option
-   * `acceptsListedAd` use the stored ad, and the result mentions its age and source.
+   * In the API document, list items and responses of `getAd` have the same schema, in which only `id` is required. A
+   * list item may therefore lack fields that `getAd` returns. For this reason, only calls with the option
+   * `acceptsListedAd` get the stored ad, and the result mentions its age and source.
    */
   async function findListedAd(owner: CallOwner, adId = ''): Promise<ServiceResponse | undefined> {
     const dataset = await datasets.open(owner);
@@ -212,7 +208,7 @@ export function openCallCache(
 
   /**
    * Sends a call that changes a collection. Later callers must see the change. They therefore do not share reads of the
-   * collection that are already in progress, and cached lists of the collection are deleted.
+   * collection that are already in progress, and its cached lists are deleted.
    */
   async function sendWrite(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
@@ -220,8 +216,8 @@ export function openCallCache(
       const forget = () =>
         responseCache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
       const response = await meter.send(sentCall).catch(async (error) => {
-        // The service may have applied the change before the call failed. Cached lists of the collection may be
-        // outdated, so delete them.
+        // The service may have made the change before the call failed, so the cached lists may be outdated. Delete
+        // them.
         if (!isRejected(error)) await forget();
         throw error;
       });
@@ -246,13 +242,13 @@ export function openCallCache(
   }
 
   /**
-   * Returns the most recent cached total of a search. The total does not depend on the page size, so cache entries with
-   * any known page size are checked.
+   * Returns the number of matching ads from the most recent cached response of a search. The number is the same for
+   * every page size, so cached responses of any known page size are checked.
    */
   async function findCachedTotal(tenantId: string, filters: object): Promise<CachedTotal | undefined> {
-    const prices = await meter.prices(tenantId);
-    // Try the page sizes that were paid for before, the default size, and 1, because calls that only need the total
-    // request one item.
+    const prices = await meter.readPrices(tenantId);
+    // Try the page sizes that were paid for before, the default size, and 1. Calls that only need the total request one
+    // ad.
     const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
     const names = [...limits].map((limit) => {
       const body = { ...filters, ...(limit !== undefined && { limit }) };
@@ -273,8 +269,8 @@ export function openCallCache(
     confirmKey,
     hasCachedResponse,
     findCachedTotal,
-    /** Opens the dataset (the stored ads) of an API key, after checking that the service still accepts the key. */
-    async dataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
+    /** Opens the dataset (the stored ads) of an API key after checking that the service accepts the key. */
+    async openDataset(owner: CallOwner, signal: AbortSignal): Promise<Dataset> {
       await confirmKey(owner, signal);
       return datasets.open(owner);
     },
@@ -289,19 +285,19 @@ async function awaitSharedCall(shared: SharedCall, signal: AbortSignal): Promise
 }
 
 /**
- * Returns true if a call was refused by the credit limit of its tool call or of its sign-in connection. Other callers
- * that wait for the same call have their own limits and may still send it. The server's budget applies to all callers.
+ * Returns true if the credit limit of the tool call or of the sign-in connection refused a call. Other callers that
+ * wait for the same call have limits of their own and may still send it. The server's budget applies to all callers.
  */
 const isRefusedByOwnLimit = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.limit !== 'server';
 
 /**
- * Returns true if the service certainly did not apply a change, e.g. because the key was rejected or the collection
- * does not exist. Cached lists are then still valid.
+ * Returns true if the service certainly did not make a change, e.g. because it rejected the API key. Cached lists are
+ * then still valid.
  */
 const isRejected = (error: unknown) =>
   error instanceof AdLibraryError &&
-  !error.failure.mayBeRepeated &&
+  !error.failure.mayHaveBeenPerformed &&
   (error.failure.wasSent === false || ['unauthorized', 'forbidden', 'not_found'].includes(error.failure.kind));
 
 const getItemType = ({ operation: { name }, query }: ServiceRequest): ItemType =>
@@ -311,8 +307,8 @@ const extractItems = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
 /**
- * Returns a function that parses the items of a response when they are needed. Until then, only the text is kept in
- * memory, because the parsed response may need twenty times as much.
+ * Returns a function that parses the ads or pages of a response. Until it is called, only the text is in memory,
+ * because the parsed response may take twenty times as much.
  */
 const createItemParser = (operation: Operation, text: string) => () => extractItems(operation, JSON.parse(text));
 

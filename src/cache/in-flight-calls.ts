@@ -4,24 +4,22 @@ import { AdLibraryError } from '../api/errors.ts';
 
 export interface InFlightOptions {
   /**
-   * The maximum number of calls in progress for one tenant (one API key), including calls that nobody waits for any
-   * more.
+   * The maximum number of calls in progress per tenant (API key), including those that no caller waits for any more.
    */
   maxCallsPerTenant: number;
-  /** The maximum number of calls in progress for all API keys together. */
+  /** The maximum number of calls in progress for all tenants together. */
   maxCalls: number;
   /**
-   * How long a call may continue after its last caller has disconnected, in milliseconds. Equals the time limit of a
-   * tool call.
+   * How long a call may take after its start, in milliseconds, even if its callers have disconnected. This is the time
+   * limit of a tool call.
    */
   timeoutMs: number;
-  /** Called at `close` for each call that was sent but received no response. The service may have charged for it. */
+  /** Called at `close` for each call that was sent but got no response. The service may have charged for it. */
   onLost(call: ApiCall): void;
 }
 
 /**
- * How long an aborted call may take to record its cost, in milliseconds. After that, the process closes the ledger,
- * which records all costs.
+ * How long `close` waits for aborted calls to record their cost, in milliseconds. The process then closes the ledger.
  */
 const maxSettleMs = 1000;
 
@@ -32,39 +30,41 @@ interface TrackedCall {
   settled: Promise<void>;
 }
 
-/** A call in progress. Any number of callers can join it and wait for its response. */
+/** A call in progress, which any number of callers can share. */
 export interface InFlightCall {
   call: ApiCall;
-  /** Resolves when the call has finished, whether it succeeded or failed. */
+  /** Resolves when the call has finished, successfully or not. */
   settled: Promise<void>;
   /**
-   * Adds a caller to the call and returns the call's response. Rejects if `signal` aborts before the response arrives.
+   * Adds a caller to the call and returns the response of the call. Rejects if `signal` aborts before the response
+   * arrives.
    */
   join(signal: AbortSignal): Promise<ServiceResponse>;
   isAborted(): boolean;
 }
 
 /**
- * Tracks calls in progress, independently of their callers. A call that was sent continues until its response arrives,
- * even if all callers have disconnected. The service performs and charges the call in any case, and the cached response
- * serves the next identical request. A call that was not sent yet is aborted when its last caller disconnects.
+ * Tracks calls in progress, independently of their callers.
+ *
+ * A call that was sent continues even if all callers disconnect. The service charges for it anyway, and its cached
+ * response serves the next identical call. A call that was not sent yet is aborted when its last caller disconnects.
  */
 export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onLost }: InFlightOptions) {
-  const tracked = new Set<TrackedCall>();
+  const trackedCalls = new Set<TrackedCall>();
   const countCallsOfTenant = (tenantId: string) =>
-    [...tracked].filter(({ call }) => call.owner.tenantId === tenantId).length;
+    [...trackedCalls].filter(({ call }) => call.owner.tenantId === tenantId).length;
 
-  const runTracked = async (entry: TrackedCall, send: SendCall): Promise<ServiceResponse> => {
-    const { call, abort } = entry;
-    tracked.add(entry);
+  const runTracked = async (trackedCall: TrackedCall, send: SendCall): Promise<ServiceResponse> => {
+    const { call, abort } = trackedCall;
+    trackedCalls.add(trackedCall);
     const timer = setTimeout(() => abort.abort(createTimeoutError()), timeoutMs).unref();
     try {
-      if (tracked.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsPerTenant)
+      if (trackedCalls.size > maxCalls || countCallsOfTenant(call.owner.tenantId) > maxCallsPerTenant)
         throw createTooManyCallsError();
       return await send(call);
     } finally {
       clearTimeout(timer);
-      tracked.delete(entry);
+      trackedCalls.delete(trackedCall);
     }
   };
 
@@ -73,41 +73,41 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
     const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, maxMs);
     });
-    const allSettled = Promise.all([...tracked].map(({ settled }) => settled));
+    const allSettled = Promise.all([...trackedCalls].map(({ settled }) => settled));
     await Promise.race([allSettled, timeout]).finally(() => clearTimeout(timer));
   };
 
   return {
     /**
-     * Starts a call that continues even if its callers disconnect. The call fails with a `busy` error if too many calls
-     * are in progress.
+     * Starts a call that continues even if its callers disconnect. If too many calls are in progress, the call fails
+     * with the error `busy`.
      */
     start(callToStart: ApiCall, send: SendCall): InFlightCall {
       const abort = new AbortController();
-      const progress: CallProgress = { isSent: false, isWanted: () => entry.callers > 0 };
+      const progress: CallProgress = { isSent: false, isAwaited: () => trackedCall.callers > 0 };
       const { request, owner, cache, creditLimit } = callToStart;
       const call: ApiCall = { request, owner, signal: abort.signal, cache, creditLimit, progress };
-      const entry: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
-      const answer = runTracked(entry, send);
-      entry.settled = answer.then(
+      const trackedCall: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
+      const pendingResponse = runTracked(trackedCall, send);
+      trackedCall.settled = pendingResponse.then(
         () => {},
         () => {},
       );
       return {
         call,
-        settled: entry.settled,
-        join: (signal) => receiveAnswer(entry, answer, signal),
+        settled: trackedCall.settled,
+        join: (signal) => awaitResponse(trackedCall, pendingResponse, signal),
         isAborted: () => abort.signal.aborted,
       };
     },
     /**
-     * Waits up to `maxWaitMs` milliseconds for calls in progress. Then aborts the remaining calls and waits until their
+     * Waits up to `maxWaitMs` milliseconds for calls in progress. Then aborts the other calls and waits until their
      * cost is recorded.
      */
     async close(maxWaitMs: number) {
       if (maxWaitMs > 0) await waitUntilSettled(maxWaitMs);
-      for (const { abort, call } of tracked) {
-        if (call.progress.isSent || call.progress.mayBePerformed) onLost(call);
+      for (const { abort, call } of trackedCalls) {
+        if (call.progress.isSent || call.progress.mayHaveBeenPerformed) onLost(call);
         abort.abort();
       }
       await waitUntilSettled(maxSettleMs);
@@ -115,22 +115,22 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
   };
 }
 
-async function receiveAnswer(
-  entry: TrackedCall,
-  answer: Promise<ServiceResponse>,
+async function awaitResponse(
+  trackedCall: TrackedCall,
+  pendingResponse: Promise<ServiceResponse>,
   signal: AbortSignal,
 ): Promise<ServiceResponse> {
-  const { abort, call } = entry;
-  entry.callers++;
+  const { abort, call } = trackedCall;
+  trackedCall.callers++;
   try {
-    return await raceAbort(answer, signal);
+    return await raceAbort(pendingResponse, signal);
   } catch (error) {
     throw signal.aborted && error === signal.reason
-      ? createAbortError(signal, call.progress.isSent || call.progress.mayBePerformed === true)
+      ? createAbortError(signal, call.progress.isSent || call.progress.mayHaveBeenPerformed === true)
       : error;
   } finally {
-    entry.callers--;
-    if (entry.callers === 0 && !call.progress.isSent) abort.abort(signal.reason);
+    trackedCall.callers--;
+    if (trackedCall.callers === 0 && !call.progress.isSent) abort.abort(signal.reason);
   }
 }
 

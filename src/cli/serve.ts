@@ -96,7 +96,7 @@ export async function serveHttp(
       now: sharedState ? now : () => startedAt + elapsed(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
-      onRenewed: app.keepSpending,
+      onRenewed: app.extendSpendingRetention,
     });
   }
   const httpApp = createHttpApp({

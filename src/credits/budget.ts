@@ -6,37 +6,34 @@ import { type CreditLedger, isAffordable, type Lease, type ReserveRequest } from
 import { computeRequestBounds, getOverallMaxPrice, isExactPrice, isPaid, type Prices } from './prices.ts';
 import { estimateUnreportedCost } from './settlement.ts';
 
-/** A credit limit, together with the account in which the ledger records how much of the limit is spent. */
+/** A credit limit, and the account in which the ledger records how much of the limit is spent. */
 export interface SpendingLimit {
   ledger: CreditLedger;
   accountId: string;
-  /** The maximum number of credits that may be spent. If undefined, spending is recorded but not limited. */
+  /** The maximum number of credits that may be spent. If undefined, spending is unlimited but still recorded. */
   budget: number | undefined;
   scope: 'tool call' | 'connection' | 'server';
 }
 
-/** A spending limit that can refuse calls, because it has a maximum number of credits. */
+/** A spending limit that can refuse a call, because it has a maximum number of credits. */
 export type Budget = SpendingLimit & { budget: number };
 
-/**
- * Returns true if the limit has a maximum number of credits. A limit without a maximum only records spending and never
- * refuses a call.
- */
+/** Returns true if the limit has a maximum number of credits. Other limits only record spending. */
 export const isBudget = (limit: SpendingLimit): limit is Budget => limit.budget !== undefined;
 
 /**
- * Returns the id of the account in which the ledger records the spending of a sign-in connection. The prefix ensures
- * that the id never equals the account id of an API key.
+ * Returns the id of the account that records the spending of a sign-in connection, e.g. `connection 7f3a`. The prefix
+ * ensures that it never equals the account id of an API key.
  */
 export const getConnectionAccount = ({ id }: Connection) => `connection ${id}`;
 
-/** Reads the prices that the service has charged to an API key. All limits of that key use the same prices. */
+/** Reads the prices that the service has charged to a tenant (API key) so far. */
 export type ReadPrices = (tenantId: string) => Promise<Prices>;
 
 /**
- * Reserves the highest expected cost of a call in one budget. If the budget may suffice once calls in progress have
- * finished, waits for them. If the account cannot be read and the call is probably free, returns undefined, and the
- * call is sent without a reservation.
+ * Reserves the highest expected cost of a call in a budget. Waits if the budget may suffice once calls in progress have
+ * finished. Returns undefined if the account cannot be read and the call is probably free; it is then sent without a
+ * reservation.
  * @throws AdLibraryError `credit_budget` if the cost of the call exceeds the budget
  */
 export async function reserveCredits(
@@ -57,8 +54,8 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
   const { ledger, accountId, budget, scope } = limit;
   const { request, owner, signal } = call;
   for (;;) {
-    // Prices are stored in the account of the API key. If the credits are reserved in that account, `reserve` reads its
-    // prices in the same transaction.
+    // Prices are stored in the account of the API key. For the scope `server`, `reserve` itself reads them from that
+    // account, in the same transaction.
     const keyPrices = scope === 'server' ? undefined : await readPrices(owner.tenantId);
     const admission = await ledger.reserve(accountId, ({ prices }) =>
       buildReserveRequest(request, keyPrices ?? prices, budget),
@@ -81,14 +78,14 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
 }
 
 /**
- * The name of the queue for paid calls whose price is unknown. The calls in a queue run one at a time, so that at most
+ * The name of the queue for paid calls with an unknown price. Calls in this queue run one at a time, so that at most
  * one of them can exceed the budget.
  */
 const paidQueue = 'paid';
 
 /**
- * Builds the request to reserve the highest expected cost of a call. Calls with an unknown price run one at a time, so
- * that at most one of them can exceed the budget.
+ * Builds the request to reserve the highest expected cost of a call. Calls with an unknown price get a queue in which
+ * they run one at a time. At most one of them can then exceed the budget.
  */
 function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: number): ReserveRequest {
   const bounds = computeRequestBounds(prices, request);
@@ -106,7 +103,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
 }
 
 /**
- * Creates the error for a call that would exceed a credit limit. With `isTransient`, the call may succeed once the
+ * Creates the error for a call that would exceed a credit limit. `isTransient` means that the call may succeed once the
  * calls in progress have finished.
  */
 export function createBudgetError(

@@ -7,59 +7,60 @@ import { computePriceBounds, getMaxPrice, isExactPrice, type PriceBounds, type P
 
 type ListOperationName = Extract<OperationName, 'searchAds' | 'listCollectionItems'>;
 
-/** The pages of a list that a tool call plans to read. `estimateCost` estimates what they cost. */
+/** The pages of a list whose total cost will be estimated. */
 interface PagesToRead {
   operation: ListOperationName;
-  /** The total number of items on all pages that will be read. */
+  /** The total number of items on these pages. */
   totalItems: number;
-  /** The number of items per page. The last page may have fewer. */
+  /** The number of items per page. The last page may have fewer items. */
   pageSize: number;
   /**
-   * True if the total is known before the first page is read. If it is unknown, the first page is requested at full
-   * size and may cost more.
+   * True if `totalItems` is known before the first page is read. Otherwise the first page is requested at full size and
+   * may cost more.
    */
   isTotalKnown: boolean;
 }
 
-/** The credit limit for all API calls that one tool call makes. */
+/** The credit limit of one tool call. It applies to all API calls that this tool call makes. */
 export interface CallBudget extends CreditLimit {
   /**
-   * Returns the credits used so far: charges that the service reported, estimates for calls with an unknown charge, and
-   * reservations for calls in progress.
+   * Returns the credits used so far: reported charges, estimates for calls with an unknown charge, and reservations for
+   * calls in progress.
    */
   readUsedCredits(): Promise<number>;
   /**
-   * Returns the largest page size, up to `maxSize`, that is within the remaining credits of every limit even at its highest
-   * expected cost.
+   * Returns the largest page size, up to `maxSize`, whose highest expected cost is within the remaining credits of
+   * every limit.
    * @throws AdLibraryError `credit_budget` if even a page with one item does not fit
    */
   choosePageSize(page: { operation: ListOperationName; maxSize: number }): Promise<number>;
-  /**
-   * Estimates the lowest and the highest cost of reading `pages`. Returns undefined if earlier charges do not imply an
-   * upper bound.
-   */
+  /** Estimates the lowest and the highest cost of reading `pages`. Returns undefined if no upper bound is known. */
   estimateCost(pages: PagesToRead): Promise<PriceBounds | undefined>;
   /**
-   * Returns true if the service has charged 0 credits for every call of this operation so far. Returns false if there
-   * were no calls yet.
+   * Returns true if every call of this operation so far has cost 0 credits. Returns false if there were no calls yet.
    */
   isFree(operation: ListOperationName): Promise<boolean>;
 }
 
 interface CallBudgetOptions {
   callLimit: Budget;
-  /** The credit limits of the caller's sign-in connection and of the server. They apply in addition to `callLimit`. */
+  /** The credit limits of the caller's sign-in connection and of the server, which apply in addition to `callLimit`. */
   limits: readonly SpendingLimit[];
-  prices(): Promise<Prices>;
+  readPrices(): Promise<Prices>;
   /**
-   * True if an operation counts as free at any page size when all its charges so far were 0. If false, pages larger
-   * than those already charged may cost credits.
+   * True if an operation whose charges so far were all 0 counts as free at any page size. If false, larger pages than
+   * those charged so far may cost credits.
    */
   trustsFreeOperations: boolean;
 }
 
-/** Creates the credit limit of one tool call. The limits of the sign-in connection and the server apply as well. */
-export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations }: CallBudgetOptions): CallBudget {
+/** Creates the credit limit of one tool call. The limits in `limits` apply as well. */
+export function openCallBudget({
+  callLimit,
+  limits,
+  readPrices: prices,
+  trustsFreeOperations,
+}: CallBudgetOptions): CallBudget {
   return {
     maxCredits: callLimit.budget,
     readUsedCredits: async () => sumUsedCredits(await callLimit.ledger.read(callLimit.accountId)),
@@ -96,15 +97,12 @@ export function openCallBudget({ callLimit, limits, prices, trustsFreeOperations
 }
 
 /**
- * Returns true for page sizes that may be requested even if their price is unknown. Services often charge per group of
- * 5 or 10 items, so other sizes would pay for a group without using all of it.
+ * Returns true for page sizes that may be requested even if their price is unknown, e.g. 10. Services often charge per
+ * group of 5 or 10 items, so a page of 7 items would cost as much as a page of 10.
  */
 const isRoundPageSize = (size: number) => size % 10 === 0 || size === 5 || size <= 2;
 
-/**
- * The input of `findLargestPageSize`. `maxSize` is the largest page size to try, and `maxCost` is the highest
- * acceptable cost in credits.
- */
+/** The input of `findLargestPageSize`: the largest page size to try, and the maximum cost of the page in credits. */
 interface PageToFit {
   operation: Operation;
   prices: Prices;
@@ -114,8 +112,8 @@ interface PageToFit {
 }
 
 /**
- * Returns the largest page size whose highest cost is within `maxCost`, or 0 if no size fits. If earlier charges do not
- * imply an upper bound, the estimate is one credit per item.
+ * Returns the largest page size whose highest cost is at most `maxCost`, or 0 if there is none. If no upper bound is
+ * known, a page counts as one credit per item.
  */
 function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOperations }: PageToFit): number {
   const isFree = trustsFreeOperations && getMaxPrice(prices, operation.name) === 0;
@@ -128,6 +126,6 @@ function findLargestPageSize({ operation, prices, maxSize, maxCost, trustsFreeOp
   return 0;
 }
 
-/** Returns a sentence for an error message. It says that the remaining credits may not cover another page. */
+/** Says in an error message that the remaining credits may not cover another page. */
 const explainSmallRemainder = (limit: number, spent: number, day?: string) =>
   `${formatRounded(spent)} of ${formatRounded(limit)} credits${day === undefined ? '' : ` for ${day} (UTC)`} are spent or reserved, and a page may cost more than the remaining credits.`;

@@ -14,8 +14,8 @@ import {
 } from './prices.ts';
 
 /**
- * Formats a price, e.g. `free`, `10 credits` or `between 3 and 267 credits`. Returns `at an unknown price` if there is
- * no upper bound.
+ * Formats a price, e.g. `free`, `10 credits` or `between 3 and 267 credits`. Returns `at an unknown price` without an
+ * upper bound.
  */
 export function formatPrice({ atLeast, atMost }: { atLeast: number; atMost?: number | undefined }): string {
   if (atMost === undefined) return 'at an unknown price';
@@ -50,12 +50,12 @@ export const Spending = z
     prices: z.looseObject({}).describe('For each tool: the charges that were seen, as [{ items, charged }].'),
   })
   .meta({ title: 'Spending' });
-/** How much an API key has spent on this server. The type of `prices` is more precise than in the schema `Spending`. */
+/** The spending of an API key on this server. The type of `prices` is more precise than in the schema `Spending`. */
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, SizeCharge[]> };
 
 /**
- * Summarizes how much an API key has spent, and how much of its budget remains. If the caller has signed in, the
- * summary includes the budget of the sign-in connection.
+ * Summarizes the spending of an API key and its budget. For a signed-in caller, adds the spending and the budget of the
+ * sign-in connection.
  */
 export function buildSpending(
   account: CreditAccount,
@@ -81,15 +81,15 @@ export function buildSpending(
 }
 
 /**
- * Returns the operations whose prices are shown. Operations that are normally free are omitted unless they have charged
+ * Returns the operations whose prices are shown. Leaves out operations that are normally free, unless they have charged
  * credits.
  */
 const listPricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
 /**
- * Formats the spending of an API key for a model, e.g. `this server since it started: 12 charged in 5 paid calls`. The
- * charges of each operation follow.
+ * Formats the spending of an API key for a model, e.g. `this server since it started: 12 charged in 5 paid calls`,
+ * followed by the charges of each operation.
  */
 export function formatSpending(spending: Spending): string {
   const { charged, paidCalls, uncertain, budget, day, connection, prices } = spending;
@@ -107,10 +107,7 @@ export function formatSpending(spending: Spending): string {
   ].join('\n');
 }
 
-/**
- * A budget in credits, and how much of it is used: the credits charged, and the credits that were possibly charged
- * (`uncertain`).
- */
+/** A budget in credits, the credits charged, and the credits that were possibly charged (`uncertain`). */
 type BudgetUsage = { budget: number; charged: number; uncertain?: number | undefined };
 
 /** Formats a budget and its remaining credits, e.g. `budget 50, 38 left`. */
@@ -120,7 +117,7 @@ const formatBudget = ({ budget, charged, uncertain = 0 }: BudgetUsage): string =
 const formatCharges = (charges: readonly SizeCharge[]): string =>
   charges.every(({ charged }) => charged === 0) ? 'free' : charges.map(formatCharge).join(', ');
 
-/** The highest observed charge for a response with this number of items. */
+/** The highest charge so far for a response with this number of items. */
 export interface SizeCharge {
   items: number;
   charged: number;
@@ -128,7 +125,7 @@ export interface SizeCharge {
 
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
-/** A call that was refused because it would exceed a budget, with the data that explains the refusal. */
+/** A call that would exceed a budget, with the data that explains why. */
 interface Refusal {
   account: CreditAccount;
   budget: number;
@@ -136,7 +133,7 @@ interface Refusal {
   request: ServiceRequest;
 }
 
-/** Explains why a call exceeds a budget. Suggests a smaller `limit` if the call would then fit. */
+/** Explains why a call exceeds a budget. Suggests a smaller `limit` if the call would then fit the budget. */
 export function explainRefusal({ account, budget, prices, request }: Refusal): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
   const parts = [
@@ -154,12 +151,12 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
   return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
-/** An error message suggests at most this `limit`, even if the caller requested more items or passed no limit. */
+/** The highest `limit` that an error message suggests, even if the call had a higher one or none. */
 const maxSuggestedLimit = 100;
 
 /**
- * Suggests the largest `limit` below the requested value whose highest cost fits the remaining credits. Returns an
- * empty string if no limit fits.
+ * Suggests the largest `limit` below the requested one whose highest cost fits the remaining credits. Returns an empty
+ * string if there is none.
  */
 function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
   if (!isListRequest(request)) return '';
@@ -172,5 +169,5 @@ function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining:
   return '';
 }
 
-/** Rounds to six decimal places, because sums of fractional credits contain floating-point errors. */
+/** Rounds credits to six decimal places, because sums of fractional credits contain floating-point errors. */
 export const roundCredits = (credits: number) => Math.round(credits * 1e6) / 1e6;

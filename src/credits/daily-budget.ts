@@ -2,7 +2,7 @@ import { AdLibraryError } from '../api/errors.ts';
 
 const dayMs = 86_400_000;
 
-/** The fields of a stored credit account that are reset when a new day begins. */
+/** The fields of a stored credit account that change when a new day begins. */
 interface DailyAccount {
   /** The UTC day of the spending, e.g. `2026-11-22`. Undefined before the first call. */
   day?: string;
@@ -10,20 +10,20 @@ interface DailyAccount {
   uncertain: number;
   calls: number;
   /**
-   * The credits that are reserved for calls in progress, by the id of the reservation. A reservation with `booked` is
-   * already counted as spent.
+   * The reservations of calls in progress, by id. If `booked` is set, the credits of a reservation already count as
+   * spent.
    */
   leases: Readonly<Record<string, { booked?: unknown }>>;
 }
 
 /**
- * Resets an account when a new UTC day begins. Spending restarts at 0. Prices and reserved credits of calls in progress
- * are kept. If the clock goes back by up to one day, the account stays on the later day, because otherwise a budget
- * could be spent twice.
- * @param now the current time in milliseconds since the epoch
+ * Resets an account when a new UTC day begins: spending restarts at 0, and prices and open reservations are kept. If
+ * the clock goes back by up to a day, the account stays on the later day, because otherwise the budget could be spent
+ * twice.
+ * @param now the current time in milliseconds since 1970
  * @param file the path of the account's file, for the error message
- * @throws AdLibraryError `unavailable` if the account is more than one day ahead of the clock, because either the
- * account or the clock must be wrong
+ * @throws AdLibraryError `unavailable` if the account is more than a day ahead of the clock, so that one of them is
+ * wrong
  */
 export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
   const today = formatUtcDay(now);

@@ -19,12 +19,14 @@ import { createCreditsReader, trackUsageWindows } from './usage-windows.ts';
 interface MeterOptions {
   ledger: CreditLedger;
   windows: FullUsageWindows;
-  /** The maximum number of credits that each API key may spend. If undefined, spending is recorded but not limited. */
+  /**
+   * The maximum number of credits that each API key may spend. If undefined, spending is unlimited but still recorded.
+   */
   budget: number | undefined;
-  /** Creates an empty in-memory ledger, which records the spending of a single tool call. */
-  openLedger(): CreditLedger;
+  /** Creates an empty ledger in memory, for the spending of a single tool call. */
+  createCallLedger(): CreditLedger;
   timeoutMs: number;
-  /** Returns milliseconds from a clock that is never set back, for measuring durations. */
+  /** Returns the milliseconds of a monotonic clock, i.e. one that never goes back. Used to measure durations. */
   now: () => number;
 }
 
@@ -35,7 +37,7 @@ interface Reservation {
   lease: Lease | undefined;
 }
 
-/** A call that has started, with the credits reserved for it. Its final cost has not been recorded yet. */
+/** A call that has started, with the credits reserved for it. Its cost is not recorded yet. */
 interface StartedCall {
   call: ApiCall;
   reservations: readonly Reservation[];
@@ -44,17 +46,17 @@ interface StartedCall {
 export type Meter = ReturnType<typeof openMeter>;
 
 /**
- * Creates the meter, which sends calls to the service and records their cost. It keeps API keys, connections and tool
- * calls within their credit limits, even if many calls run at once.
+ * Creates the meter, which sends calls to the service and records their cost. It keeps API keys, sign-in connections
+ * and tool calls within their credit limits, even if many calls run at once.
  */
 export function openMeter(service: SendCall, options: MeterOptions) {
-  const { ledger, budget, openLedger } = options;
+  const { ledger, budget, createCallLedger } = options;
   const callLimits = new WeakMap<CreditLimit, Budget>();
   const readPrices = async (tenantId: string) => (await ledger.estimate(tenantId)).prices;
 
   /**
-   * Returns the limits that apply to every call of a caller. The server's limit comes last. The account of the API key
-   * records how much of it is spent.
+   * Returns the credit limits that apply to every call of a caller: that of the sign-in connection, if there is one,
+   * and then that of the server. The account of the API key records the spending for the server's limit.
    */
   const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
     const server: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
@@ -70,8 +72,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   };
 
   /**
-   * Reserves the highest expected cost of a call in every limit that applies. If one limit refuses the call, the
-   * reservations in the other limits are released.
+   * Reserves the highest expected cost of a call in every limit that applies. If a limit refuses the call, releases the
+   * reservations in the other limits.
    * @throws AdLibraryError `credit_budget` if the call exceeds a limit
    */
   async function startCall(call: ApiCall): Promise<StartedCall> {
@@ -95,30 +97,30 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   };
 
   /**
-   * Records the final cost of a call in every limit. Uses the charge reported in the response or error, if there is
-   * one.
+   * Records the cost of a finished call in every limit that applies. Uses the charge that the response or the error
+   * reports, if there is one.
    */
   async function settleCall({ call, reservations }: StartedCall, outcome: Outcome): Promise<void> {
     const { tenantId } = call.owner;
-    const endedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
-    const isStated = readReportedCharge(endedCall) !== undefined;
-    const prices = isStated ? noPrices : await readPrices(tenantId);
+    const finishedCall = { request: call.request, outcome, isPaid: call.progress.isPaid === true };
+    const isChargeReported = readReportedCharge(finishedCall) !== undefined;
+    const prices = isChargeReported ? noPrices : await readPrices(tenantId);
     const computeChargeIn = async (account: string, limit: Pick<SpendingLimit, 'ledger' | 'budget'>) =>
       computeCharge(
-        { account: isStated ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
-        endedCall,
+        { account: isChargeReported ? undefined : await limit.ledger.estimate(account), budget: limit.budget, prices },
+        finishedCall,
       );
-    // Update the account of the API key first. Calls that wait for another account then already see the new price.
+    // Update the account of the API key first, because calls that wait for another account read the new price from it.
     const keyReservation = reservations.find(({ limit }) => limit.scope === 'server');
     const charge = await computeChargeIn(tenantId, { ledger, budget });
-    await ledger.settle(tenantId, buildSettlement(endedCall, charge), keyReservation?.lease);
+    await ledger.settle(tenantId, buildSettlement(finishedCall, charge), keyReservation?.lease);
     const otherReservations = reservations.filter((reservation) => reservation !== keyReservation);
     await Promise.all(
       otherReservations.map(async ({ limit, lease }) => {
-        const { isPaidAnswer } = buildSettlement(endedCall, charge);
+        const { isPaidResponse } = buildSettlement(finishedCall, charge);
         await limit.ledger.settle(
           limit.accountId,
-          { ...(await computeChargeIn(limit.accountId, limit)), isPaidAnswer },
+          { ...(await computeChargeIn(limit.accountId, limit)), isPaidResponse },
           lease,
         );
       }),
@@ -144,7 +146,7 @@ export function openMeter(service: SendCall, options: MeterOptions) {
   return {
     /**
      * Sends a call if it is within every credit limit and within the key's hourly and daily usage limits. If the
-     * service responds with 402 or 429, adds the balance or the usage limits from `GET /v1/credits` to the error.
+     * service answers 402 or 429, adds the balance or the usage limits from `GET /v1/credits` to the error.
      */
     async send(call: ApiCall): Promise<ServiceResponse> {
       const { operation } = call.request;
@@ -160,8 +162,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       });
     },
     /**
-     * Adds the current credit balance to the receipt (the recorded cost) of a cached response. If an operation that is
-     * normally free has charged credits before, its errors are marked as paid.
+     * Adds the current credit balance to the receipt (the recorded cost) of a cached response. Marks an error as paid
+     * if its operation is normally free but has charged credits before.
      */
     async addBalance(
       { request: { operation }, owner: { tenantId } }: ApiCall,
@@ -177,8 +179,8 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       const { remaining = receipt.remaining } = await ledger.estimate(tenantId);
       return { ...response, receipt: { ...receipt, remaining } };
     },
-    prices: readPrices,
-    async spending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
+    readPrices: readPrices,
+    async readSpending({ tenantId, connection }: TenantOrConnection): Promise<Spending> {
       const account = await ledger.read(tenantId);
       if (connection?.budget === undefined) return buildSpending(account, budget);
       const connectionLimit = {
@@ -188,22 +190,22 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       return buildSpending(account, budget, connectionLimit);
     },
     /**
-     * Restarts the retention period of recorded spending when a sign-in connection is renewed. Otherwise, the ledger
-     * would forget the connection's spending 30 days after its last paid call.
+     * Retains the recorded spending of a sign-in connection for another full period, when the connection is renewed.
+     * Otherwise the ledger would forget the spending 30 days after the last paid call.
      */
-    async keepSpending(connection: { id: string }) {
+    async extendSpendingRetention(connection: { id: string }) {
       await ledger.settle(getConnectionAccount(connection), { ...emptySettlement, extendsRetention: true });
     },
     /**
-     * Creates the credit limit for all API calls of one tool call. The other budgets apply as well.
+     * Creates the credit limit of one tool call, i.e. for all its API calls. The other limits apply as well.
      *
-     * Without `maxCredits`, the limit is 0 credits. Calls are then sent only while the service charges nothing for
+     * Without `maxCredits`, the limit is 0 credits. API calls are then sent only while the service charges nothing for
      * them.
      */
-    async callBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
+    async openCallBudget(caller: TenantOrConnection, maxCredits?: number): Promise<CallBudget> {
       const { tenantId } = caller;
       const callLimit: Budget = {
-        ledger: openLedger(),
+        ledger: createCallLedger(),
         accountId: tenantId,
         budget: maxCredits ?? 0,
         scope: 'tool call',
@@ -211,18 +213,18 @@ export function openMeter(service: SendCall, options: MeterOptions) {
       const openedBudget = openCallBudget({
         callLimit,
         limits: listCallerLimits(caller),
-        prices: () => readPrices(tenantId),
+        readPrices: () => readPrices(tenantId),
         trustsFreeOperations: maxCredits === undefined,
       });
       callLimits.set(openedBudget, callLimit);
       return openedBudget;
     },
     /**
-     * Records the estimated cost of a call whose process died before the response arrived. `claimId` identifies the
-     * call, so that its cost is counted only once.
+     * Records the estimated cost of a call whose process died before the response arrived. The cost is counted once per
+     * `claimId`.
      */
     async settleLost(call: ApiCall, claimId: string) {
-      // If there is a budget, the ledger already counts the dead process's reservation as spent.
+      // With a budget, the ledger already counts the reservation of the dead process as spent.
       if (budget !== undefined) return;
       const uncertain = estimateUnreportedCost(await readPrices(call.owner.tenantId), call.request) ?? 0;
       await ledger.settle(call.owner.tenantId, { ...emptySettlement, id: `lost:${claimId}`, uncertain });

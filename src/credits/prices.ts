@@ -1,32 +1,31 @@
 import type { Receipt, ServiceRequest, ServiceResponse } from '../api/call.ts';
 import { maxPageSize, type Operation } from '../api/operations.ts';
 
-/** The charges that the service reported for calls with the same page size. */
+/** The charges that the service reported for calls that requested the same number of items. */
 interface SizePrice {
-  /** The highest charge among all responses with this page size, in credits. */
+  /** The highest charge of all these calls, in credits. */
   maxCharged: number;
-  /** The number of items in the response that had the most items. */
+  /** The number of items in the response with the most items. */
   items: number;
-  /** The charge for the response that had the most items, in credits. */
+  /** The charge for the response with the most items, in credits. */
   charged: number;
 }
 
-/** All charges that the service reported for one operation, e.g. `searchAds`. */
+/** The charges that the service reported for one operation, e.g. `searchAds`. */
 export interface PriceTable {
-  /** The charges by requested page size. For operations that return a single object, the size is 1. */
+  /** The charges by requested number of items, e.g. 50. For operations that return a single object, the number is 1. */
   bySize: Map<number, SizePrice>;
   /**
-   * The charges of calls without `limit`. They are stored here until the default page size is known, and in `bySize`
-   * after that.
+   * The charges of calls without `limit`, until the default page size is known. Later charges are stored in `bySize`.
    */
   unsized?: SizePrice;
-  /** The number of items that the service returns for calls without `limit`. Undefined until it is known. */
+  /** The number of items that the service returns to calls without `limit`. Undefined until it is known. */
   defaultPageSize?: number;
 }
 
 /**
- * All charges observed for an API key, by operation name. The API document contains no prices (*Limits*, 6), so the
- * server learns them from charges.
+ * The charges that the service reported to an API key, by operation name. The server learns prices from them, because
+ * the API document contains none (*Limits*, 6).
  */
 export type Prices = Map<string, PriceTable>;
 
@@ -34,8 +33,8 @@ export type Prices = Map<string, PriceTable>;
 export type PricedRequest = Pick<ServiceRequest, 'operation' | 'query' | 'body' | 'hasDefaultSize'>;
 
 /**
- * A pricing rule that is consistent with all observed charges. It charges `credits` for each started group of
- * `perItems` items. If `perItems` is undefined, it charges `credits` for every call, regardless of the page size.
+ * A possible pricing rule of the service: `credits` for each started group of `perItems` items. If `perItems` is
+ * undefined, every call costs `credits`, regardless of the page size.
  */
 interface PriceRule {
   credits: number;
@@ -43,26 +42,26 @@ interface PriceRule {
 }
 
 /**
- * The maximum number of page sizes that are stored per operation. Callers choose the page sizes, so without a limit the
- * table could grow indefinitely.
+ * The maximum number of page sizes that are stored per operation. Callers choose the page sizes, so without this limit
+ * the table could grow indefinitely.
  */
 const maxStoredSizes = 32;
 
-/** The parts of a response from which a price can be learned: its items, and the number of items that had no id. */
-export interface PricedAnswer extends Pick<ServiceResponse, 'value'> {
+/** The parts of a response that reveal its price: its items, and the number of unusable items, which had no id. */
+export interface PricedResponse extends Pick<ServiceResponse, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }
 
 /**
- * Adds an observed charge to the prices. Returns the same object if the charge reveals nothing new.
+ * Adds the charge of a response to the prices. Returns the same object if the charge reveals nothing new.
  *
- * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such calls may
- * be free even if others of the same operation cost credits.
+ * A charge of 0 is ignored if the response has no items, or if the call added nothing to a collection. Such a call may
+ * be free although other calls of the operation cost credits.
  */
 export function learnPrice(
   prices: Prices,
   request: PricedRequest,
-  { value, receipt }: PricedAnswer,
+  { value, receipt }: PricedResponse,
   charged: number,
 ): Prices {
   const { operation } = request;
@@ -105,7 +104,7 @@ function mergeCharge(
 /** The lowest and the highest possible cost of a call, in credits. They are equal if the price is known exactly. */
 export interface PriceBounds {
   atLeast: number;
-  /** The highest possible cost. It is infinite if earlier charges do not imply an upper bound. */
+  /** The highest possible cost. It is infinite if earlier charges give no upper bound. */
   atMost: number;
 }
 
@@ -115,16 +114,14 @@ export const freePrice: PriceBounds = { atLeast: 0, atMost: 0 };
 /** Returns true if the price is known exactly, i.e. both bounds are equal. */
 export const isExactPrice = ({ atLeast, atMost }: PriceBounds): boolean => atLeast === atMost;
 
-/** Computes the lowest and the highest possible cost of a call from the observed charges of its operation. */
+/** Computes the lowest and the highest possible cost of a call from earlier charges of its operation. */
 export const computeRequestBounds = (prices: Prices, request: PricedRequest): PriceBounds =>
   computePriceBounds(prices, request.operation, getPageSize(request, prices.get(request.operation.name)));
 
 /**
- * Computes the lowest and the highest possible cost of a page with `size` items from the observed charges of the
- * operation. The price is exact if a full page of this size was charged before, or if all consistent pricing rules give
- * the same price.
- * @param size undefined if the page size is unknown. The upper bound is then the cost of the largest page that the API
- * document allows.
+ * Computes the lowest and the highest possible cost of a page with `size` items from earlier charges of the operation.
+ * They are equal if a full page of this size was charged before, or if all possible pricing rules agree.
+ * @param size undefined if unknown. The upper bound is then the cost of the largest page that the API document allows.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
   const table = prices.get(operation.name);
@@ -133,12 +130,12 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
   if (size === undefined)
     return {
       atLeast: table.unsized?.maxCharged ?? minPrice,
-      // The page size is unknown, so the upper bound is the cost of the largest page.
+      // The page may have any size, so the upper bound is the cost of the largest page.
       atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
     };
   const charged = table.bySize.get(size);
   if (charged?.items === size) return { atLeast: charged.maxCharged, atMost: charged.maxCharged };
-  // A page costs at least as much as any smaller page, so the charges of smaller pages are lower bounds.
+  // A page costs at least as much as a smaller page, so the charges of smaller pages are lower bounds.
   const smallerPageCharges = [...table.bySize]
     .filter(([pageSize]) => pageSize <= size)
     .map(([, { maxCharged }]) => maxCharged);
@@ -150,9 +147,8 @@ export function computePriceBounds(prices: Prices, operation: Operation, size: n
 }
 
 /**
- * Computes an upper bound for the cost of a page. A page never costs more than its items cost in several smaller pages,
- * and never more than a larger page. Responses without items are ignored. A free response proves only that pages up to
- * its size are free.
+ * Computes an upper bound for the cost of a page. A page costs at most as much as its items in several smaller pages,
+ * and at most as much as a larger page. If all pages were free, larger pages have no upper bound.
  */
 function computeHighestCost({ bySize, unsized }: PriceTable, size: number): number {
   const pricesWithItems = [...bySize.values(), ...(unsized ? [unsized] : [])].filter(({ items }) => items > 0);
@@ -162,13 +158,14 @@ function computeHighestCost({ bySize, unsized }: PriceTable, size: number): numb
 }
 
 /**
- * The sizes of item groups for which pricing rules are tested. A rule charges the same price for each started group.
+ * The group sizes for which pricing rules are tested. Such a rule charges the same price for each started group of
+ * items, e.g. 2 credits per 10 items.
  */
 const groupSizes = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /**
- * Computes the lowest and the highest cost of a page among all pricing rules that are consistent with the charges.
- * Returns an empty tuple if no rule is consistent.
+ * Computes the lowest and the highest cost of a page among all pricing rules that match the charges so far. Returns an
+ * empty tuple if no rule matches.
  */
 function computeRuleBounds(table: PriceTable, size: number): [low?: number, high?: number] {
   const fullPages = listFullPages(table);
@@ -177,15 +174,15 @@ function computeRuleBounds(table: PriceTable, size: number): [low?: number, high
   return rulePrices.length === 0 ? [] : [Math.min(...rulePrices), Math.max(...rulePrices)];
 }
 
-/** The charge for a full page, i.e. a page that contains as many items as the call requested. */
+/** The charge for a full page, i.e. for a page with as many items as the call requested. */
 interface FullPageCharge {
   size: number;
   charged: number;
 }
 
 /**
- * Lists the charges of full pages. Returns an empty list for fewer than two pages, because every rule is consistent
- * with a single charge.
+ * Lists the charges of full pages. Returns an empty list for a single page, because every pricing rule matches one
+ * charge.
  */
 function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
   const fullPages = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
@@ -193,8 +190,8 @@ function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
 }
 
 /**
- * Returns the pricing rules that are consistent with all charges. If all charges are whole numbers, rules with
- * fractional credits are skipped.
+ * Returns the pricing rules that match all charges. If all charges are whole numbers, leaves out rules with fractional
+ * credits.
  */
 function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   const [first] = charges;
@@ -211,14 +208,14 @@ function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
   );
 }
 
-/** Returns the price of a page with `size` items if a pricing rule applies, rounded to six decimals. */
+/** Returns the price of a page with `size` items according to a pricing rule, rounded to six decimals. */
 const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
 /**
- * Removes one page size from a full table. The size with the highest charge is kept, because that charge is the upper
+ * Removes one page size from a full table. Keeps the size with the highest charge, because this charge is the upper
  * bound for the cost of other sizes.
  */
 function evictPageSize({ bySize }: PriceTable): void {
@@ -231,10 +228,10 @@ const hasLimit = ({ body, query }: PricedRequest) => (body?.limit ?? query.limit
 const hasCursor = ({ body, query }: PricedRequest) => (body?.cursor ?? query.cursor) !== undefined;
 
 /**
- * Returns how many items a call requests. Returns undefined if the number is unknown.
+ * Returns the number of items that a call requests, or undefined if it is unknown.
  *
- * A call with a cursor but no `limit` continues with the page size of the list's first call. That size is unknown, so
- * the function returns the largest size in the table.
+ * A call with a cursor but no `limit` has the page size of the list's first call. This size is unknown here, so the
+ * largest size in the table is returned.
  */
 function getPageSize(request: PricedRequest, table?: PriceTable): number | undefined {
   if (!isListRequest(request)) return 1;
@@ -248,14 +245,14 @@ function getPageSize(request: PricedRequest, table?: PriceTable): number | undef
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** Returns true if the operation returns one page of a list, so that its price may depend on the page size. */
+/** Returns true if the operation returns a page of a list, so that its price may depend on the page size. */
 export const isListRequest = ({ operation }: PricedRequest): boolean => operation.isList === true;
 
 const maxListedCharges = 4;
 
 /**
- * Lists the highest charge for each number of returned items, sorted by that number. Returns only the last
- * `maxListedCharges` entries to keep the text short.
+ * Lists the highest charge for each number of returned items, sorted by this number. Returns only the last
+ * `maxListedCharges` entries, to keep texts short.
  */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const charges = new Map<number, number>();
@@ -267,18 +264,15 @@ export function listCharges({ bySize, unsized }: PriceTable): { items: number; c
     .slice(-maxListedCharges);
 }
 
-/**
- * Returns the highest observed charge of an operation. Returns undefined if no charge was observed, not even a charge
- * of 0.
- */
+/** Returns the highest charge of an operation so far, or undefined if there was no call yet. */
 export function getMaxPrice(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
   return table && getMaxCharge(table);
 }
 
 /**
- * Returns true if an operation costs credits. An operation that the API document lists as free counts as paid once it
- * has charged credits.
+ * Returns true if an operation costs credits. An operation that is free according to the API document counts as paid
+ * once it has charged credits.
  */
 export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): boolean =>
   requiresCredits || (getMaxPrice(prices, name) ?? 0) > 0;
@@ -286,6 +280,6 @@ export const isPaid = ({ requiresCredits, name }: Operation, prices: Prices): bo
 const getMaxCharge = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.maxCharged ?? 0, ...[...bySize.values()].map(({ maxCharged }) => maxCharged));
 
-/** Returns the highest observed charge among all operations, or 0 if there is none. */
+/** Returns the highest charge so far, of any operation, or 0 if there is none. */
 export const getOverallMaxPrice = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => getMaxPrice(prices, operation) ?? 0));

@@ -11,43 +11,41 @@ import type { FullUsageWindow, FullUsageWindows } from './ledger.ts';
 import { computeRequestBounds } from './prices.ts';
 
 /**
- * Requests `GET /v1/credits` in order to explain the failure of another call. Returns undefined if no response arrives
- * in time.
+ * Requests `GET /v1/credits`, to explain why another call failed. Resolves to undefined if no response arrives in time.
  */
 export type ReadCredits = (send: SendCall, call: ApiCall) => Promise<ParsedCreditStatus | undefined>;
 
-/** The maximum time that a call waits for the response to `GET /v1/credits`, in milliseconds. */
+/** The maximum time to wait for the response to `GET /v1/credits`, in milliseconds. */
 const maxWaitMs = 2000;
-/** The maximum time that a call waits for the response to `GET /v1/credits`, as a fraction of the call's time limit. */
-const maxWaitShare = 0.25;
+/** The maximum time to wait for the response to `GET /v1/credits`, as a fraction of a call's time limit. */
+const maxWaitFraction = 0.25;
 /**
- * If a request to `GET /v1/credits` times out, no such request is sent for the same API key during this time, in
- * milliseconds.
+ * The pause, in milliseconds, in which no `GET /v1/credits` is sent for an API key after such a request has timed out.
  */
-const pauseMs = 60_000;
-/** The maximum number of API keys for which the server remembers that a request to `GET /v1/credits` has timed out. */
+const pauseAfterTimeoutMs = 60_000;
+/** The maximum number of API keys for which a timeout of `GET /v1/credits` is remembered. */
 const maxPausedTenants = 10_000;
 
 /**
- * Creates a function that reads the credit balance and the usage limits. After a request of an API key has timed out,
- * the function sends nothing for that key for a minute.
+ * Creates a function that reads the credit balance and the usage limits of an API key. After a request has timed out,
+ * the function sends none for this key for a minute.
  */
 export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now: () => number }): ReadCredits {
   const pausedTenants = new LRUCache<string, true>({
     max: maxPausedTenants,
-    ttl: pauseMs,
+    ttl: pauseAfterTimeoutMs,
     ttlResolution: 0,
     perf: { now },
   });
-  const waitLimitMs = Math.min(maxWaitMs, maxWaitShare * timeoutMs);
+  const waitLimitMs = Math.min(maxWaitMs, maxWaitFraction * timeoutMs);
   const request = requestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
     if (pausedTenants.has(tenantId)) return undefined;
     return withDeadline({ signals: [], timeoutMs: waitLimitMs }, async (signal) => {
       try {
-        // Leave out the sign-in connection of the caller. This request is free, so it must not count toward the
-        // connection's budget.
+        // Leave out the sign-in connection of the caller. This free request must not count toward the connection's
+        // budget.
         const call = { request, owner: { apiKey, tenantId }, signal, cache: {}, progress: { isSent: false } };
         return (await send(call)).value as ParsedCreditStatus;
       } catch {
@@ -58,16 +56,15 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
   };
 }
 
-/** How long an hourly or daily limit counts as reached before the server asks the service again, in milliseconds. */
+/** How long an hourly or daily limit counts as reached before the service is asked again, in milliseconds. */
 const recheckAfterMs = 60_000;
 
 /**
- * Tracks the usage windows of API keys, i.e. the service's hourly and daily limits on credits. Uses the free `GET
- * /v1/credits` to add these limits to a 429 error, and the balance to a 402 error.
+ * Tracks which API keys have reached the service's hourly or daily limit on credits (a usage window).
  *
- * If a paid call costs more than the remaining credits of a window, the server refuses the call without sending it.
- * After a minute, the server requests `GET /v1/credits` again. If the response shows enough credits, or if no response
- * arrives, the call is sent.
+ * A paid call that costs more than the remaining credits is refused without being sent. After a minute, the limits are
+ * read again from the free `GET /v1/credits`. If they allow the call, or if no response arrives, the call is sent. The
+ * response of `GET /v1/credits` also explains 402 and 429 errors.
  */
 export function trackUsageWindows(
   { readPrices, windows, now }: { readPrices: ReadPrices; windows: FullUsageWindows; now: () => number },
@@ -84,8 +81,8 @@ export function trackUsageWindows(
   };
 
   /**
-   * Reads the credit balance and the usage limits. Concurrent calls share one request. Returns undefined if no response
-   * arrives in time.
+   * Reads the credit balance and the usage limits. Calls that do so at the same time share one request. Resolves to
+   * undefined if no response arrives in time.
    */
   const readCreditsOnce = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
     const { tenantId } = call.owner;
@@ -95,9 +92,7 @@ export function trackUsageWindows(
     return request;
   };
 
-  /**
-   * Returns true if the usage window has no credits left, or fewer credits than the lowest expected cost of the call.
-   */
+  /** Returns true if no credits remain in the window, or fewer than the lowest expected cost of the call. */
   const isTooFull = async (window: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
       window.remaining <= 0 ||
@@ -108,8 +103,8 @@ export function trackUsageWindows(
   return {
     recordUsageLimit,
     /**
-     * Checks a call against the usage limit that its API key has reached. Returns undefined if the key has reached no
-     * limit.
+     * Checks a call against the hourly or daily limit that its API key has reached. Returns undefined if the key has
+     * reached no limit.
      * @throws AdLibraryError `usage_limit` if the call would exceed the limit
      */
     async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
@@ -117,7 +112,8 @@ export function trackUsageWindows(
       const window = await windows.get(tenantId);
       if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
-      // Store the time of the check before the request is sent. Concurrent calls then do not send another request.
+      // Store the time of the check before the request is sent, so that calls at the same time do not send another
+      // request.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
@@ -129,7 +125,7 @@ export function trackUsageWindows(
     async explain(error: unknown, call: ApiCall, windowBefore: FullUsageWindow | undefined): Promise<unknown> {
       const failure = error instanceof AdLibraryError ? error.failure : undefined;
       if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-      // Another call may have updated the usage limits since this call was sent. In that case, no request is needed.
+      // If another call has updated the usage limits since this call was sent, no request is needed.
       const newerWindow = await windows.get(call.owner.tenantId);
       if (failure.kind === 'usage_limit' && newerWindow && newerWindow.id !== windowBefore?.id) {
         return new AdLibraryError({ ...failure, usageLimit: newerWindow.usageLimit }, { cause: error });
@@ -144,7 +140,7 @@ export function trackUsageWindows(
   };
 }
 
-/** Returns the remaining credits in the hourly or the daily usage window, whichever is lower. */
+/** Returns the remaining credits in the hourly or the daily window, whichever is lower. */
 function computeRemaining({
   isLimitReached,
   hourlyCredits,

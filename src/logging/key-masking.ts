@@ -1,25 +1,25 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * The minimum length of a key that is masked, in characters. Shorter keys are not real secrets and could be ordinary
- * words in an ad.
+ * The minimum length of an API key that is masked, in characters. A shorter one is not a real secret and may be a word
+ * in an ad.
  */
 const minKeyLength = 12;
 
 const mask = '***';
 
-/** Returns the value with the API key masked, or the same value if no text or field name in it contains the key. */
+/** Returns the value with the API key replaced by `***`, or the same value if it does not contain the key. */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
 
-/** Caches the masking function of each API key, because creating one takes about as long as searching a response. */
+/** Caches the masking function of each API key. Creating one takes about as long as searching a response. */
 const cachedMaskers = new LRUCache<string, MaskKey>({ max: 1000 });
 
 /**
- * Returns a function that replaces an API key with `***` in all texts and field names of a value. The function finds
- * the plain key and its percent-encoded, JSON-escaped and HTML-escaped forms. It does not find a key that is truncated,
- * escaped twice or mixed with other characters.
+ * Returns a function that replaces an API key with `***` in all texts and field names of a value. It finds the plain
+ * key and its percent-encoded, JSON-escaped and HTML-escaped forms. It does not find a key that is truncated, escaped
+ * twice or mixed with other characters.
  *
- * Pass the JSON text of the value as `json` if you have it, so that the function does not have to serialize the value.
+ * If you have the JSON text of the value, pass it as `json`. The function then need not serialize the value.
  */
 export function createKeyMasker(key = ''): MaskKey {
   if (key.length < minKeyLength) return (value) => value;
@@ -33,7 +33,7 @@ function createMasker(key: string): MaskKey {
   const hasKey = (text: string) => forms.some((form) => text.includes(form));
   const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, mask), text);
   return (value, json) => {
-    // A Unicode escape such as `\u0061` may hide the key in the JSON text. In that case, search the serialized value
+    // A Unicode escape such as `\u0061` may hide the key in `json`. If there is one, search the serialized value
     // instead.
     const searchable = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
     return hasKey(searchable) ? mapTexts(value, replaceKey) : value;
@@ -41,8 +41,8 @@ function createMasker(key: string): MaskKey {
 }
 
 /**
- * Returns the key as it appears in plain text, URLs, JSON and HTML. Hexadecimal digits are included in lower and upper
- * case.
+ * Returns the forms in which the key may appear in plain text, URLs, JSON and HTML, with hexadecimal digits in both
+ * cases.
  */
 function listEncodedForms(key: string): string[] {
   const writeCodes = (write: (code: string) => string) =>
@@ -59,8 +59,7 @@ function listEncodedForms(key: string): string[] {
     key.replace(/[&<>"']/g, (character) => htmlReferences[character] ?? character),
     ...withHexDigits.flatMap((form) => [form, changeDigitCase(form, 'lower'), changeDigitCase(form, 'upper')]),
   ];
-  // Also search each form with doubled backslashes, because JSON doubles the backslashes of a form that is part of a
-  // string.
+  // Add each form with doubled backslashes, because JSON doubles the backslashes of a form inside a string.
   return [...new Set(forms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
 }
 
@@ -73,8 +72,8 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
   );
 
 /**
- * Values nested more deeply than this are replaced by `***`. Masking must not fail with a stack overflow, because the
- * user has paid for the response.
+ * Values that are nested more deeply become `***`. Masking must not exhaust the stack, because the user has paid for
+ * the response.
  */
 const maxDepth = 1000;
 
@@ -95,7 +94,6 @@ function mapTexts<Value>(value: Value, replaceText: (text: string) => string, de
 const prefixedKeyPattern = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;\\]+/gi;
 
 /**
- * Masks API keys in a log line. A key is any word that starts with the key prefix of the service (`svc_…_`) or that
- * follows `Bearer`.
+ * Masks API keys in a log line: words that begin with the key prefix of the service (`svc_…_`) or that follow `Bearer`.
  */
 export const maskPrefixedKeys = (line: string): string => line.replace(prefixedKeyPattern, '$1***');

@@ -1,30 +1,28 @@
 import { maskPrefixedKeys } from './key-masking.ts';
 
-/** The log levels, from `debug`, which logs most, to `silent`, which logs nothing. */
+/** The log levels, from `debug`, which logs everything, to `silent`, which logs nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
 /**
- * Returns true if a log with the level `minLevel` contains the events of `method`. For example, a log with `warn`
- * contains `error` events, but no `info` events.
+ * Returns true if a log with the level `minLevel` contains events of the level `method`. For example, a log with `warn`
+ * contains `error` events but no `info` events.
  */
 export const isLogged = (method: keyof Log, minLevel: LogLevel): boolean =>
   logLevels.indexOf(method) >= logLevels.indexOf(minLevel);
 
-/** A log with one method per level. Each call writes one event with a message and optional fields. */
+/** A log with one method per level. Each call logs one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-/**
- * Prints a status message such as the URL of a started server. It is not a log event, so the log level does not apply.
- */
+/** Prints a status message, e.g. the URL of a started server. The log level does not apply to it. */
 export type PrintStatus = (level: 'error' | 'warn' | 'info', message: string) => void;
 
-/** Formats one log event as one line, without the line feed at its end. */
+/** Formats a log event as one line, without a line feed. */
 type FormatLine = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
 
 /**
  * Creates a log that writes each event at or above `minLevel` as one line. `write` must not write to standard output,
- * because MCP messages are sent there.
+ * which carries MCP messages.
  */
 function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
   const createMethod = (method: keyof Log): Log[keyof Log] =>
@@ -43,7 +41,7 @@ function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, fo
 export const logFormats = ['text', 'json'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
-/** Formats a line for people, e.g. `ad-library-mcp: warn: message field="value"`. Undefined fields are left out. */
+/** Formats a line for people, e.g. `ad-library-mcp: warn: message field="value"`. Leaves out undefined fields. */
 const formatText: FormatLine = (level, message, fields) => {
   const definedFields = Object.entries(fields).filter(([, value]) => value !== undefined);
   const details = definedFields.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
@@ -54,14 +52,13 @@ interface LogOptions {
   /** The format of the log lines. Default: `text`. */
   format?: LogFormat | undefined;
   /**
-   * The clock for the timestamps of JSON lines, in milliseconds since the epoch. Without it, the lines have no
-   * timestamp.
+   * Returns the time for the timestamps of JSON lines, in milliseconds since 1970. Without it, lines have no timestamp.
    */
   now?: () => number;
 }
 
 /**
- * Creates a log with lines for people (format `text`), or with one JSON object per line for programs that collect logs
+ * Creates a log. Each event is a line for people (format `text`), or a line of JSON for programs that collect logs
  * (format `json`).
  */
 export const createLog = (minLevel: LogLevel, write: (line: string) => void, { format, now }: LogOptions = {}): Log =>
@@ -80,56 +77,50 @@ const createJsonFormat =
 
 /** Describes a finished tool call, for the log and the metrics. */
 export interface CallEvent {
-  /**
-   * The name of the tool, or `unknown` if there is no such tool. An unknown name is not logged, because the caller
-   * chose it.
-   */
+  /** The name of the tool. An unknown name becomes `unknown`, because the caller may have chosen any text. */
   tool: string;
-  /** The tenant (API key) that made the call. The log shows only a hash of this id. */
+  /** The id of the tenant (API key) that made the call. The log shows only a hash of it. */
   tenantId: string;
-  /** The id of the sign-in connection if the caller signed in instead of sending an API key. Never logged. */
+  /** The id of the sign-in connection, if the caller has signed in. Never logged. */
   connection?: string | undefined;
   /** How long the tool call took, in milliseconds. */
   ms: number;
   /** The reason why the call failed, e.g. `timeout`, or `cancelled` if the caller cancelled it. */
   kind?: string | undefined;
   /**
-   * The part of this server's own storage that failed, e.g. `data`. If it is set, the external API did not cause the
+   * The part of this server's own storage that failed, e.g. `data`. If it is set, the service did not cause the
    * failure.
    */
   storage?: string | undefined;
-  /** The HTTP status of the API response, if there was one. */
+  /** The HTTP status of the service's response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
-  /** The number of charged credits. Null if the service did not report it. */
+  /** The charged credits. Null if the service did not report them. */
   charged?: number | null | undefined;
   remaining?: number | null | undefined;
   cached?: boolean | undefined;
 }
 
-/** A function that is called after each tool call, e.g. to log or count the call. */
+/** Called after each tool call, e.g. to log or count it. */
 export type OnCall = (event: CallEvent) => void;
 
 /**
- * Creates a handler that logs each tool call. The ids of the tenant (API key) and of the sign-in connection are left
- * out.
- * @param hashTenant returns the hash that is logged instead of the tenant id; by default, no hash is logged
+ * Creates a handler that logs each tool call without the ids of the tenant (API key) and of the sign-in connection.
+ * @param hashTenant returns the hash that is logged instead of the tenant id; without it, no hash is logged
  */
 export const createCallLogger =
   (log: Log, hashTenant?: (tenantId: string) => string): OnCall =>
   ({ tenantId, connection: _, ...fields }) =>
     log.info('call', { ...fields, ...(hashTenant && { tenant: hashTenant(tenantId) }) });
 
-/**
- * The kinds of failures that the caller of a tool did not cause. The log warns the operator of the server about them.
- */
+/** The kinds of failures that the caller of a tool did not cause. The log warns the server's operator about them. */
 const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
 const isOperatorFailure = (kind: string | undefined): boolean => kind !== undefined && operatorFailures.has(kind);
-/** The minimum time between two warnings of the same kind, in milliseconds. */
+/** The minimum time between two warnings with the same message, in milliseconds. */
 const warningIntervalMs = 60_000;
 
 /**
- * Creates a function that logs a warning at most once a minute, no matter how often the function is called.
+ * Creates a function that logs a warning at most once a minute, however often it is called.
  * @param elapsed a monotonic clock, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
@@ -146,8 +137,8 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
 }
 
 /**
- * Creates a handler that logs a warning when a call fails because of the service or because of this server's storage.
- * Each of the two warnings is logged at most once a minute.
+ * Creates a handler that warns if a call fails because of the service or because of this server's storage. Each of the
+ * two warnings is logged at most once a minute.
  */
 export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
   const warnOfService = createRareWarning(
@@ -169,8 +160,7 @@ export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
 
 /**
  * Creates a handler that remembers whether the service responded to the latest call.
- * @returns `getServiceState` returns `up` if the service responded to the latest call, `away` if it did not, and
- * undefined before the first call
+ * @returns `getServiceState` returns `up` if it responded, `away` if it did not, and undefined before the first call
  */
 export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let state: 'up' | 'away' | undefined;
@@ -185,14 +175,14 @@ export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' |
 }
 
 /**
- * Matches control characters and invisible characters. Line feeds, tabs, and the carriage return at the start of a
- * progress line are excluded.
+ * Matches control characters and invisible characters, except line feeds, tabs, and a carriage return at the start of a
+ * progress line.
  */
 const controlCharacters = /(?!^\r|[\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * Replaces characters that could control a terminal with JSON escapes, e.g. `\u001b`. A line of JSON keeps its meaning,
- * because a JSON parser turns the escape back into the character.
+ * Replaces characters that could control a terminal with JSON escapes, e.g. `\u001b`. JSON text keeps its meaning,
+ * because a parser turns the escape back into the character.
  */
 export const escapeControlCharacters = (text: string): string =>
   text.replace(controlCharacters, (character) =>

@@ -59,7 +59,7 @@ export function createCallerContexts(options: CallerContextOptions) {
       return {
         api: createCallerApi(caller),
         openDataset: async () => {
-          const dataset = await callCache.dataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
+          const dataset = await callCache.openDataset({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
           if (dataset.isUnconfirmed) caller.onUnconfirmed?.();
           return dataset;
         },
@@ -67,14 +67,14 @@ export function createCallerContexts(options: CallerContextOptions) {
         getDatasetSql: () => sql.forTenant(tenantId),
         version,
         getExports: () => state.exports.forTenant(tenantId, startedAt),
-        readSpending: () => meter.spending({ tenantId, connection }),
+        readSpending: () => meter.readSpending({ tenantId, connection }),
         getPagePrice: async (list, items) => {
-          const bounds = computePriceBounds(await meter.prices(tenantId), operations[list], items);
+          const bounds = computePriceBounds(await meter.readPrices(tenantId), operations[list], items);
           return Number.isFinite(bounds.atMost) ? bounds : undefined;
         },
         findCachedTotal: (filters) => callCache.findCachedTotal(tenantId, filters),
         isCached: (request) => callCache.hasCachedResponse(tenantId, request),
-        createCallBudget: (maxCredits) => meter.callBudget({ tenantId, connection }, maxCredits),
+        createCallBudget: (maxCredits) => meter.openCallBudget({ tenantId, connection }, maxCredits),
         acquireLock: (name) => state.slots.acquire(`${tenantId} ${name}`, signal),
         loadPictures: async () => (await options.pictures()).forTenant(tenantId),
         cursors: { sign: (text) => signCursor(caller.apiKey, text), ...state.openCursors(tenantId) },
@@ -82,7 +82,7 @@ export function createCallerContexts(options: CallerContextOptions) {
     },
     /** Returns the lowest and the highest price of a request, according to earlier charges. */
     getRequestPrice: async (tenantId: string, request: ServiceRequest) =>
-      computeRequestBounds(await meter.prices(tenantId), request),
+      computeRequestBounds(await meter.readPrices(tenantId), request),
     useOnce: state.useOnce,
     /**
      * Runs a CPU-intensive call after the same caller's other CPU-intensive calls. Yields to the event loop first, so
@@ -115,7 +115,7 @@ export function createCallerContexts(options: CallerContextOptions) {
      * Extends how long the server remembers the credits that a connection has spent. Called when the connection is
      * renewed, so that they still count against its budget.
      */
-    keepSpending: meter.keepSpending,
+    extendSpendingRetention: meter.extendSpendingRetention,
     close: sql.close,
   };
 }

@@ -93,7 +93,7 @@ export interface FileLinks {
    * files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot fill
    * the store.
    */
-  end(tenantId: string, hasCalls: boolean): Promise<void>;
+  disable(tenantId: string, hasCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
@@ -479,7 +479,7 @@ export function openStoredExports(
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      end: (tenantId, hasCalls) => {
+      disable: (tenantId, hasCalls) => {
         const at = hasCalls ? clock() : undefined;
         return queue.write(() => forTenant(tenantId).reject(at));
       },

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** How long this thread may compute before it yields to the event loop, in milliseconds. */
+/** How long a computation may block the event loop, in milliseconds. */
 const maxComputingMs = 5;
 
 /**
- * Returns a function to await between the steps of a long computation on the main thread. The function yields to the
- * event loop when `maxComputingMs` have passed since the last yield, so that other calls make progress.
+ * Returns a function to await between the steps of a long computation. It yields to the event loop if `maxComputingMs`
+ * have passed since the last yield, so that other calls make progress.
  */
 export function createEventLoopYielder(): () => Promise<void> {
   let lastYieldAt = performance.now();

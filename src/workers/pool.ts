@@ -3,46 +3,43 @@ import { Semaphore } from './semaphore.ts';
 import { startWorker, type WorkerSource } from './start-worker.ts';
 
 interface PoolOptions {
-  /**
-   * A plural noun that names the work. It is part of the error message of an overloaded pool, e.g. "pictures" in "Too
-   * many pictures are waiting."
-   */
+  /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** The maximum number of calls of all tenants (API keys) together that may wait for a worker. Default: 256. */
+  /** The maximum number of calls that wait for a worker, of all tenants (API keys) together. Default: 256. */
   maxWaiting?: number;
   worker: WorkerSource;
-  /** The data that is passed to each new worker. `PooledWorker` adds the property `stop`. */
+  /** The data that each new worker receives. `PooledWorker` adds the property `stop`. */
   workerData?: object;
   /**
-   * The maximum number of workers that compute at the same time. One tenant (API key) uses at most one of them. Workers
-   * that `reserveWorker` has reserved do not count.
+   * The maximum number of workers that compute at the same time, not counting those that `reserveWorker` has reserved.
+   * One tenant (API key) uses at most one worker.
    */
   maxWorkers: number;
   /** How long an idle worker stays alive, in milliseconds. */
   idleMs: number;
 }
 
-/** The error when a worker does not reply within the time limit of a request. */
+/** The error of a request to which the worker does not reply in time. */
 export class WorkerTimeoutError extends Error {
   override readonly name = 'WorkerTimeoutError';
 }
 
-/** The error when the worker crashes or is terminated while a request waits for its reply. */
+/** The error of a request whose worker crashes or is terminated before it replies. */
 export class WorkerDiedError extends Error {
   override readonly name = 'WorkerDiedError';
 }
 
 /**
- * A pool of worker threads that tenants (API keys) share fairly. The owner of the pool attaches `data` to each worker,
- * e.g. which dataset the worker has loaded. `takeIdleWorker` selects a worker by its data.
+ * A pool of worker threads that tenants (API keys) share fairly. Each worker has `data`, e.g. which dataset it has
+ * loaded. `takeIdleWorker` selects a worker by its data.
  */
 export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #options: PoolOptions;
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
   /** The workers that `reserveWorker` has reserved for long work. They do not count toward `maxWorkers`. */
-  readonly #checkedOut = new Set<PooledWorker<Request, Reply, Data>>();
-  /** The idle workers, each with the timer that terminates it. The worker that has been idle longest comes first. */
+  readonly #reserved = new Set<PooledWorker<Request, Reply, Data>>();
+  /** The idle workers, each with the timer that will terminate it. The one that has been idle longest comes first. */
   readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
@@ -59,17 +56,14 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     return this.#slots.run(tenantId, signal, work);
   }
 
-  /**
-   * Takes an idle worker for whose data `matches` returns true, and marks the worker as busy. Returns undefined if
-   * there is no such worker.
-   */
+  /** Takes an idle worker whose data `matches` accepts. Returns undefined if there is none. */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
     const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
-  /** Starts a new worker. If the pool already has `maxWorkers` workers, terminates idle ones first. */
+  /** Starts a new worker. If there are already `maxWorkers` workers, terminates idle ones first. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idle.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
@@ -77,41 +71,39 @@ export class WorkerPool<Request, Reply, Data = undefined> {
     const worker = new PooledWorker<Request, Reply, Data>(data, { source, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);
-      this.#checkedOut.delete(worker);
+      this.#reserved.delete(worker);
     });
     this.#workers.add(worker);
     return worker;
   }
 
-  /** Makes a worker available to `takeIdleWorker`, and terminates it if it stays idle for `idleMs`. */
+  /** Makes a worker available to `takeIdleWorker`. Terminates it after `idleMs` if nobody takes it. */
   returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
-    if (!worker.isAlive || this.#checkedOut.has(worker)) return;
+    if (!worker.isAlive || this.#reserved.has(worker)) return;
     this.#idle.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
   }
 
   /**
-   * Reserves a worker for long work, e.g. an export that continues after `runInSlot` has ended. During this time, the
-   * pool may start another worker in its place.
+   * Reserves a worker for long work, e.g. an export that continues after `runInSlot` has ended. The pool may start
+   * another worker in its place.
    */
   reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
-    this.#checkedOut.add(worker);
+    this.#reserved.add(worker);
   }
 
-  /**
-   * Returns a reserved worker to the pool. Terminates the worker if the pool already has `maxWorkers` other workers.
-   */
+  /** Returns a reserved worker to the pool. Terminates it if the pool already has `maxWorkers` other workers. */
   returnReservedWorker(worker: PooledWorker<Request, Reply, Data>): void {
-    this.#checkedOut.delete(worker);
+    this.#reserved.delete(worker);
     if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.terminate();
     this.#workers.add(worker);
     this.returnToIdle(worker);
   }
 
-  /** Terminates all workers, including those that are reserved. */
+  /** Terminates all workers, including reserved ones. */
   async close(): Promise<void> {
-    await Promise.all([...this.#workers, ...this.#checkedOut].map((worker) => worker.terminate()));
+    await Promise.all([...this.#workers, ...this.#reserved].map((worker) => worker.terminate()));
   }
 
   #removeFromIdle(worker: PooledWorker<Request, Reply, Data>): void {
@@ -121,17 +113,11 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 }
 
 interface RequestOptions {
-  /** The time limit in milliseconds. A worker that exceeds the limit is terminated. */
+  /** The time limit in milliseconds. A worker that exceeds it is terminated. */
   timeoutMs: number;
-  /**
-   * When this signal aborts, the pool sets the `stop` flag of the worker. The worker should then stop working on the
-   * request.
-   */
+  /** When this signal aborts, the worker's `stop` flag is set. The worker should then stop working on the request. */
   signal?: AbortSignal | undefined;
-  /**
-   * How long a worker may take to reply after its `stop` flag was set, in milliseconds. After that, the worker is
-   * terminated.
-   */
+  /** How long a worker may take to reply after its `stop` flag was set, in milliseconds. Then it is terminated. */
   graceMs?: number;
 }
 
@@ -139,9 +125,9 @@ interface RequestOptions {
 const startTimeoutMs = 20_000;
 
 /**
- * A worker thread that handles one request at a time. The thread sends one message when it is ready. Its `workerData`
- * contains `stop`, the buffer of a shared `Int32Array`. The main thread sets the first element to 1 to ask the worker
- * to stop working on the current request.
+ * A worker thread that handles one request at a time. It sends a message when it is ready. Its `workerData` contains
+ * `stop`, the buffer of a shared `Int32Array`. If the first element is 1, the worker should stop working on the current
+ * request.
  */
 export class PooledWorker<Request, Reply, Data> {
   data: Data;
@@ -163,14 +149,13 @@ export class PooledWorker<Request, Reply, Data> {
     this.#thread.on('message', (reply) => this.#pendingReply?.resolve(reply));
     this.#thread.on('error', (cause) => this.terminate(new WorkerDiedError('The worker failed.', { cause })));
     this.#thread.on('exit', () => this.terminate());
-    // `unref` lets the process exit while this thread is running. Call it after the listeners are added, because each
-    // added listener undoes it.
+    // Let the process exit while this thread is running. Each added listener undoes `unref`, so call it after them.
     this.#thread.unref();
     this.#ready = this.#waitForReply(startTimeoutMs);
     this.#ready.catch(() => {});
   }
 
-  /** False once the thread has ended or was told to end. */
+  /** False after the thread has ended or was told to end. */
   get isAlive(): boolean {
     return this.#endReason === undefined;
   }
@@ -202,7 +187,7 @@ export class PooledWorker<Request, Reply, Data> {
     }
   }
 
-  /** Terminates the thread. The pending request is rejected with `error`. */
+  /** Terminates the thread, and rejects the pending request with `error`. */
   async terminate(error: Error = new WorkerDiedError('The worker was ended.')): Promise<void> {
     if (!this.#endReason) this.#onEnd();
     this.#endReason ??= error;
@@ -210,7 +195,7 @@ export class PooledWorker<Request, Reply, Data> {
     await this.#thread.terminate();
   }
 
-  /** Waits for the next message of the thread. Terminates the thread if no message arrives in time. */
+  /** Waits for the next message of the thread. Terminates the thread if none arrives in time. */
   async #waitForReply(timeoutMs: number): Promise<Reply> {
     const timer = setTimeout(
       () => this.terminate(new WorkerTimeoutError('The worker did not reply in time.')),

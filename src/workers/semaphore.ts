@@ -4,24 +4,19 @@ import { AdLibraryError } from '../api/errors.ts';
 interface SemaphoreOptions {
   /** The maximum number of slots in use at the same time, by all keys together. */
   maxRunning: number;
-  /** The maximum number of slots that one key may use at the same time. Default: all slots. */
+  /** The maximum number of slots that one key uses at the same time. Default: all slots. */
   maxRunningPerKey?: number;
-  /**
-   * The maximum number of waiting calls, of all keys together. Default: 256, which is four calls for each of 64 keys.
-   */
+  /** The maximum number of waiting calls, of all keys together. Default: 256, i.e. four calls for each of 64 keys. */
   maxWaiting?: number;
-  /**
-   * A plural noun that names the waiting calls. It is part of the error message, e.g. "pictures" in "Too many pictures
-   * are waiting."
-   */
+  /** A plural noun for error messages, e.g. "pictures" in "Too many pictures are waiting." */
   workName: string;
-  /** A clock in milliseconds that is never set back, for measuring durations. */
+  /** Returns the milliseconds of a monotonic clock, i.e. one that never goes back. */
   now?: () => number;
 }
 
 /**
- * The maximum number of keys for which the semaphore remembers when the key last got a slot. A forgotten key counts as
- * having waited longer than all others.
+ * The maximum number of keys for which it is remembered when they last got a slot. Any other key counts as having
+ * waited longest.
  */
 const maxRememberedKeys = 1000;
 
@@ -31,27 +26,24 @@ interface Waiter {
 }
 
 /**
- * A counting semaphore that shares its slots fairly between keys, such as tenants or IP addresses. A free slot goes to
- * the waiting key that uses the fewest slots. If several keys use equally few, the slot goes to the key that has not
- * got a slot for the longest time. Calls with the same key get slots in the order in which they arrived.
+ * A counting semaphore that shares its slots fairly between keys, such as API keys or IP addresses. A free slot goes to
+ * the waiting key that uses the fewest slots. Among equal keys, it goes to the one whose last slot was longest ago.
+ * Calls with the same key get slots in the order in which they arrived.
  *
- * If too many calls are waiting, the semaphore rejects the newest call of the key with the most waiting calls. It never
- * rejects the only waiting call of a key. Therefore, the first waiting call of a key gets a place in the queue, unless
- * every place is taken by a different key.
+ * If too many calls are waiting, the newest call of the key with the most waiting calls is rejected. The only waiting
+ * call of a key is never rejected. A key's first call therefore gets a place in the queue, unless each place has
+ * another key.
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Waiter[]>();
-  /**
-   * For each key, the sequence number of the last slot that the key got. A lower number means that the last slot was
-   * longer ago.
-   */
+  /** For each key, the number of the last slot that it got. A lower number means that this was longer ago. */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
   /**
-   * The moving average of how long recent slots were in use, in milliseconds. The estimated waiting time in error
-   * messages is based on it.
+   * The moving average of the time for which a slot is in use, in milliseconds. Error messages estimate the waiting
+   * time from it.
    */
   #typicalSlotMs = 1000;
 
@@ -59,12 +51,12 @@ export class Semaphore {
     this.#options = { maxRunningPerKey: options.maxRunning, maxWaiting: 256, now: () => performance.now(), ...options };
   }
 
-  /** The number of slots in use by all keys together. */
+  /** The number of slots in use, by all keys together. */
   get runningCount(): number {
     return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
   }
 
-  /** The total number of calls that wait for a slot, counting the calls of all keys. */
+  /** The number of calls that wait for a slot, of all keys together. */
   get waitingCount(): number {
     return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
   }
@@ -72,7 +64,7 @@ export class Semaphore {
   /**
    * Waits for a free slot. Resolves to a function that releases the slot.
    * @throws AdLibraryError `busy` if too many calls are waiting, or if the signal times out first
-   * @throws the reason of the signal, if the signal aborts for another reason
+   * @throws the reason of the signal if it aborts for another reason
    */
   async acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -92,7 +84,10 @@ export class Semaphore {
     };
   }
 
-  /** Waits for a free slot, runs `work`, and releases the slot. Throws the errors of `acquire` and of `work`. */
+  /**
+   * Waits for a free slot, runs `work`, and releases the slot.
+   * @throws the errors of `acquire` and of `work`
+   */
   async run<Result>(key: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     const release = await this.acquire(key, signal);
     try {

@@ -2,17 +2,20 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-/** The location of a worker's code, both as TypeScript source and as a built file. */
+/** The two locations of a worker's code: its TypeScript source, and its built JavaScript file. */
 export interface WorkerSource {
-  /** The URL of the module that starts the worker. The two paths below are relative to this URL. */
+  /** The URL of the module that starts the worker. The paths below are relative to it. */
   baseUrl: string;
-  /** The path of the TypeScript source. It is used when the server runs without a build. */
+  /** The path of the TypeScript source, which is used without a build. */
   sourcePath: string;
-  /** The path of the built JavaScript file, which is in the same folder as the bundle. */
+  /** The path of the built JavaScript file, in the same folder as the bundle. */
   builtPath: string;
 }
 
-/** Starts a worker thread. Runs the built file if this module itself is built, and the TypeScript source otherwise. */
+/**
+ * Starts a worker thread. If the module at `baseUrl` is built, the thread runs the built file, and otherwise the
+ * source.
+ */
 export function startWorker(
   { baseUrl: from, sourcePath: source, builtPath: built }: WorkerSource,
   workerData: object,
@@ -25,18 +28,15 @@ export function startWorker(
     execArgv: [],
     argv: [],
     env: {},
-    // Give the worker its own output streams. It must not write to standard output, which carries MCP messages. Nobody
-    // reads these streams, because reading would keep the process alive.
+    // Keep the worker away from standard output, which carries MCP messages. Nobody reads the worker's own streams,
+    // because reading would keep the process alive.
     stdin: false,
     stdout: true,
     stderr: true,
   });
 }
 
-/**
- * Returns JavaScript that imports a TypeScript worker. On Node 20, a worker can import TypeScript only after it has
- * registered tsx.
- */
+/** Returns JavaScript code that imports a TypeScript worker. On Node 20, a worker must first register tsx to do so. */
 function createSourceLoader(worker: URL): string {
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
   const api = new URL('dist/esm/api/index.mjs', tsx);

@@ -5,7 +5,7 @@ import { getOverallMaxPrice } from '../../src/credits/prices.ts';
 export const chargedSettlement = (credits: number): Settlement => ({
   charged: credits,
   uncertain: 0,
-  isPaidAnswer: true,
+  isPaidResponse: true,
 });
 
 /** Creates the argument for the ledger's `reserve` method: a request for one credit by default. */

@@ -65,9 +65,9 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
         [`${newest}x`, 'x.csv'],
       ] as const)
         expect(await links?.find(link, name)).toBeUndefined();
-      await links?.end('b', true);
+      await links?.disable('b', true);
       expect(await links?.find(newest, 'x.csv')).not.toBe('ended');
-      await links?.end('a', true);
+      await links?.disable('a', true);
       expect(await links?.find(newest, 'x.csv')).toBe('ended');
       expect(await forTenant('a').list()).toHaveLength(50);
     });
@@ -81,7 +81,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
           mimeType: 'text/csv',
           write: async (take) => {
             await take(Buffer.from('half'));
-            await links?.end('a', true);
+            await links?.disable('a', true);
             await take(Buffer.from('rest'));
           },
         });

@@ -172,7 +172,7 @@ describe('The credit ledger in memory', () => {
     }
     expect(await ledger.reserve('spender', requestCredits())).toMatchObject({ kind: 'refused' });
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'refused' });
-    await ledger.settle('caller', { ...chargedSettlement(0), isPaidAnswer: false }, lease);
+    await ledger.settle('caller', { ...chargedSettlement(0), isPaidResponse: false }, lease);
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
@@ -181,12 +181,12 @@ describe('The credit ledger in memory', () => {
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
     time += 29 * 86_400_000;
-    await ledger.settle('t', { ...chargedSettlement(6), isPaidAnswer: false });
+    await ledger.settle('t', { ...chargedSettlement(6), isPaidResponse: false });
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', requestCredits())).rejects.toMatchObject({ failure: { kind: 'busy' } });
     // A free call also extends how long the spending of a connection is remembered.
-    await ledger.settle('t', { ...chargedSettlement(0), isPaidAnswer: false, extendsRetention: true });
+    await ledger.settle('t', { ...chargedSettlement(0), isPaidResponse: false, extendsRetention: true });
     time += 29 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     time += 2 * 86_400_000;

@@ -42,7 +42,7 @@ const request = fc
 const settlement = fc.record({
   charged: credits,
   uncertain: fc.constantFrom(0, 0, 0, 2),
-  isPaidAnswer: fc.boolean(),
+  isPaidResponse: fc.boolean(),
   learns: fc.boolean(),
 });
 const selector = fc.nat(11);
@@ -128,14 +128,14 @@ class ExpectedLedger {
   readonly settledIds = new Set<string>();
 
   decideAdmission({ budget, credits, atLeast, isPaid, queue }: FixedRequest): Admission['kind'] {
-    const { reserved, reservedAtLeast, paidInFlight } = this.readTotals();
+    const { reserved, reservedAtLeast, paidCallsInProgress } = this.readTotals();
     if (queue !== undefined && [...this.openRequests.values()].some((request) => request.queue === queue))
       return 'wait';
     const unspent = budget - this.spent - this.uncertain + 1e-6;
     if ((isPaid || atLeast > 0) && atLeast > unspent - reservedAtLeast) return 'refused';
     if (!isPaid) return 'granted';
     if (reserved > 0 && credits > unspent - reserved) return 'wait';
-    return paidInFlight >= (4 * this.maxCharged <= unspent - reserved ? 4 : 1) ? 'wait' : 'granted';
+    return paidCallsInProgress >= (4 * this.maxCharged <= unspent - reserved ? 4 : 1) ? 'wait' : 'granted';
   }
 
   reserve(id: string, request: FixedRequest): void {
@@ -153,14 +153,14 @@ class ExpectedLedger {
     this.uncertain += countedCredits;
   }
 
-  settle(id: string, { charged, uncertain, isPaidAnswer, updatePrices: learn }: Settlement): void {
+  settle(id: string, { charged, uncertain, isPaidResponse, updatePrices: learn }: Settlement): void {
     assert.ok(!this.settledIds.has(id), 'the store counted a settlement twice');
     this.settledIds.add(id);
     this.openRequests.delete(id);
     this.spent += charged;
     this.uncertain += uncertain - (this.bookedCredits.get(id) ?? 0);
     this.bookedCredits.delete(id);
-    if (isPaidAnswer) this.calls++;
+    if (isPaidResponse) this.calls++;
     if (learn) this.maxCharged = Math.max(this.maxCharged, charged);
   }
 
@@ -173,13 +173,29 @@ class ExpectedLedger {
       maxCharged: this.maxCharged,
       reserved: openRequests.reduce((sum, one) => sum + one.credits, 0),
       reservedAtLeast: openRequests.reduce((sum, one) => sum + one.atLeast, 0),
-      paidInFlight: openRequests.filter(({ isPaid }) => isPaid).length,
+      paidCallsInProgress: openRequests.filter(({ isPaid }) => isPaid).length,
     };
   }
 }
 
-const readFigures = ({ prices, spent, uncertain, calls, reserved, reservedAtLeast, paidInFlight }: CreditAccount) => ({
-  ...{ spent, uncertain, calls, maxCharged: getOverallMaxPrice(prices), reserved, reservedAtLeast, paidInFlight },
+const readFigures = ({
+  prices,
+  spent,
+  uncertain,
+  calls,
+  reserved,
+  reservedAtLeast,
+  paidCallsInProgress,
+}: CreditAccount) => ({
+  ...{
+    spent,
+    uncertain,
+    calls,
+    maxCharged: getOverallMaxPrice(prices),
+    reserved,
+    reservedAtLeast,
+    paidCallsInProgress,
+  },
 });
 
 function hasEqualFigures(first: object, second: object): boolean {
@@ -359,7 +375,7 @@ class Simulation {
       await this.#deliverAllMessages();
       for (const replica of this.replicas)
         while (replica.openLeases.length > 0)
-          this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
+          this.#settle(replica, { charged: 1, uncertain: 0, isPaidResponse: true, learns: false });
       await this.#advanceClock(retryIntervalMs);
       if (round === 8) for (const replica of this.replicas) this.#read(replica, true);
     }
@@ -400,7 +416,7 @@ class Simulation {
   }
 
   #charge(replica: Replica, charge: Charge): void {
-    if (replica.isRunning) this.#endCall(replica, `charge ${this.ids++}`, { ...charge, isPaidAnswer: true });
+    if (replica.isRunning) this.#endCall(replica, `charge ${this.ids++}`, { ...charge, isPaidResponse: true });
   }
 
   #endCall(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
@@ -430,7 +446,7 @@ class Simulation {
   #compareWithExpectedLedger(): void {
     const expectedLedger = new ExpectedLedger();
     const requests = new Map(this.#queries.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
-    const zeroSettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+    const zeroSettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
     const states = [{ figures: expectedLedger.readTotals(), answers: this.#listExpectedAdmissions(expectedLedger) }];
     let previousAccount: StoredAccount | undefined;
     let version = '';

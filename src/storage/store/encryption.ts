@@ -20,7 +20,7 @@ export interface Encryption {
 interface EncryptionOptions {
   secret: string;
   /** The purpose of the encryption, e.g. `shared state`. Different purposes have different encryption keys. */
-  use?: string;
+  purpose?: string;
   /** Called once for each reason why values cannot be decrypted, e.g. another secret. */
   warn?(message: string): void;
 }
@@ -39,9 +39,9 @@ const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 const nameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
-export function createEncryption({ secret, use = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
-  const deriveKey = (purpose: string, bytes = 32) =>
-    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
+export function createEncryption({ secret, purpose = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
+  const deriveKey = (keyName: string, bytes = 32) =>
+    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, bytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
   const header = Buffer.concat([Buffer.of(version), deriveKey('id', secretIdBytes)]);

@@ -34,9 +34,9 @@ interface LedgerOptions {
   onLost?(error: unknown): void;
 }
 
-const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-const isEmptySettlement = ({ charged, uncertain, isPaidAnswer, remaining, extendsRetention }: Settlement): boolean =>
-  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !extendsRetention;
+const emptySettlement: Settlement = { charged: 0, uncertain: 0, isPaidResponse: false };
+const isEmptySettlement = ({ charged, uncertain, isPaidResponse, remaining, extendsRetention }: Settlement): boolean =>
+  charged === 0 && uncertain === 0 && !isPaidResponse && remaining === undefined && !extendsRetention;
 
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
@@ -213,7 +213,7 @@ export function summarizeAccount(account = createEmptyAccount()): CreditAccount 
     remaining,
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     reservedAtLeast: leases.reduce((sum, { credits, atLeast = credits }) => sum + atLeast, 0),
-    paidInFlight: leases.filter(({ isPaid }) => isPaid).length,
+    paidCallsInProgress: leases.filter(({ isPaid }) => isPaid).length,
     prices: parsePricesCached(prices),
     ...(day !== undefined && { day }),
   };
@@ -272,7 +272,7 @@ function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, remaining, extendsRetention, updatePrices } = settlement;
+  const { charged, uncertain, isPaidResponse, remaining, extendsRetention, updatePrices } = settlement;
   if (extendsRetention && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
@@ -280,8 +280,8 @@ function settle(
   else if (id !== '') account.settled = [...account.settled, id].slice(-maxSettledIds);
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
-  if (isPaidAnswer) account.calls++;
-  if (isPaidAnswer || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
+  if (isPaidResponse) account.calls++;
+  if (isPaidResponse || charged + uncertain > 0 || extendsRetention) account.paidAt = now;
   if (remaining !== undefined) account.remaining = remaining;
   if (updatePrices) {
     const prices = parsePricesCached(account.prices);

@@ -273,7 +273,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     await wait(20);
     await other.store({ id: '1', is: 'after' });
     for (const { find } of [one, other]) expect(await find()).toEqual({ id: '1', is: 'after' });
-    await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+    await other.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
     expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
@@ -324,7 +324,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     );
     other.network.clockOffsetMs = callTimeoutMs + 11_000;
     expect(await other.ledger.read('t')).toMatchObject({ uncertain: 5 });
-    await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidAnswer: true }, lease);
+    await slow.ledger.settle('t', { charged: 3, uncertain: 0, isPaidResponse: true }, lease);
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
@@ -411,7 +411,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
           await addAds(await one.dataset(), 60, { id, body: 'x'.repeat(4_000_000) }).catch(() => {});
         expect(listLossWarnings()).toHaveLength(1);
         // The full queue still accepts the settlement, because it reserves memory for small writes.
-        await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+        await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
       });
       await expect.poll(() => one.ledger.read('t')).toMatchObject({ spent: 1 });
     });
@@ -428,7 +428,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       await expect(addAds(await one.dataset('u'), 1, { id: 'y', body: randomText(4000) })).rejects.toMatchObject(
         unavailable,
       );
-      await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidAnswer: true });
+      await one.ledger.settle('t', { charged: 1, uncertain: 0, isPaidResponse: true });
       one.network.state = fault;
       await expect.poll(() => other.ledger.read('t')).toMatchObject({ spent: 1 });
       await expect.poll(async () => readIds(await other.dataset('u'))).toEqual(['y']);

@@ -89,7 +89,7 @@ const MetadataDocument = Metadata.extend({
 /** Creates the functions that register OAuth clients and find them by id. */
 export function createClients(options: ClientsOptions) {
   const { secret, now } = options;
-  const encryption = createEncryption({ secret, use: 'sign-in' });
+  const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const documentCache = new LRUCache<string, Client>({
     max: maxCachedDocuments,
     ttl: cacheMs,

@@ -83,7 +83,7 @@ const hashText = (text: string) => createHash('sha256').update(text).digest('bas
 /** Creates the functions that issue, renew, check and revoke tokens. */
 export function createTokens(options: TokensOptions) {
   const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
-  const encryption = createEncryption({ secret, use: 'sign-in' });
+  const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, at: number) => {
     const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
