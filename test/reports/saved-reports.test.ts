@@ -24,7 +24,7 @@ const writeReport = async (server: TestServer, args: Record<string, unknown>) =>
   return { ...result, html: result.isError ? '' : readFileSync(String(result.data.file), 'utf8') };
 };
 
-test('a saved report can be rewritten after a restart and then shows its earlier numbers', async ({
+test('a saved report that is rewritten after a restart shows its new numbers next to the earlier ones', async ({
   upstream,
   start,
 }) => {
@@ -83,7 +83,7 @@ test('a saved report can be rewritten after a restart and then shows its earlier
   expect((await server.call('list_watches')).data.reports).toEqual([]);
 });
 
-test('a rewritten report compares a number with its earlier value only if the texts of its row are unchanged', async ({
+test("a rewritten report shows the earlier value of a number only if the texts in the number's row are unchanged", async ({
   upstream,
   start,
 }) => {

@@ -76,7 +76,7 @@ async function writeHostileReport({ server, upstream }: { server: TestServer; up
 const numbers = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n';
 
 describe('A report', () => {
-  test('a report contains all its sections in the requested order', async ({ server, upstream }) => {
+  test('a report contains all of its sections in the requested order', async ({ server, upstream }) => {
     const image = host.serve(await createJpeg({ width: 500, height: 300, colour: [200, 60, 30] }));
     const gone = host.serve((response) => response.writeHead(410).end());
     const [shownId = '', missing = ''] = await loadAds(
@@ -113,7 +113,7 @@ describe('A report', () => {
     expect(html).not.toContain(host.host.host);
   });
 
-  test('a report shows the error of a section that failed', async ({ server, upstream }) => {
+  test('a report shows an error in place of a section that failed', async ({ server, upstream }) => {
     await loadAds({ server, upstream }, {});
     const { html, data } = await writeTestReport(server, {
       sections: [
@@ -135,7 +135,7 @@ describe('A report', () => {
     expect(html.match(/class="problem"/g)).toHaveLength(3);
   });
 
-  test('a report omits pictures to stay under 5 MB', async ({ server, upstream }) => {
+  test('a report leaves out pictures so that its file stays under 5 MB', async ({ server, upstream }) => {
     const pixels = new Uint8ClampedArray(randomBytes(400 * 400 * 4));
     const noise = await encodeJpeg({ width: 400, height: 400, data: pixels }, 95);
     // Use few different pictures many times, so that even a slow machine fetches them in time.
@@ -153,7 +153,7 @@ describe('A report', () => {
     expect(refused.text).toContain('more than 5000000 bytes');
   });
 
-  test('a report contains only markup that the server generates', ({ hostileHtml }) => {
+  test('a report with hostile ad texts contains only markup that the server generates', ({ hostileHtml }) => {
     const htmlWithoutValues = hostileHtml.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
     expect(
       htmlWithoutValues
@@ -230,7 +230,7 @@ describe('The plain text of a report', () => {
     'An advertiser has a colour': { ads: [{ ...card, id: 'y' }, card, { ...card, pageName: 'Other' }] },
   };
 
-  test('the plain text of a report matches the snapshot in report.txt', async () => {
+  test('a report page with all kinds of sections matches the snapshot file report.txt', async () => {
     const html = await writePage({
       sections: Object.entries(sections).map(([heading, section]) => ({ heading, ...section })),
       method: {
@@ -271,7 +271,7 @@ describe('The plain text of a report', () => {
       { adCount: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('the method section of a report contains %s', async (_, reportFacts, expectedText) => {
+  ])('the method section of a report says %s', async (_, reportFacts, expectedText) => {
     const html = await writePage({ method: { ...method, ...reportFacts } });
     expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');
@@ -282,12 +282,12 @@ describe('The plain text of a report', () => {
     ...['https://bad.example/x.png', 'data:image/svg+xml;base64,x', 'data:text/html;base64,x'].map((src) => ({
       picture: { src },
     })),
-  ])('a report rejects the URL %j', async (address) => {
+  ])('writing a report fails if an ad in it has the unsafe URL %j', async (address) => {
     const ads = [{ ...card, ...address }];
     await expect(writePage({ sections: [{ heading: 'H', ads }] })).rejects.toThrow('A page contains a URL');
   });
 
-  test('writing a report stops at the size limit and does not block the event loop', async () => {
+  test('writing a report stops at the size limit and never blocks the event loop', async () => {
     let [taken, turns, isDone] = [0, 0, false];
     function* createSections() {
       const rows = Array.from({ length: 200 }, () => Array.from({ length: 33 }, () => '&'.repeat(300)));
@@ -314,7 +314,9 @@ inChromium('A report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  test('a report makes no network requests, is accessible and can be printed', async ({ hostileHtml }) => {
+  test('a report that is open in a browser makes no network requests, is accessible and can be printed', async ({
+    hostileHtml,
+  }) => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],

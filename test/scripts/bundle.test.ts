@@ -34,7 +34,7 @@ function startAsHost(entered: Record<string, string>) {
   return connectCommand('v1', { command: process.execPath, args: args.map(fillIn), env: Object.fromEntries(settings) });
 }
 
-test('the desktop bundle is small, complete and reproducible', () => {
+test('the desktop bundle is small and complete, and two builds of it are identical', () => {
   expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
   expect(bytes.length).toBeLessThan(5.5 * 1024 * 1024);
   expect(Object.keys(files)).toEqual(
@@ -49,14 +49,14 @@ test('the desktop bundle is small, complete and reproducible', () => {
   expect(Buffer.from(packBundle().bytes).equals(bytes)).toBe(true);
 });
 
-test('the desktop bundle contains the licenses of all packages in it', () => {
+test('the desktop bundle contains the licenses of all packages that it includes', () => {
   const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
   for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js'])
     expect(`\n${licences}`).toContain(`\n${name} `);
   for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
 });
 
-test('the unpacked desktop bundle runs every tool on demo data', async () => {
+test('the server in the unpacked desktop bundle runs every tool on demo data', async () => {
   const client = await startAsHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(allTools.length);
   for (const { name, result } of await makeDemoCalls(client.call)) {
@@ -67,7 +67,7 @@ test('the unpacked desktop bundle runs every tool on demo data', async () => {
   await client.close();
 });
 
-test('the unpacked desktop bundle starts without settings and names the missing fields', async () => {
+test('the server in the unpacked desktop bundle starts without settings and names the missing form fields', async () => {
   const client = await startAsHost({ demo: 'false', read_only: 'true' });
   expect(await client.listTools()).toHaveLength(allTools.length - 1);
   const { text, error } = await client.call('search_ads');
@@ -76,7 +76,7 @@ test('the unpacked desktop bundle starts without settings and names the missing 
   await client.close();
 });
 
-test('the build of the desktop bundle rejects each invalid privacy policy URL', async () => {
+test('building the desktop bundle fails and names every privacy policy URL that is invalid', async () => {
   const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
   const invalidUrls = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
   const packed = promisify(execFile)(process.execPath, [

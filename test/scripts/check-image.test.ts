@@ -15,17 +15,20 @@ test.skipIf(process.platform === 'win32').each([
   ['only buildah is installed', { buildah: works }, 'buildah can build the image but cannot run this check'],
   ['the daemon of docker is stopped', { docker: '[ "$1" = --version ]' }, 'docker is installed but does not work'],
   ['the build fails', { podman: '[ "$1" = info ] || exit 3' }, '"podman build'],
-])('npm run image:check ends with a reason and exit code 1 if %s', (name, engines: Record<string, string>, reason) => {
-  const binFolder = join(folder, name.replaceAll(' ', '-'));
-  mkdirSync(binFolder);
-  for (const [engine, script] of Object.entries(engines)) {
-    writeFileSync(join(binFolder, engine), `#!/bin/sh\n${script}\n`);
-    chmodSync(join(binFolder, engine), 0o755);
-  }
-  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', program], {
-    env: { ...process.env, PATH: binFolder },
-    encoding: 'utf8',
-  });
-  expect([status, stderr]).toEqual([1, expect.stringMatching(/^image:check: [^\n]+\n$/)]);
-  expect(stderr).toContain(reason);
-});
+])(
+  'the command "npm run image:check" prints a reason and exits with code 1 if %s',
+  (name, engines: Record<string, string>, reason) => {
+    const binFolder = join(folder, name.replaceAll(' ', '-'));
+    mkdirSync(binFolder);
+    for (const [engine, script] of Object.entries(engines)) {
+      writeFileSync(join(binFolder, engine), `#!/bin/sh\n${script}\n`);
+      chmodSync(join(binFolder, engine), 0o755);
+    }
+    const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', program], {
+      env: { ...process.env, PATH: binFolder },
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^image:check: [^\n]+\n$/)]);
+    expect(stderr).toContain(reason);
+  },
+);

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const command = ['--import', 'tsx', 'scripts/demo-session.ts'];
 const lines = (await promisify(execFile)(process.execPath, command, { cwd: root })).stdout.split('\n');
 
-test('the demo session in the README fits 80 columns and ends with its cost', () => {
+test('the demo session that the README shows fits in 80 columns and ends with its cost', () => {
   // Ignore lines with the temporary folder, whose path is long on some systems.
   expect(lines.filter((line) => [...line].length > 80 && !line.includes(tmpdir()))).toEqual([]);
   expect(lines.length).toBeLessThan(90);
@@ -27,7 +27,7 @@ test('the demo session in the README fits 80 columns and ends with its cost', ()
   expect(lines.slice(-2)).toEqual([expect.stringMatching(/^Cost: \d+ credits for 8 tool calls/), '']);
 });
 
-test('the first answer in the demo session names its advertisers', () => {
+test('the first answer in the demo session names the advertisers of its ads', () => {
   const start = lines.findIndex((line) => line.startsWith('A  '));
   const end = lines.findIndex((line) => line.startsWith('   → '));
   const answer = lines.slice(start, end).join(' ').replace(/ +/g, ' ');

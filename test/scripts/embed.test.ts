@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
 import { readResult } from '../support/server.ts';
 
-test('a server embedded with openServer accepts several clients over custom transports', async () => {
+test('a server that a program embeds with openServer accepts several clients over custom transports', async () => {
   const logged: string[] = [];
   const settings = { AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' };
   const server = await openServer(settings, (line) => logged.push(line));
@@ -24,13 +24,13 @@ test('a server embedded with openServer accepts several clients over custom tran
   await server.close();
 });
 
-test('openServer reports every invalid setting', async () => {
+test('the function openServer reports every invalid setting in one error', async () => {
   await expect(openServer({ AD_LIBRARY_DEMO: 'perhaps', AD_LIBRARY_OUTPUT: 'x' })).rejects.toThrow(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_OUTPUT/,
   );
 });
 
-test('the type declarations of openServer import no other package', () => {
+test('the type declarations of the function openServer import no other package', () => {
   const types = readFileSync(new URL('../../dist/embed.d.ts', import.meta.url), 'utf8');
   expect(types).toContain('export declare function openServer');
   expect(types).not.toMatch(/\bimport\b|\bfrom\b ['"]/);

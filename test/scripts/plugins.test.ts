@@ -138,7 +138,7 @@ const geminiExtensionSchema = z.strictObject({
   ),
 });
 
-test('each plugin is small and contains the server, the skill and a README', () => {
+test('each plugin is small and contains the server, the skill and a README file', () => {
   expect([...plugins.keys()]).toEqual(['agent-plugin', 'claude-plugin', 'gemini-extension']);
   for (const { files } of plugins.values()) {
     expect(Object.keys(files)).toEqual(
@@ -191,7 +191,7 @@ test('the Claude plugin asks for the API key as a secret', async () => {
   await client.close();
 });
 
-test('the Claude plugin starts without settings and names the missing fields', async () => {
+test('the Claude plugin starts without settings and names the form fields that are missing', async () => {
   const { root, readJson } = findPlugin('claude-plugin');
   const { mcpServers, userConfig } = claudePluginSchema.parse(readJson('.claude-plugin/plugin.json'));
   const client = await startPlugin(mcpServers['ad-library'] as LaunchEntry, temporary, { CLAUDE_PLUGIN_ROOT: root });

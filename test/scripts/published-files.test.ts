@@ -55,7 +55,7 @@ test("every published file contains the publisher's details from package.json", 
     expect(published.dockerfile).toContain(`org.opencontainers.image.${label}`);
 });
 
-test("publishing is blocked while a file has placeholders for the publisher's details", async () => {
+test("publishing fails while package.json contains placeholders instead of the publisher's details", async () => {
   const empty = {
     ...publisher,
     mcpName: 'com.example/x',
@@ -78,12 +78,12 @@ describe('The manifest of the desktop bundle', () => {
   const { user_config: form, server } = manifest;
   const toSettingName = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
 
-  test('the desktop manifest is valid according to its JSON schema', () => {
+  test('the manifest of the desktop bundle is valid according to its schema', () => {
     expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
     expect(manifest.manifest_version).toBe('0.3');
   });
 
-  test('the desktop manifest passes every setting to the matching environment variable', () => {
+  test('the manifest of the desktop bundle passes each form field to the matching environment variable', () => {
     const names = Object.keys(form);
     const { env } = server.mcp_config;
     expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
@@ -97,12 +97,12 @@ describe('The manifest of the desktop bundle', () => {
     }
   });
 
-  test('the form of the desktop manifest offers every setting that has a title', () => {
+  test('the form of the desktop bundle offers every setting that has a title', () => {
     const titledSettings = Object.entries(settings).filter(([, setting]) => 'title' in setting);
     expect(Object.keys(form).map(toSettingName).sort()).toEqual(titledSettings.map(([name]) => name).sort());
   });
 
-  test('the budget field of the desktop manifest accepts the same numbers as the setting', () => {
+  test('the budget field in the form of the desktop bundle accepts the same numbers as the setting', () => {
     const { default: budget, min, max } = form.credit_budget;
     const parseBudget = (value: number) => settings.creditBudget.parse(String(value));
     expect([budget, min, max].map(parseBudget)).toEqual([200, min, max]);
@@ -114,7 +114,7 @@ describe('The manifest of the desktop bundle', () => {
 });
 
 // No npm package contains the schema of 2025-12-11, so this test repeats its rules.
-test('server.json is valid according to the MCP registry schema', () => {
+test('the file server.json is valid according to the schema of the MCP registry', () => {
   const version = expect.stringMatching(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
   const shortText = expect.stringMatching(/^.{1,100}$/);
   const nonEmptyTexts = expect.arrayContaining([expect.any(String)]);
@@ -145,7 +145,7 @@ test('server.json is valid according to the MCP registry schema', () => {
 
 const provided = 'io.modelcontextprotocol.registry/publisher-provided';
 
-test('compose.yaml uses the container image of this version', () => {
+test('the file compose.yaml uses the container image of the current version', () => {
   expect(readPublishedFile('compose.yaml')).toContain(`image: ad-library-mcp:${publisher.version}\n`);
 });
 
@@ -154,7 +154,7 @@ test('the Dockerfile pins its base image by digest', () => {
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:\d+-alpine@sha256:[0-9a-f]{64}$/m);
 });
 
-test('the bill of materials lists all bundled packages', () => {
+test('the bill of materials (a list of software packages) contains all bundled packages', () => {
   const bill = json('dist/sbom.cdx.json');
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
   const licensed = [
@@ -172,7 +172,7 @@ test('the bill of materials lists all bundled packages', () => {
 describe('The list of dependencies in CONTRIBUTING.md', () => {
   const { dependencies = {}, devDependencies } = json('package.json');
 
-  test('CONTRIBUTING.md lists every dependency', () => {
+  test('the file CONTRIBUTING.md lists every dependency of the project', () => {
     const [, tables = ''] = readPublishedFile('CONTRIBUTING.md').split('## Dependencies');
     const cells = [...tables.matchAll(/^\| (`(?!npm run )[^|]+) \|/gm)];
     expect(dependencies).toEqual({});

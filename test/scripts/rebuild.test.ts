@@ -38,7 +38,7 @@ const node = (...args: string[]) => promisify(execFile)(process.execPath, args, 
 const build = () => node('--import', 'tsx', 'scripts/build.ts');
 const readVersion = async () => (await node(main, '--version')).stdout.trim();
 
-test('a running server keeps working while dist is rebuilt', {
+test('a running server keeps working while the dist folder is rebuilt', {
   timeout: 300_000,
 }, async () => {
   const before = await readVersion();

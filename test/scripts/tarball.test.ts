@@ -22,7 +22,7 @@ const [packed] = JSON.parse(npmOutput) as [{ filename: string; files: { path: st
 writeFileSync(join(folder, 'package.json'), '{ "private": true }');
 await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
 
-test('the npm package contains only the build and the required files', () => {
+test('the npm package contains only the build and the files that a package needs', () => {
   const paths = packed.files.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(listLatestBuild()));
   const beside = paths.filter((path) => !path.startsWith('dist/'));
@@ -31,7 +31,7 @@ test('the npm package contains only the build and the required files', () => {
 });
 
 // bundle.test.ts runs every tool of this build, so two calls suffice here.
-test('the command that the npm package installs runs tool calls', async () => {
+test('the command that the npm package installs can run tool calls', async () => {
   const [command = '', ...args] = [...(shell ? ['cmd', '/c'] : []), 'npx', '--offline', 'ad-library-mcp', '--demo'];
   const client = await connectCommand('v2 auto', { command, args, cwd: folder });
   expect(await client.listTools()).toHaveLength(allTools.length);

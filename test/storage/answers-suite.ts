@@ -66,7 +66,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     return name === undefined ? undefined : responseCache.get(tenantId, name);
   };
 
-  test('a cached response is returned only for its own tenant and call', async () => {
+  test('a cached response is returned only for the same API key and the same call', async () => {
     const { responseCache, now, advanceTime: pass } = await open();
     expect(await find(responseCache, '1')).toBeUndefined();
     const cached = cachedAnswer('one', now());
@@ -87,7 +87,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(responseCache, '1', { tenantId: 'other' })).toBeUndefined();
   });
 
-  test('a newer response replaces the cached one and expires after its lifetime', async () => {
+  test('a newer response replaces the cached response of the same call and expires after its lifetime', async () => {
     const { responseCache, now, advanceTime: pass } = await open();
     for (const headline of ['one', 'two']) await cacheAnswer(responseCache, { cached: cachedAnswer(headline, now()) });
     expect(headlineOf(await find(responseCache, '1'))).toBe('two');
@@ -97,7 +97,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(await find(responseCache, '1')).toBeUndefined();
   });
 
-  test('removing one cached response keeps all other responses', async () => {
+  test('removing one response from the cache keeps all other cached responses', async () => {
     const { responseCache, now } = await open();
     for (const [tenantId, id] of [
       ['t', '1'],
@@ -111,7 +111,7 @@ export function testAnswers(open: () => Promise<AnswersUnderTest>): void {
     expect(headlineOf(await find(responseCache, '1', { tenantId: 'other' }))).toBe('1');
   });
 
-  test('removing a group of cached responses also removes the response of a call that began earlier', async () => {
+  test('removing a group of cached responses also discards the response of a group call that is still running', async () => {
     const { responseCache, now } = await open();
     const keep = (tenantId: string, id: string, group?: string) =>
       cacheAnswer(responseCache, { tenantId, id, group, cached: cachedAnswer(id, now()) });

@@ -4,7 +4,7 @@ import type { CursorMemory } from '../../src/storage/call-state.ts';
 /** Defines the tests of a cursor store. */
 export function testCursors(name: string, open: () => Promise<(tenantId: string) => CursorMemory>): void {
   describe(`Stored cursors ${name}`, () => {
-    test('a stored cursor returns its search only to the API key that stored it', async () => {
+    test('a stored cursor returns its search only to the API key that stored the cursor', async () => {
       const openCursors = await open();
       const [ownCursors, otherCursors] = [openCursors('a'), openCursors('b')];
       const short = { searchParams: { query: 'tea', countries: ['DE'] } };

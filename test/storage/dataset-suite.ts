@@ -9,7 +9,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
   const datasetFor = async (key = 'a') => (await open()).open({ tenantId: key, apiKey: key });
 
   describe(`Datasets ${name}`, () => {
-    test('a newer version of an ad keeps the fields that only its earlier version has', async () => {
+    test('an ad keeps a field of its earlier version if the newer version has no such field', async () => {
       const dataset = await datasetFor();
       const page = { pageName: 'Acme', adsAmount: 3 };
       await addAds(dataset, 1, { id: 'A-1', headline: 'Old', body: 'Text', endDate: '2026-01-01', page });
@@ -26,7 +26,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(item?.versions.map((version) => [version.at, parseItem(version).headline])).toEqual([[1, 'Old']]);
     });
 
-    test('a new version of an ad is stored only if its content changed', async () => {
+    test('a new version of an ad is stored only if the content of the ad changed', async () => {
       const dataset = await datasetFor();
       const ad = (signature: string, target: string) => ({
         id: 'a',
@@ -50,7 +50,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(item?.versions).toHaveLength(1);
     });
 
-    test('ads and advertiser pages are stored separately and need a valid id', async () => {
+    test('ads and advertiser pages are stored separately, and items without a valid id are not stored', async () => {
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
       const longest = 'p'.repeat(300);
@@ -65,7 +65,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(pages.map(({ id }) => id)).toEqual(['x', longest]);
     });
 
-    test('ads with more than 500 nested levels are not stored', async () => {
+    test('an ad with more than 500 nested levels is not stored', async () => {
       const dataset = await datasetFor();
       const depths = [10, 499, 500, 501, 1000, 4000, 8000];
       for (const depth of depths)
@@ -80,7 +80,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect(changed.sort()).toEqual([...depths.map((depth) => `beside ${depth}`), ...stored].sort());
     });
 
-    test('storing the same page of a gather_ads run twice changes nothing', async () => {
+    test('storing the same result page of a gather_ads run a second time changes nothing', async () => {
       const dataset = await datasetFor();
       const state = createGathering({ filters: { query: 'tea' } }, 1);
       await addAds(dataset, 1, { id: 'a' }, { id: 'b' }, { id: 'c' });
@@ -97,7 +97,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 
-    test('dataset contents that a caller already has do not change later', async () => {
+    test('the contents of a dataset do not change in the hands of a caller that has read them', async () => {
       const dataset = await datasetFor();
       const state = createGathering({}, 1);
       await addAds(dataset, 1, { id: 'a', body: 'one' });

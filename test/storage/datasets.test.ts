@@ -14,7 +14,7 @@ testUserRecords('in memory', async () => {
   return [datasets, datasets];
 });
 
-test('new labels and watches are rejected while the memory for them is full', async () => {
+test('new labels and watches (saved searches) are rejected while the memory for them is full', async () => {
   const datasets = new MemoryDatasets();
   const fill = async (tenantId: string) => {
     const { userRecords: userRecordsOfTenant } = await datasets.open({ tenantId });
@@ -34,7 +34,7 @@ test('new labels and watches are rejected while the memory for them is full', as
   expect(await fill('one more')).toBeDefined();
 });
 
-test('a response that arrives late becomes an earlier version of the ad', () => {
+test('a response that arrives late is stored as an earlier version of its ad', () => {
   const completeAd = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
@@ -68,7 +68,7 @@ test('a response that arrives late becomes an earlier version of the ad', () => 
   );
 });
 
-test('a dataset has the same contents whether it is read often or once at the end', async () => {
+test('a dataset has the same contents whether it is read after every change or only at the end', async () => {
   const ad = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y') });
   const ads = fc.uniqueArray(ad, { minLength: 1, maxLength: 2, selector: ({ id }) => id });
   const text = ads.map((all) => JSON.stringify(all));
@@ -90,7 +90,7 @@ test('a dataset has the same contents whether it is read often or once at the en
   );
 });
 
-test('responses are parsed only when the dataset is read or many responses are waiting', async () => {
+test('the server parses stored responses only when the dataset is read or when many responses are waiting', async () => {
   const dataset = await new MemoryDatasets().open({ tenantId: 't' });
   let taken = 0;
   const items = () => [{ id: `ad-${taken++}` }];
@@ -110,7 +110,7 @@ describe('The memory limit of datasets', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
 
-  test('datasets never exceed the memory limit and count the ads that they evict', async () => {
+  test('the datasets in memory never exceed their memory limit and count the ads that they evict', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
@@ -132,7 +132,7 @@ describe('The memory limit of datasets', () => {
     );
   });
 
-  test('a dataset stays within the memory limit of its API key and keeps the newest ads', async () => {
+  test('the stored ads of an API key stay within the memory limit, and the newest ads are kept', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 'greedy' });
     for (let at = 0; at < 1000; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -141,7 +141,7 @@ describe('The memory limit of datasets', () => {
     expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
   });
 
-  test('the API key with the largest dataset evicts its own ads first', async () => {
+  test('the API key with the most stored ads loses its own ads first when memory is full', async () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)
@@ -154,7 +154,7 @@ describe('The memory limit of datasets', () => {
     expect(ads.length).toBeGreaterThan(100);
   });
 
-  test('a gather_ads run with the estimated number of ads fits in memory without evictions', async () => {
+  test('a gather_ads run with as many ads as the server estimates fits in memory without evictions', async () => {
     const datasets = new MemoryDatasets(limits);
     const dataset = await datasets.open({ tenantId: 't' });
     for (let at = 0; at < 60; at++) await addAds(dataset, at, { id: `ad-${at}`, body: text });
@@ -167,7 +167,7 @@ describe('The memory limit of datasets', () => {
     expect((await dataset.readContents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
-  test('an ad keeps ten earlier versions, and a dataset keeps 500 gather_ads results', async () => {
+  test('the server keeps ten earlier versions of an ad and 500 gather_ads results for each dataset', async () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });

@@ -20,7 +20,7 @@ const readText = async (exports: Exports, uri: string) => {
 /** Defines the tests of a store for exported files. */
 export function testExports(name: string, open: () => Promise<ExportStore>): void {
   describe(`Exported files ${name}`, () => {
-    test('exported files are listed newest first and read back unchanged', async () => {
+    test('exported files are listed newest first, and their contents can be read back unchanged', async () => {
       const exports = (await open()).forTenant('a');
       const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
       const empty = await exportFile(exports, 'ads.csv');
@@ -34,7 +34,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await readText(exports, empty.uri)).toBe('');
     });
 
-    test('an exported file whose writing fails is not listed', async () => {
+    test('an exported file is not listed if writing the file fails', async () => {
       const exports = (await open()).forTenant('a');
       const failing = exports.create({
         name: 'x.csv',
@@ -48,7 +48,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await exports.list()).toEqual([]);
     });
 
-    test('the links of the last fifty exports work until the API rejects the API key', async () => {
+    test('the links of the last fifty exported files work until the API rejects the API key', async () => {
       const { forTenant, links } = await open();
       const linkOf = ({ linkPath = '' }: ExportedFile) => linkPath.split('/')[2] ?? '';
       const linkPaths: string[] = [];
@@ -72,7 +72,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await forTenant('a').list()).toHaveLength(50);
     });
 
-    test('an export gets no link if the API rejects the API key in the meantime', async () => {
+    test('an exported file gets no link if the API rejects the API key while the file is written', async () => {
       const { forTenant, links } = await open();
       const call = forTenant('a');
       const rejectAndWrite = (exports: Exports) =>
@@ -96,7 +96,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
       expect(await links?.find(linkPath.split('/')[2] ?? '', 'x.csv')).not.toBe('ended');
     });
 
-    test('two API keys never share exported files', async () => {
+    test('exported files are visible only to the API key that created them', async () => {
       const store = await open();
       const [ownExports, otherExports] = [store.forTenant('a'), store.forTenant('b')];
       const { uri } = await exportFile(ownExports, 'x.csv', 'own');

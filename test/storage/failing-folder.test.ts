@@ -27,7 +27,7 @@ function breakFile(file: string): () => void {
 }
 
 test.for([1, 2, 3])(
-  'gather_ads reports its charges when the data folder fails during page %i',
+  'gather_ads reports the credits charged so far if the data folder fails during page %i',
   async (failingPage, { upstream, start }) => {
     const service = serveAds(upstream, 250);
     const files = newFolder();
@@ -55,7 +55,7 @@ test.for([1, 2, 3])(
   },
 );
 
-test('a paid call that fails because of the data folder says that nothing was sent', async ({ upstream, start }) => {
+test('a paid call that cannot read the data folder is not sent and says so', async ({ upstream, start }) => {
   const service = serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });
@@ -71,7 +71,10 @@ test('a paid call that fails because of the data folder says that nothing was se
   restore();
 });
 
-test('a call that waits too long for a file lock names the other process', async ({ upstream, start }) => {
+test('the error of a call that waits too long for a file lock names the process that has the lock', async ({
+  upstream,
+  start,
+}) => {
   serveAds(upstream, 20);
   const files = newFolder();
   const server = await start({ files });

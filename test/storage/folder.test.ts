@@ -73,7 +73,7 @@ testUserRecords('in a folder', async () => {
   const folder = newFolder();
   return [openForEach(folder), openForEach(folder)];
 });
-test("a new API key of the same account finds the account's dataset after a restart", async () => {
+test('a new API key finds the stored ads of its account after a restart of the server', async () => {
   const folder = newFolder();
   const first = await openIn(folder).dataset('a-old');
   await addAds(first, 1, { id: 'x', headline: 'one' });
@@ -88,7 +88,7 @@ test("a new API key of the same account finds the account's dataset after a rest
   expect(await readIds(await openIn(folder, { baseUrl: 'https://other.example' }).dataset('a-new'))).toEqual([]);
 });
 
-test('files in the data folder are private and contain no API key', async () => {
+test('other users of the computer cannot read files in the data folder, and no file contains the API key', async () => {
   const folder = newFolder();
   const { dataset, openCursors } = openIn(folder, { apiKey: 'a-secret-key' });
   await addAds(await dataset('a-secret-key'), 1, { id: 'x' });
@@ -106,7 +106,7 @@ test('files in the data folder are private and contain no API key', async () => 
   expect([await readIds(laterDataset), (await laterDataset.userRecords.read('label')).size]).toEqual([['x'], 1]);
 });
 
-test('only one call across all processes holds a slot at a time', async () => {
+test('only one call across all processes can hold the same slot at a time', async () => {
   const folder = newFolder();
   const slots = [1, 2, 3].map(() => openIn(folder).slots);
   let [running, max] = [0, 0];
@@ -168,7 +168,7 @@ describe('Writes to the data folder that fail temporarily', () => {
     expect(await otherProcess.responseCache.get('t', name ?? '')).toBeUndefined();
   }
 
-  test('a changed list is not served from the cache while its removal from the cache is pending', async () => {
+  test('a changed list is not served from the cache while the write that removes it from the cache is delayed', async () => {
     const { responseCache, unblock } = await withWaitingWrites(holdLock);
     expect(await responseCache.resolveName('t', list)).toBeUndefined();
     expect(await responseCache.claim(createCall(), 'an ad', request)).toMatchObject({ kind: 'granted' });
@@ -180,7 +180,7 @@ describe('Writes to the data folder that fail temporarily', () => {
     ['takes another slot', async ({ slots }) => (await slots.acquire('another question', never))()],
     ['recalls a cursor', ({ openCursors }) => openCursors('t').recall('@1')],
   ] as [string, (process: Awaited<ReturnType<typeof withWaitingWrites>>) => Promise<unknown>][])(
-    'other processes see pending writes as soon as the process %s',
+    'other processes see the delayed writes of a process as soon as this process %s',
     async (_, changeProcess) => {
       const process = await withWaitingWrites(replaceByFolder);
       await process.unblock();
@@ -192,11 +192,14 @@ describe('Writes to the data folder that fail temporarily', () => {
   test.each([
     ['whose lock was held', holdLock],
     ['that was replaced by a folder', replaceByFolder],
-  ] as const)('other processes see the pending writes to a file %s', async (_, block) => {
-    const { folder, unblock } = await withWaitingWrites(block);
-    await unblock();
-    await verifyFreed(folder, 30_000);
-  });
+  ] as const)(
+    'other processes see the delayed writes to a file %s as soon as the file can be written again',
+    async (_, block) => {
+      const { folder, unblock } = await withWaitingWrites(block);
+      await unblock();
+      await verifyFreed(folder, 30_000);
+    },
+  );
 });
 
 describe('The data file of an account', () => {
@@ -211,7 +214,7 @@ describe('The data file of an account', () => {
     failure: { kind: 'unavailable', problem: expect.stringMatching(text) },
   });
 
-  test('an incomplete last line of an account file is ignored and replaced', async () => {
+  test("an incomplete last line of an account's data file is ignored, and the next write replaces the line", async () => {
     for (const cut of [1, 5, 100]) {
       const { folder, file, process } = await createFolderWithThreeAds();
       await truncate(file, (await stat(file)).size - cut);
@@ -221,7 +224,7 @@ describe('The data file of an account', () => {
     }
   });
 
-  test('an account file with a damaged line is rejected and left unchanged', async () => {
+  test("an account's data file with a damaged line is rejected with an error and left unchanged", async () => {
     const { folder, file } = await createFolderWithThreeAds();
     const lines = (await readFile(file, 'latin1')).split('\n');
     const damaged = lines.map((line, at) =>
@@ -243,7 +246,7 @@ describe('The data file of an account', () => {
     await datasets.close();
   });
 
-  test('all processes reload an account file that was replaced or deleted', async () => {
+  test("all processes reload an account's data file after the file was replaced or deleted", async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const copy = join(folder, 'copy');
     await copyFile(file, copy);
@@ -257,7 +260,7 @@ describe('The data file of an account', () => {
     expect(await readIdsInNewProcess(folder)).toEqual(['z']);
   });
 
-  test('an account file is compacted when most of its lines are outdated', async () => {
+  test("an account's data file is rewritten in a shorter form when most of its lines are outdated", async () => {
     const { folder, file, process } = await createFolderWithThreeAds();
     const beside = openIn(folder);
     const put = (value: number) => ({ put: [['x', 'y'.repeat(50_000) + value]] as const, result: undefined });
@@ -283,17 +286,20 @@ describe('The data file of an account', () => {
     ['a symbolic link', (file: string) => symlink('/dev/zero', file), 'a link is in the way'],
     ['a folder', (file: string) => mkdir(file), 'cannot be'],
     ['a file with an endless line', (file: string) => writeFile(file, 'x'.repeat(80_000_000)), 'damaged'],
-  ])('an account file that was replaced by %s is rejected and left unchanged', async (_, make, text) => {
-    const { folder, file } = await createFolderWithThreeAds();
-    await rm(file);
-    await make(file);
-    const { dataset } = openIn(folder);
-    await expect((await dataset()).readContents()).rejects.toMatchObject(unavailableWith(text));
-    await expect(addAds(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(unavailableWith(text));
-    await rm(file, { recursive: true });
-    expect(await readIds(await dataset())).toEqual(['y']);
-    expect(await readIdsInNewProcess(folder)).toEqual(['y']);
-  });
+  ])(
+    "the server rejects an account's data file that was replaced by %s and leaves it unchanged",
+    async (_, make, text) => {
+      const { folder, file } = await createFolderWithThreeAds();
+      await rm(file);
+      await make(file);
+      const { dataset } = openIn(folder);
+      await expect((await dataset()).readContents()).rejects.toMatchObject(unavailableWith(text));
+      await expect(addAds(await dataset(), 2, { id: 'y' })).rejects.toMatchObject(unavailableWith(text));
+      await rm(file, { recursive: true });
+      expect(await readIds(await dataset())).toEqual(['y']);
+      expect(await readIdsInNewProcess(folder)).toEqual(['y']);
+    },
+  );
 });
 
 describe('The daily ledger in the data folder', () => {
@@ -312,7 +318,7 @@ describe('The daily ledger in the data folder', () => {
     return { clock, open, folder, warnings };
   }
 
-  test('each day has its own credit budget, even if the clock is set back', async () => {
+  test("each day has its own credit budget, even if the computer's clock is set back", async () => {
     const { clock, open } = createDay();
     const spend = async (hours: number) => {
       clock.now = noon + hours * hour;
@@ -327,7 +333,7 @@ describe('The daily ledger in the data folder', () => {
     expect(await open().read('t')).toMatchObject({ day: '2026-11-24', spent: 10 });
   });
 
-  test('a ledger file dated far in the future causes an error that shows the file name', async () => {
+  test('a spending record that is dated far in the future causes an error that names its file', async () => {
     const { clock, open, folder } = createDay();
     clock.now = noon + 400 * 24 * hour;
     await open().settle('t', chargedSettlement(4));
@@ -341,7 +347,7 @@ describe('The daily ledger in the data folder', () => {
     expect((await open().reserve('t', requestWholeBudget)).kind).toBe('granted');
   });
 
-  test('a call that runs past midnight counts toward the day on which it ends', async () => {
+  test('a paid call that runs past midnight counts toward the budget of the day on which it ends', async () => {
     const { clock, open } = createDay();
     const lease = getLease(await open().reserve('t', requestWholeBudget));
     clock.now = noon + 12 * hour + 1;
@@ -352,7 +358,7 @@ describe('The daily ledger in the data folder', () => {
     expect(await ledger.read('t')).toMatchObject({ spent: 4, uncertain: 0, reserved: 0 });
   });
 
-  test('no paid call is allowed while the ledger file is unreadable', async () => {
+  test('paid calls are rejected while the file with the spending of the API key is unreadable', async () => {
     const { open, folder, warnings } = createDay();
     await open().settle('t', chargedSettlement(4));
     await appendFile(await findFile(folder, 'keys'), 'damaged\n');

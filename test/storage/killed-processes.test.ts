@@ -49,7 +49,7 @@ function openInThisProcess() {
 const readIds = async ({ open }: ReturnType<typeof openInThisProcess>) =>
   (await (await open()).readContents()).ads.map(({ id }) => id);
 
-test('processes that are killed during a write lose none of the ads that they confirmed', async () => {
+test('a process that is killed during a write loses no ad whose storage it has confirmed', async () => {
   const ownProcess = openInThisProcess();
   for (let at = 0; at < 60; at++) await addAds(await ownProcess.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
@@ -77,7 +77,7 @@ test('processes that are killed during a write lose none of the ads that they co
   }
 });
 
-test('a full disk loses no stored ads and does not stop other processes', async () => {
+test('a full disk causes no loss of stored ads and does not stop other processes', async () => {
   const { lines, kill } = startChild('full', 'ulimit -f 2000');
   const written: string[] = [];
   let isFull = false;
@@ -97,7 +97,7 @@ test('a full disk loses no stored ads and does not stop other processes', async 
   }
 });
 
-test('calls of other processes fail as busy while one process is suspended during a write', async () => {
+test('calls of other processes fail as busy while a process is suspended in the middle of a write', async () => {
   const { child, lines, kill } = startChild('suspended');
   const written: string[] = [];
   lines.on('line', (line) => written.push(JSON.parse(line).id));

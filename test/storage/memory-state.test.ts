@@ -29,7 +29,7 @@ describe('Search cursors in memory', () => {
     async () => openMemoryState({ ...options, now: () => 1, monotonicNow: () => 1 }).openCursors,
   );
 
-  test('a search cursor expires after a day', async () => {
+  test('a search cursor in memory expires after one day', async () => {
     let now = 1;
     const cursors = openMemoryState({ ...options, now: () => now, monotonicNow: () => now }).openCursors('a');
     await cursors.remember('@1.x', { searchParams: {} });
@@ -44,7 +44,7 @@ describe('Exported files in memory', () => {
   let ticks = 1;
   testExports('in memory', async () => openMemoryExports(() => ++ticks));
 
-  test('an exported file and its link expire after an hour', async () => {
+  test('an exported file in memory and its link expire after an hour', async () => {
     let now = 1;
     const store = openMemoryExports(() => now);
     const exports = store.forTenant('a');
@@ -58,7 +58,7 @@ describe('Exported files in memory', () => {
   });
 
   const folder = createTemporaryFolder();
-  test('the last fifty exported files are listed', async () => {
+  test('only the last fifty exported files are listed', async () => {
     const exports = openFolderExports({ folder }, () => 1).forTenant('a');
     const written: string[] = [];
     for (let at = 0; at < 52; at++) {
@@ -72,7 +72,7 @@ describe('Exported files in memory', () => {
 describe('The cache of data per tenant', () => {
   const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttlMs: 1000, now });
 
-  test('the tenant cache never exceeds its memory limit', () => {
+  test('the cache with separate entries for each API key never exceeds its memory limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ tenant: fc.nat(5), name: fc.nat(30), bytes: fc.nat(20_000) }), { maxLength: 300 }),
@@ -88,7 +88,7 @@ describe('The cache of data per tenant', () => {
     );
   });
 
-  test('a tenant with many entries evicts only its own oldest entries', () => {
+  test('an API key with many cache entries evicts only its own oldest entries', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
     store.set('greedy', 'used', { value: -1, bytes: 1000 });
@@ -101,7 +101,7 @@ describe('The cache of data per tenant', () => {
     expect(store.get('greedy', 'n0')).toBeUndefined();
   });
 
-  test('the tenant cache evicts no more inactive tenants than necessary', () => {
+  test('the cache evicts no more entries of other API keys than necessary', () => {
     const store = open(1_000_000);
     for (let index = 0; index < 100; index++) {
       store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
@@ -112,7 +112,7 @@ describe('The cache of data per tenant', () => {
     expect(store.bytes).toBeGreaterThan(900_000);
   });
 
-  test('the tenant cache does not return expired, oversized or removed entries', () => {
+  test('the cache never returns entries that are expired, too large or removed', () => {
     let time = 0;
     const store = open(100_000, () => time);
     store.set('t', 'old', { value: 1, bytes: 10 });
@@ -138,7 +138,7 @@ describe('The cache of data per tenant', () => {
 });
 
 describe('The credit ledger in memory', () => {
-  test('a call that waits for a change of the credit ledger stops waiting when its caller cancels it', async () => {
+  test('a call that waits for the credit ledger stops waiting when the client cancels the call', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     await ledger.reserve('t', requestCredits({ queue: 'paid' }));
     const admission = await ledger.reserve('t', requestCredits({ queue: 'paid' }));
@@ -149,20 +149,20 @@ describe('The credit ledger in memory', () => {
     await expect(changed).rejects.toThrow('left');
   });
 
-  test('recording the cost of the same call twice counts its charge once', async () => {
+  test('the charge of a call counts once, even if its cost is recorded twice', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const id of ['a claim', 'a claim', 'another']) await ledger.settle('t', { ...chargedSettlement(3), id });
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
   });
 
-  test('very large charges keep the ledger total finite', async () => {
+  test('the total of the credit ledger stays a finite number after very large charges', async () => {
     const ledger = createMemoryLedger({ now: Date.now });
     for (const credits of [999_999_999_999.999, 1e300]) await ledger.settle('t', chargedSettlement(credits));
     expect((await ledger.read('t')).spent).toBeGreaterThan(1e299);
     expect((await ledger.reserve('t', requestCredits({ budget: 1e9, credits: 0.000_001 }))).kind).toBe('refused');
   });
 
-  test('accounts with spending are not evicted by thousands of other API keys', async () => {
+  test('the spending of an API key stays recorded while thousands of other API keys make calls', async () => {
     const ledger = createMemoryLedger({ now: () => 0, maxBytes: 100_000 });
     await ledger.settle('spender', chargedSettlement(10));
     const lease = getLease(await ledger.reserve('caller', requestCredits({ credits: 10 })));
@@ -176,7 +176,7 @@ describe('The credit ledger in memory', () => {
     expect(await ledger.reserve('caller', requestCredits())).toMatchObject({ kind: 'granted' });
   });
 
-  test('the spending of an API key expires 30 days after its last charge', async () => {
+  test('the server forgets the spending of an API key 30 days after its last charge', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 1 });
     await ledger.settle('t', chargedSettlement(4));
@@ -193,7 +193,7 @@ describe('The credit ledger in memory', () => {
     expect((await ledger.read('t')).spent).toBe(0);
   });
 
-  test("paid calls with new API keys are rejected when the ledger's memory is full", async () => {
+  test('paid calls with new API keys are rejected while the memory for spending records is full', async () => {
     let time = 1;
     const ledger = createMemoryLedger({ now: () => time, maxLastingBytes: 3200 });
     for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, chargedSettlement(10));

@@ -29,7 +29,10 @@ async function readStoredContents(folder: string, { baseUrl, userId }: { baseUrl
 }
 
 describe('Storing the responses of paid calls', () => {
-  test('each paid tool adds the ads and pages in its response to the dataset', async ({ service, start }) => {
+  test('every paid tool adds the ads and advertiser pages in its response to the stored dataset', async ({
+    service,
+    start,
+  }) => {
     const files = newFolder();
     const server = await start({ files });
     const { items } = (await server.call('search_ads', { limit: 3 })).data;
@@ -58,14 +61,17 @@ describe('Storing the responses of paid calls', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('a paid ad can be read again at no charge without the cache', async ({ service, start }) => {
+  test('an ad that was paid for can be read again at no charge, although the cache is turned off', async ({
+    service,
+    start,
+  }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
     expect(service.countPaidRequests()).toBe(1);
   });
 
-  test('a paid result is returned even if it cannot be stored', async ({ start }) => {
+  test('a paid result is returned to the client although the server cannot store it', async ({ start }) => {
     const server = await start({ files: '/dev/null/none' });
     expect((await server.call('search_ads', { limit: 1 })).data.items).toHaveLength(1);
     expect(server.logLines.join()).toMatch(
@@ -82,7 +88,10 @@ describe('Storing the responses of paid calls', () => {
   });
 });
 
-test('free calls do not request the account id, and demo data is never stored in files', async ({ service, start }) => {
+test('free calls do not request the id of the account, and demo data is never stored in files', async ({
+  service,
+  start,
+}) => {
   const files = newFolder();
   const server = await start({ files });
   await server.call('get_credits');

@@ -24,7 +24,10 @@ const reads = [
   ['get_ad', { adId: createAd(1).id, seen: true }],
 ] as const;
 
-test('stored data is returned only to a known API key while the API is unreachable', async ({ upstream, start }) => {
+test('while the API is unreachable, stored data is returned only to an API key that the server already knows', async ({
+  upstream,
+  start,
+}) => {
   const { service, state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const before = await start(config);
@@ -53,7 +56,7 @@ test('stored data is returned only to a known API key while the API is unreachab
   expect((await after.call('gather_ads', question)).data).toMatchObject({ complete: true, receipt: { charged: 0 } });
 });
 
-test('ads that wait to be stored are written when the server closes', async ({ upstream, start }) => {
+test('ads that still wait to be stored are written when the server shuts down', async ({ upstream, start }) => {
   const { state } = serveWithSwitchableWhoami(upstream);
   const config = { files: newFolder() };
   const first = await start(config);

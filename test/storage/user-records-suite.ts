@@ -14,7 +14,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
     (await datasets.open({ tenantId: key, apiKey: key })).userRecords;
 
   describe(`User labels and watches ${name}`, () => {
-    test('labels and watches are added, replaced and removed separately for each API key', async () => {
+    test('labels and watches (saved searches) can be added, replaced and removed separately for each API key', async () => {
       const [one, other] = await open();
       const ownRecords = await openRecords(one);
       const records = [
@@ -43,7 +43,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       }
     });
 
-    test('concurrent changes to labels and watches are all stored', async () => {
+    test('changes to labels and watches (saved searches) that happen at the same time are all stored', async () => {
       const recordsOfBoth = await Promise.all((await open()).map((datasets) => openRecords(datasets)));
       await Promise.all(
         recordsOfBoth.map(async (own, who) => {
@@ -62,7 +62,7 @@ export function testUserRecords(name: string, open: () => Promise<[Datasets, Dat
       expect(await recordsOfBoth[1]?.update('watch', (found) => ({ result: found.get('all') }))).toBe(20);
     });
 
-    test('a change that exceeds the limit of labels or watches is rejected as a whole', async () => {
+    test('a change that exceeds the limit of labels or watches (saved searches) is rejected as a whole', async () => {
       const [one, other] = await open();
       const ownRecords = await openRecords(one);
       const manyRecords = Array.from(

@@ -10,7 +10,7 @@ const newFolder = createFolderSequence();
 
 const hour = 3_600_000;
 const start = Date.parse('2026-11-20T10:00:00Z');
-test('changing the clock does not affect how long an API key is trusted', async ({ upstream }) => {
+test("setting the computer's clock does not change how long the server trusts an API key", async ({ upstream }) => {
   onTestFinished(() => void vi.useRealTimers());
   vi.useFakeTimers({ toFake: ['Date'] });
   serveAds(upstream, 1);
@@ -35,7 +35,7 @@ test('changing the clock does not affect how long an API key is trusted', async 
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('count_ads does not use stored ads that are dated in the future', async ({ upstream, start: startServer }) => {
+test('count_ads ignores stored ads that are dated in the future', async ({ upstream, start: startServer }) => {
   for (const hoursFast of [1, 30, 900]) {
     const files = newFolder();
     const open = (hours: number) => startServer({ files }, { now: () => start + hours * hour });

@@ -19,7 +19,7 @@ describeWithPostgres('The PostgreSQL driver', () => {
     return store;
   };
 
-  test('replicas that start together create the PostgreSQL tables once', async () => {
+  test('PostgreSQL tables are created only once if several replicas start at the same time', async () => {
     const stores = Array.from({ length: 8 }, () => open());
     await Promise.all(stores.map((store) => store.connect()));
     expect(server.sql('SELECT number FROM ad_library.format')).toBe('1');
@@ -39,7 +39,7 @@ describeWithPostgres('The PostgreSQL driver', () => {
     server.sql('UPDATE ad_library.format SET number = 1');
   });
 
-  test('all expired PostgreSQL rows are deleted, even if there are very many', async () => {
+  test('the server deletes all expired PostgreSQL rows, even tens of thousands of them', async () => {
     const store = open({}, { sweepEveryMs: 2500 });
     await store.connect();
     server.sql(
@@ -56,7 +56,7 @@ describeWithPostgres('The PostgreSQL driver', () => {
     await expect.poll(readRemainingIds).toBe('stays\nstays');
   });
 
-  test('PostgreSQL reads fail while the server does not respond and recover afterwards', async () => {
+  test('reads from PostgreSQL fail while the database does not respond and work again afterwards', async () => {
     const store = open();
     await store.connect();
     await store.swapDocument('silent', '', createDocument('1'));
@@ -78,7 +78,7 @@ describeWithPostgres('The PostgreSQL driver', () => {
     }
   });
 
-  test('PostgreSQL connection errors do not contain the password', async () => {
+  test('an error about a failed PostgreSQL connection never contains the password', async () => {
     const storeWithWrongPassword = open({ password: 'wrong p@ssword' });
     await expect(storeWithWrongPassword.connect()).rejects.toThrow(/^(?!.*p@ss).*authentication/);
     await open().connect();

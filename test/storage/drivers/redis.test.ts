@@ -71,7 +71,7 @@ async function startTcpProxy(port: number) {
 }
 
 describeWithRedis('The Redis driver', () => {
-  test('a Redis store stays available after a rejected call', async () => {
+  test('a Redis store stays available after Redis has rejected a call', async () => {
     const redis = await startServer();
     const { store, write, logged } = await connectStore(redis.port);
     redis.cli('SCRIPT', 'FLUSH');
@@ -82,7 +82,7 @@ describeWithRedis('The Redis driver', () => {
     expect(logged.join('\n')).toContain('the shared state refused a call');
   });
 
-  test('a full Redis store rejects new documents and serves stored ones', async () => {
+  test('a Redis store that is full rejects new documents and still returns stored ones', async () => {
     const redis = await startServer('--maxmemory-policy', 'noeviction');
     const { store, write, logged } = await connectStore(redis.port);
     await write();
@@ -97,7 +97,7 @@ describeWithRedis('The Redis driver', () => {
     await waitUntil(() => !store.isNearlyFull());
   });
 
-  test('the log warns of a Redis eviction policy that can lose data', async () => {
+  test('the log warns about Redis settings with which Redis can lose stored data', async () => {
     const evicting = await connectStore(
       (await startServer('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')).port,
     );
@@ -107,7 +107,7 @@ describeWithRedis('The Redis driver', () => {
     expect(durableStore.logged.join('\n')).not.toMatch(/noeviction|appendonly/);
   });
 
-  test('calls fail immediately while Redis is unreachable and recover afterwards', async () => {
+  test('calls fail immediately while Redis is unreachable and work again when Redis is back', async () => {
     const redis = await startServer();
     const { store, write } = await connectStore(redis.port);
     await redis.kill();
@@ -123,7 +123,7 @@ describeWithRedis('The Redis driver', () => {
     await write();
   });
 
-  test('a Redis connection that loses its packets is replaced', async () => {
+  test('a Redis connection whose packets are lost is replaced by a new connection', async () => {
     const redis = await startServer();
     const proxy = await startTcpProxy(redis.port);
     const { store, write } = await connectStore(proxy.port);
@@ -133,7 +133,7 @@ describeWithRedis('The Redis driver', () => {
     await waitUntil(() => store.isUp());
   });
 
-  test('the Redis driver reconnects if its server becomes a read-only replica', async () => {
+  test('the Redis driver connects again after its Redis server has become a read-only replica', async () => {
     const [redis, promoted] = [await startServer(), await startServer()];
     const proxy = await startTcpProxy(redis.port);
     const { store, write, logged } = await connectStore(proxy.port);
@@ -162,7 +162,7 @@ describeWithRedis('The Redis driver', () => {
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
-  test('the log says what to change if the URL asks for TLS and the Redis server has none', async () => {
+  test('the log says how to correct the URL if the URL requires TLS and the Redis server does not use TLS', async () => {
     for (const options of [[], ['--requirepass', 'sesame']]) {
       const { port } = await startServer(...options);
       const { store, logged } = await connectStore(port, { tls: true, password: 'sesame' }, 1);
@@ -171,14 +171,14 @@ describeWithRedis('The Redis driver', () => {
     }
   });
 
-  test('the log says what to change if the URL asks for no TLS and the Redis server requires it', async () => {
+  test('the log says how to correct the URL if the Redis server requires TLS and the URL does not', async () => {
     const redis = await startServerWithTls();
     const { store, logged } = await connectStore(redis.port, {}, 1);
     await expect.poll(() => logged.join('\n'), { timeout: 5000 }).toContain('change the URL to rediss://');
     expect(store.isUp()).toBe(false);
   });
 
-  test('the log does not blame TLS if the server is away or silent', async () => {
+  test('the log does not suggest a TLS problem if the Redis server is unreachable or does not respond', async () => {
     const silentServer = createServer((socket) => void socket.on('error', () => {}).resume());
     const { port, close } = await listenOnLoopback(silentServer);
     const silent = await connectStore(port, { tls: true }, 1);
@@ -190,7 +190,7 @@ describeWithRedis('The Redis driver', () => {
     await close();
   });
 
-  test('the TLS certificate of a Redis server is checked', async () => {
+  test("a Redis connection with TLS is refused if the server's certificate is not trusted", async () => {
     const redis = await startServerWithTls();
     const { store, logged } = await connectStore(redis.port, { tls: true }, 1);
     await waitUntil(() => logged.join('\n').includes('self-signed certificate'));

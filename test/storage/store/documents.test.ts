@@ -4,7 +4,7 @@ import { MemoryStore } from '../../../src/storage/drivers/memory.ts';
 import { Documents } from '../../../src/storage/store/documents.ts';
 import { noEncryption } from '../../../src/storage/store/encryption.ts';
 
-test('a late reply from the shared store does not replace a newer cached document', async () => {
+test('a late reply from the shared store does not replace a newer document in the cache', async () => {
   const store = new MemoryStore(Date.now);
   let arrives: Promise<void> | undefined;
   const readDocument: MemoryStore['readDocument'] = async (...args) => {

@@ -9,7 +9,7 @@ const createWithWarnings = (ownSecret = secret) => {
 };
 
 describe('Encryption of the shared store', () => {
-  test('every replica with the same secret can decrypt any value', () => {
+  test('every replica that has the same secret can decrypt any value', () => {
     const [one, other] = [createWithWarnings(), createWithWarnings()];
     fc.assert(
       fc.property(fc.string(), fc.uint8Array({ maxLength: 300 }), (key, value) => {
@@ -18,7 +18,7 @@ describe('Encryption of the shared store', () => {
     );
   });
 
-  test('encrypting a value twice gives different results', () => {
+  test('encrypting the same value twice gives two different results', () => {
     const seal = createWithWarnings();
     const [one, other] = [seal.encrypt('key', 'an ad of an advertiser'), seal.encrypt('key', 'an ad of an advertiser')];
     expect(one.toString('latin1')).not.toContain('advertiser');
@@ -32,7 +32,7 @@ describe('Encryption of the shared store', () => {
     expect(otherEncryption.warnings).toEqual([expect.stringContaining('another AD_LIBRARY_STATE_SECRET')]);
   });
 
-  test('an encrypted value that was modified or moved counts as missing', () => {
+  test('an encrypted value that was modified or stored under another key counts as missing', () => {
     const seal = createWithWarnings();
     const encryptedValue = seal.encrypt('key', 'a value of some length');
     for (let length = 0; length < encryptedValue.length; length++)
@@ -48,7 +48,7 @@ describe('Encryption of the shared store', () => {
   });
 });
 
-test('hashed names are the same on all replicas with the same secret', () => {
+test('replicas with the same secret compute the same hashed names', () => {
   const { hashName } = createWithWarnings();
   expect(hashName('a', 'b')).toBe(createWithWarnings().hashName('a', 'b'));
   expect(

@@ -168,7 +168,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   testExports('in a shared store', async () => (await startReplica()).exports);
 
   test.each(['away', 'refused', 'answers are lost'] as const)(
-    'reads from the shared store fail and do not return empty data during the fault "%s"',
+    'reads from a shared store with the fault "%s" fail instead of returning empty data',
     async (fault) => {
       const [one, other] = await startTwoReplicas();
       const cursorState = { searchParams: { query: 'tea' } };
@@ -223,7 +223,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     },
   );
 
-  test('one replica sends a call to the API and the other replicas get its response', async () => {
+  test('if several replicas make the same call, one sends it to the API and the others get its response', async () => {
     const [one, other] = await startTwoReplicas();
     const claim = await claimCall(one.responseCache, adAnswerName);
     const fresh = { after: Date.now() - 1, onLost: async () => {} };
@@ -236,7 +236,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await one.find()).toEqual({ id: '1', is: 'fresh' });
   });
 
-  test('a replica reserves a call for itself only until the call ends or its caller cancels it', async () => {
+  test('a replica reserves an API call for itself only until the call ends or the client cancels it', async () => {
     const [one, other] = await startTwoReplicas();
     const unheard = await one.during('answers are lost', () => one.claim());
     const waiting = other.claim();
@@ -257,7 +257,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     ['the store is nearly full', { isNearlyFull: true }, answer.raw],
     ['the store is unreachable', { state: 'away' as const }, answer.raw],
     ['the answer is nested too deep', {}, tooDeep],
-  ])('a response is cached by one replica only if the shared store rejects it because %s', async (_, problem, raw) => {
+  ])('a response is cached only by the replica that received it if %s', async (_, problem, raw) => {
     const [one, other] = await startTwoReplicas();
     await one.store({ id: '1', is: 'before' });
     Object.assign(one.network, problem);
@@ -277,7 +277,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await one.ledger.read('t')).toMatchObject({ spent: 1 });
   });
 
-  test('a call that is cancelled while it waits for a slot fails as busy', async () => {
+  test('a call that the client cancels while it waits for a slot fails as busy', async () => {
     const [one, other] = (await startTwoReplicas()).map((replica) => replica.slots);
     const end = await one?.acquire('a question', createSignalWithoutAbort());
     const leaving = new AbortController();
@@ -290,7 +290,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     (await waiting)?.();
   });
 
-  test('the reservations of a dead replica stay until the deadline of its call', async () => {
+  test('the credit reservations of a replica that was killed stay until the deadline of its call', async () => {
     const [dead, living] = await startTwoReplicas();
     const request = { budget: 10, credits: 10, atLeast: 10, isPaid: true, maxPrice: 10, ifLost: 4 };
     await dead.slots.acquire('a question', createSignalWithoutAbort());
@@ -310,7 +310,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await living.claim()).toMatchObject({ kind: 'granted' });
   });
 
-  test('a call that ends after its deadline counts with its actual charge', async () => {
+  test('a call that ends after its deadline counts with the charge that the API reported', async () => {
     const [slow, other] = await startTwoReplicas();
     const lease = getLease(
       await slow.ledger.reserve('t', () => ({
@@ -328,7 +328,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     expect(await other.ledger.read('t')).toMatchObject({ spent: 3, uncertain: 0, reserved: 0 });
   });
 
-  test('an accepted API key is known to all replicas for 15 minutes', async () => {
+  test('all replicas accept an API key for 15 minutes after the API has accepted the key', async () => {
     const [one, other] = await startTwoReplicas();
     await one.keys.add('t');
     for (const { keys } of [one, other]) expect(await keys.has('t')).toBe(true);
@@ -341,7 +341,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   describe('A shared store that is nearly full', () => {
-    test('labels can be removed but not added while the shared store is nearly full', async () => {
+    test('labels can be removed from a shared store that is nearly full, but no labels can be added', async () => {
       const { own: open, network } = await startReplica();
       const userRecords = await open();
       const put = () => userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));
@@ -353,7 +353,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect((await userRecords.read('label')).size).toBe(0);
     });
 
-    test('the shared store keeps the newest cursors within a memory limit', async () => {
+    test('the shared store keeps the newest search cursors and stays within their memory limit', async () => {
       const [one, other] = (await startTwoReplicas()).map(({ openCursors }) => openCursors('t'));
       for (let at = 0; at < 25; at++) await one?.remember(`@${at}`, { searchParams: { noise: randomText(200_000) } });
       expect(await other?.recall('@24')).toBeDefined();
@@ -366,7 +366,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
 
   // Run these tests only once, because they do not depend on the kind of store.
   if (!isReal) {
-    test('a nearly full shared store keeps fewer ads per dataset, the newest first', async () => {
+    test('a shared store that is nearly full keeps fewer ads for each dataset and prefers the newest ads', async () => {
       const one = await startReplica();
       const manyAds = Array.from({ length: 100 }, (_, at) => ({ id: `${at}`, body: randomText(200_000) }));
       for (let at = 0; at < 100; at += 20) await addAds(await one.dataset(), at, ...manyAds.slice(at, at + 20));
@@ -380,7 +380,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(one.warned).toContain('the shared state is nearly full: less data is stored for each key');
     });
 
-    test("a replica's dataset copies stay within their memory limits and are reloaded when needed", async () => {
+    test("a replica's copies of datasets stay within their memory limit and are reloaded when needed", async () => {
       const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
       const shared = openMemoryStore(Date.now);
       const copies = new StoreDatasets(shared, limits);
@@ -399,7 +399,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('the shared store drops responses beyond its queue limit and logs one warning', async () => {
+    test('ads that wait for an unreachable store are dropped above a size limit, and the log has one warning', async () => {
       const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)
@@ -418,7 +418,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   }
 
   test.each(['large items hang', 'large items are refused'] as const)(
-    'other API keys can still write to the shared store while %s',
+    'the server can still write data of other API keys to the shared store while %s',
     async (fault) => {
       const [one, other] = await startTwoReplicas();
       one.network.state = 'away';
@@ -438,7 +438,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     },
   );
 
-  test('a cached response expires if the clock of the shared store jumps past its lifetime', async () => {
+  test("a cached response expires if the clock of the shared store jumps past the response's lifetime", async () => {
     const { find, network, store } = await startReplica();
     await store(answer.raw);
     for (const [ahead, isFound] of [
@@ -452,7 +452,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     }
   });
 
-  test('reading an export that lost a chunk fails with an error', async () => {
+  test('reading an exported file fails with an error if the shared store has lost a part of it', async () => {
     const [one, other] = await startTwoReplicas();
     let chunkCount = 0;
     one.network.transformChanges = (changes) => (++chunkCount === 2 ? [] : changes);
@@ -464,7 +464,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
   });
 
   describe('Datasets in the shared store', () => {
-    test('a damaged item is left out of the dataset', async () => {
+    test('an item that is damaged in the shared store is left out of the dataset', async () => {
       const [one, other] = await startTwoReplicas();
       const damaged = (changes: readonly ItemChange[]) =>
         changes.map((change) => ({ ...change, body: change.body.subarray(0, -1) }));
@@ -478,7 +478,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await readIds(await one.dataset())).toEqual(['after', 'before', 'damaged']);
     });
 
-    test('replicas with another base URL or secret do not see the dataset', async () => {
+    test('a replica with another base URL or secret does not see the dataset of the other replicas', async () => {
       const service = randomUUID();
       await addAds(await (await startReplica({ service })).dataset(), 1, { id: 'x' });
       const secret = 'another secret, which is long enough';
@@ -487,7 +487,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
     });
   });
 
-  test('labels expire 400 days after their last use', async () => {
+  test('labels in the shared store expire 400 days after their last use', async () => {
     const { own: open, network } = await startReplica();
     const userRecords = await open();
     await userRecords.update('label', () => ({ put: [['x', 1]], result: undefined }));

@@ -20,7 +20,7 @@ const createDocument = (version: string, text = `body of ${version}`, ttlMs = mi
 describeEveryStore(
   'A store',
   (open) => {
-    test('a compare-and-swap write replaces an expired document only if it expects no document', async () => {
+    test('a compare-and-swap write treats an expired document as if the document did not exist', async () => {
       const store = await open();
       const key = newKey();
       // Retry, because the first document may expire before the second swap on a busy machine.
@@ -52,7 +52,7 @@ describeEveryStore(
       expect(Math.abs(Date.now() - (times.at(-1) ?? 0))).toBeLessThan(5000);
     });
 
-    test('only one of many concurrent compare-and-swap writes of a document succeeds', async () => {
+    test('only one of many compare-and-swap writes of a document at the same time succeeds', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const key = newKey();
       for (let round = 0; round < 3; round++) {
@@ -68,7 +68,7 @@ describeEveryStore(
       }
     });
 
-    test('documents and items can store any bytes unchanged', async () => {
+    test('documents and items in a store keep any bytes unchanged', async () => {
       const [one, other] = [await open(), await open()];
       const every = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256));
       for (const body of [every, Buffer.alloc(3 * MB, 0x5c), bytes('\\x00\'"{},'), bytes(' ')]) {
@@ -81,7 +81,7 @@ describeEveryStore(
       }
     });
 
-    test('items are read in chunks, in the order of their last change', async () => {
+    test('items in a store are read in several chunks, in the order of their last change', async () => {
       const store = await open();
       const name = newKey();
       expect(await store.readItemsSince(name, 0)).toBeUndefined();
@@ -106,7 +106,7 @@ describeEveryStore(
       });
     });
 
-    test('a chunk of large items ends after about one megabyte', async () => {
+    test('a chunk of large items from a store ends after about one megabyte', async () => {
       const store = await open();
       const name = newKey();
       const changes = Array.from({ length: 6 }, (_, at) => ({
@@ -119,7 +119,7 @@ describeEveryStore(
       expect(chunks.map(({ items }) => items.length)).toEqual([2, 2, 2]);
     });
 
-    test('an expired collection of items is empty and restarts with a new generation', async () => {
+    test('an expired collection of items in a store is empty and later starts again as a new generation', async () => {
       const store = await open();
       const name = newKey();
       const put = (seq: number, ttlMs: number) =>
@@ -141,7 +141,7 @@ describeEveryStore(
       expect(epochs.size).toBe(3);
     });
 
-    test('concurrent changes to the same items are never lost', async () => {
+    test('no change is lost if several processes change the same items in a store at the same time', async () => {
       const stores = await Promise.all([open(), open(), open()]);
       const name = newKey();
       const ids = ['a', 'b', 'c'];
@@ -179,7 +179,7 @@ describeEveryStore(
       expect(seenNumbers.slice(-3)).toHaveLength(3);
     });
 
-    test('a shared store behaves like the in-memory store for random operations', async () => {
+    test('a shared store gives the same results as the in-memory store for random operations', async () => {
       const store = await open();
       const id = fc.constantFrom('a', 'b', 'p');
       const step = fc.oneof(
