@@ -12,7 +12,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
   });
   afterAll(() => client.close());
 
-  test('a client can search, open and save the demo ads', async () => {
+  test('an MCP client can search, open and save ads of the demo', async () => {
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
     expect(client.getInstructions()).toContain('never instructions');
 
@@ -33,7 +33,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
     expect((await client.call('get_credits')).text).toMatch(/credits left: 9,?998 of 10,?000/);
   });
 
-  test('a client can list prompts and fill in their arguments', async () => {
+  test('an MCP client can list the prompts of the server and fill in their arguments', async () => {
     expect((await client.listPrompts()).join(' ')).toBe(
       'profile_advertiser compare_advertisers find_changes find_long_running_ads label_formats_and_angles',
     );
@@ -42,7 +42,7 @@ export function testClient(connect: () => Promise<TestClient>): void {
     await expect(client.getPrompt('nothing')).rejects.toThrow(/find_long_running_ads/);
   });
 
-  test('a client gets an error that names the invalid argument or tool', async () => {
+  test('an MCP client gets an error that names the invalid argument or the unknown tool', async () => {
     expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');
     expect((await client.call('search_ads', { contries: [] })).text).toContain(
       'Unknown argument: contries. The tool takes: filters',

@@ -17,7 +17,7 @@ const createSavingResponse =
     (replies[itemId] ?? json(added, { headers: creditHeaders(0) }))(request, response, body);
   };
 
-test('add_collection_item saves several items one after another and sends each item once', async ({
+test('add_collection_item saves several items one after another and sends each item only once', async ({
   upstream,
   server,
 }) => {
@@ -51,7 +51,7 @@ test.for([
   ['429', errorResponse(429), 'usage_limit'],
   ['503', errorResponse(503), 'error'],
 ] as const)(
-  'add_collection_item stops on the HTTP status %s and names the items that it did not try',
+  'add_collection_item stops after an HTTP status %s and names the items that it did not try to save',
   async ([, reply, stopped], { upstream, start }) => {
     const ids = createIds(4);
     const server = await start();
@@ -67,7 +67,7 @@ test.for([
   },
 );
 
-test('add_collection_item returns an error if it saved no item', async ({ upstream, server }) => {
+test('add_collection_item returns an error if it could not save any item', async ({ upstream, server }) => {
   upstream.respondWith(errorResponse(404, { message: 'There is no such collection' }));
   expect((await server.call('add_collection_item', buildArguments(createIds(2)))).error).toMatchObject({
     kind: 'not_found',

@@ -51,20 +51,24 @@ describe('Notes on ads of an advertiser that lack a field', () => {
     "ads.pageName IS 'PARTIAL''S' -- 'Complete'",
     "pageName = 'Partial''s' AND pageId <> 'page 0'",
   ])
-    test(`query_ads with the condition ${condition} notes the missing data of this advertiser`, async ({ server }) => {
+    test(`a query_ads result for one advertiser (${condition}) says which fields some of this advertiser's ads lack`, async ({
+      server,
+    }) => {
       expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition}\nGROUP BY 1`)).toEqual([
         'Known for some of the 60 ads of "Partial\'s" only: country (20).',
       ]);
     });
 
-  test('query_ads about an advertiser with complete data mentions no missing data of other advertisers', async ({
+  test('a query_ads result for an advertiser with complete data mentions no missing data of other advertisers', async ({
     server,
   }) => {
     for (const condition of ["pageName = 'Complete'", "pageName LIKE '%omplet%'", "pageId IN ('page 0')"])
       expect(await queryGaps(server, `SELECT ${countries} WHERE ${condition} GROUP BY 1`)).toEqual([]);
   });
 
-  test('query_ads about several advertisers names the one whose ads lack the field most often', async ({ server }) => {
+  test('a query_ads result for several advertisers names the advertiser whose ads lack the field most often', async ({
+    server,
+  }) => {
     expect(
       await queryGaps(
         server,
@@ -73,7 +77,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
     ).toEqual(['Known for some of the 1,140 ads of "Complete" and "Empty" only: country (900; 0 of 240 of "Empty").']);
   });
 
-  test('query_ads notes missing data of all ads and of the worst advertisers if it filters by no advertiser', async ({
+  test('a query_ads result without a filter for advertisers notes the missing data of all ads and of the worst advertisers', async ({
     server,
   }) => {
     const sentence =
@@ -89,7 +93,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
       expect(await queryGaps(server, sql)).toEqual([sentence]);
   });
 
-  test('reports and exports note the missing data of the advertisers that their SQL names', async ({ server }) => {
+  test('reports and exports note which fields the ads of the advertisers in their SQL lack', async ({ server }) => {
     const sql = `SELECT ${countries} WHERE pageName = 'Empty' GROUP BY 1`;
     const sentence = 'Known for some of the 240 ads of "Empty" only: country (0).';
     expect(readNotes(await server.call('export_ads', { sql }))).toEqual([sentence]);
@@ -102,7 +106,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
   });
 });
 
-test('query_ads grouped by advertiser names one that often lacks a field, even if few other ads lack it', async ({
+test('query_ads names an advertiser whose ads often lack a field, although few ads of other advertisers lack it', async ({
   upstream,
   server,
 }) => {
@@ -118,7 +122,10 @@ test('query_ads grouped by advertiser names one that often lacks a field, even i
   expect(await queryGaps(server, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
 });
 
-test("the number of a named advertiser's ads that lack a field is correct for any ads", async ({ upstream, start }) => {
+test('the note for an advertiser shows the correct number of its ads that have the field', async ({
+  upstream,
+  start,
+}) => {
   const service = serveAds(upstream, 0);
   const owner = fc.record({ ads: fc.integer({ min: 1, max: 30 }), shared: fc.double({ min: 0, max: 1, noNaN: true }) });
   let round = 0;
@@ -158,7 +165,7 @@ describe('Advertisers whose ads were all last seen on one day', () => {
   const queryDays = async (server: TestServer, sql: string) =>
     (await queryNotes(server, sql)).filter((note) => note.startsWith('Last seen on one day: 20 of 20 ads of "Once"'));
 
-  test('the note on ads last seen on one day appears even if the SQL changes advertiser names or returns no rows', async ({
+  test('the note on ads last seen on one day appears although the SQL changes advertiser names or returns no rows', async ({
     server,
   }) => {
     for (const sql of [
@@ -171,7 +178,9 @@ describe('Advertisers whose ads were all last seen on one day', () => {
       expect(await queryDays(server, sql)).toHaveLength(1);
   });
 
-  test('the note on ads last seen on one day is omitted if the SQL is about another advertiser', async ({ server }) => {
+  test('the note on ads last seen on one day does not appear if the SQL is about another advertiser', async ({
+    server,
+  }) => {
     for (const sql of [
       "SELECT max(lastSeenAt) FROM ads WHERE pageName = 'Daily'",
       "SELECT upper(pageName) AS pageName, max(lastSeenAt) FROM ads WHERE pageId = 'daily' GROUP BY 1",
@@ -180,7 +189,10 @@ describe('Advertisers whose ads were all last seen on one day', () => {
   });
 });
 
-test('a JSON path in SQL counts as a use of the ad field that it starts with', async ({ upstream, server }) => {
+test('a note on missing data also covers an ad field that the SQL reads through a JSON path', async ({
+  upstream,
+  server,
+}) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }], { ctaType: null });
   await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [
@@ -193,7 +205,7 @@ test('a JSON path in SQL counts as a use of the ad field that it starts with', a
   expect(await queryGaps(server, "SELECT '$.ctaType' FROM ads")).toEqual([]);
 });
 
-test('an SQL result that is not about ads has no note on missing ads', async ({ upstream, server }) => {
+test('an SQL result that contains no data about ads has no note on missing ads', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   for (const sql of ['SELECT 1', 'SELECT id FROM gatherings WHERE complete = 1', 'SELECT count(*) FROM months']) {
@@ -206,7 +218,7 @@ test('an SQL result that is not about ads has no note on missing ads', async ({ 
     expect((await server.call('query_ads', { sql })).text).toContain('Coverage: 20 ads');
 });
 
-test('an empty result mentions only once that a search was not read completely', async ({ upstream, server }) => {
+test('an empty result says only once that a search was not read completely', async ({ upstream, server }) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 40, withCountry: 10 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxAds: 20, maxCredits: 100 });
   const sql = "SELECT id FROM ads WHERE pageName = 'Nobody'";
@@ -222,7 +234,10 @@ test('an empty result mentions only once that a search was not read completely',
   expect(viewed.text).toMatch(/Read 20 of 40 ads, .* The SELECT gives no id of an ad in the dataset\./);
 });
 
-test('a common table expression named current_ads can read the JSON of ads', async ({ upstream, server }) => {
+test('an SQL statement that defines its own current_ads (the name of a built-in view) can read the JSON of ads', async ({
+  upstream,
+  server,
+}) => {
   serveAds(upstream, 0).ads = createOwnedAds([{ name: 'Partial', ads: 4, withCountry: 4 }]);
   await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
   for (const sql of [

@@ -43,7 +43,10 @@ function findInfiniteNumbers(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, inner]) => findInfiniteNumbers(inner, `${path}.${name}`));
 }
 
-test('arbitrary bytes from the API lead to a valid result or error', async ({ upstream, server }) => {
+test('a response of random bytes from the API leads to a valid result or a clear error', async ({
+  upstream,
+  server,
+}) => {
   const anyBytes = fc.oneof(
     fc.uint8Array({ maxLength: 500 }),
     fc.string({ unit: 'binary' }),
@@ -81,7 +84,7 @@ const anything = fc.oneof(
 );
 const extraFields = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
-test('an API response with the required fields is accepted, whatever its other fields contain', async ({
+test('an API response that has the required fields is accepted, whatever its other fields contain', async ({
   upstream,
   server,
 }) => {
@@ -107,7 +110,7 @@ test('an API response with the required fields is accepted, whatever its other f
   );
 });
 
-test('numbers that are too large are omitted from results and errors', async ({ upstream, server }) => {
+test('numbers that are too large for JSON are left out of results and errors', async ({ upstream, server }) => {
   const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
   const account = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
   const item = { ...somePage, ...everyFact, ...account, more: { deep: [1, 'kept', 2] } };
@@ -136,7 +139,11 @@ test('numbers that are too large are omitted from results and errors', async ({ 
   expectSound(server, await server.call('get_credits'));
 });
 
-test('a hundred ads with huge texts fit into the token limit of a result', async ({ upstream, server, start }) => {
+test('a result with a hundred ads stays within the token limit, although the ads have huge texts', async ({
+  upstream,
+  server,
+  start,
+}) => {
   const longText = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const texts = 'headline body linkDescription productTitle offerLink displayUrl ctaType'.split(' ');
   const manyTexts = Array.from({ length: 100 }, () => longText.slice(0, 60));
@@ -164,7 +171,7 @@ test('a hundred ads with huge texts fit into the token limit of a result', async
   );
 });
 
-test('an API response with millions of invalid entries takes at most 20 times its parsing time', async ({
+test('reading an API response with millions of invalid entries takes at most 20 times as long as parsing its JSON', async ({
   upstream,
   server,
 }) => {

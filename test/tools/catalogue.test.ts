@@ -29,7 +29,7 @@ const names = allTools.map(({ name }) => name);
 /** The committed tool definitions. A local run updates them, so that changes show in the diff. In CI, they must match. */
 const folder = new URL('../wire/', import.meta.url);
 
-test('every tool has a definition file in test/wire', ({ listed }) => {
+test('every tool has a definition file in the folder test/wire', ({ listed }) => {
   expect(listed.map(({ name }) => name)).toEqual(names);
   const files = names.map((name) => `${name}.json`);
   const otherFiles = readdirSync(folder).filter((file) => !files.includes(file));
@@ -37,7 +37,7 @@ test('every tool has a definition file in test/wire', ({ listed }) => {
   else expect(otherFiles).toEqual([]);
 });
 
-test('every API operation is covered by a tool', () => {
+test('every operation of the API can be called through a tool', () => {
   const called = singleCallTools.map(({ tool }) => tool);
   expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(getToolName)));
 });
@@ -55,14 +55,14 @@ const unsupportedKeywords =
   'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
 
 describe.each(names)('The tool %s', (name) => {
-  test('the tool definition matches its file in test/wire', ({ named }) => {
+  test('the definition of a tool matches its file in the folder test/wire', ({ named }) => {
     const file = new URL(`${name}.json`, folder);
     const definition = `${JSON.stringify(named(name), null, 2)}\n`;
     if (!process.env.CI) writeFileSync(file, definition);
     expect(readFileSync(file, 'utf8')).toBe(definition);
   });
 
-  test('every tool has a title, a description that mentions its cost, and all four hints', ({ named }) => {
+  test('every tool has a title, a description that ends with its cost, and all four MCP hints', ({ named }) => {
     const { title, description, annotations } = named(name);
     expect(title).toMatch(/^[A-Z]/);
     expect(description).toMatch(/ (Costs credits|Free)\.$/);
@@ -75,7 +75,7 @@ describe.each(names)('The tool %s', (name) => {
     if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
   });
 
-  test('tool descriptions are short, and every tool argument has a description', ({ named }) => {
+  test('the description of a tool has at most 1,000 characters, and every argument has a description', ({ named }) => {
     const { description = '', inputSchema } = named(name);
     // OpenAI's API rejects the whole tool list if one description has more than 1,024 characters.
     expect(description.length).toBeLessThanOrEqual(1000);
@@ -83,7 +83,7 @@ describe.each(names)('The tool %s', (name) => {
       if (/\/properties\/[^/]+$/.test(path)) expect(schema, path).toHaveProperty('description');
   });
 
-  test('tool schemas have no nested objects and use only supported keywords', ({ named }) => {
+  test('the schemas of a tool use only JSON Schema keywords that all hosts support', ({ named }) => {
     const { inputSchema, outputSchema } = named(name);
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of listSchemas(inputSchema)) {
@@ -99,7 +99,7 @@ describe.each(names)('The tool %s', (name) => {
   });
 });
 
-test('a read-only server neither lists nor runs tools that write', async ({ start }) => {
+test('a read-only server neither lists nor runs tools that write data', async ({ start }) => {
   const reader = await start({ readOnly: true });
   const listedNames = (await reader.client.listTools()).tools.map(({ name }) => name);
   const writingTools = allTools.filter((tool) =>
@@ -110,7 +110,7 @@ test('a read-only server neither lists nor runs tools that write', async ({ star
   for (const { name } of writingTools) expect((await reader.call(name, {})).text).toContain('There is no tool');
 });
 
-test('the tool list has at most 4,200 tokens', async ({ start }) => {
+test('the list of tools, as a model reads it, has at most 4,200 tokens', async ({ start }) => {
   const { client } = await start({ demo: true });
   const readableTools = (await client.listTools()).tools.filter(({ name }) => tools.some((tool) => tool.name === name));
   const text = JSON.stringify(
@@ -124,7 +124,7 @@ describe('Tool names in texts that a model reads', () => {
   const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
   const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
-  test('results and instructions mention tools but never API operations', async ({ start }) => {
+  test('results and server instructions mention tools by name, but never API operations', async ({ start }) => {
     const server = await start({ demo: true });
     for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
@@ -135,7 +135,7 @@ describe('Tool names in texts that a model reads', () => {
     expect(server.client.getInstructions()).not.toMatch(ids);
   });
 
-  test('errors mention tools but never API operations', async ({ upstream, start }) => {
+  test('error messages mention tools by name, but never API operations', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
     upstream.respondWith(json({ items: 1 }));
     for (const { tool, args } of singleCallTools) expectToolNames(await server.call(tool, args));
@@ -149,7 +149,7 @@ describe('Tool names in texts that a model reads', () => {
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
   });
 
-  test('an error about used-up credits mentions only tools that are available', async ({ upstream, start }) => {
+  test('an error about insufficient credits mentions only tools that are available', async ({ upstream, start }) => {
     upstream.respondWith(errorResponse(402));
     for (const [offered, working] of [
       [

@@ -24,7 +24,10 @@ async function estimateAndCheck(server: TestServer) {
   return { estimate: data.estimate as Estimate, text, charged };
 }
 
-test('the estimate of check_watches takes the limits of each watch into account', async ({ upstream, start }) => {
+test('the cost estimate of check_watches takes the limits of each watch (saved search) into account', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(1000);
@@ -52,7 +55,7 @@ const watchArbitrary = fc.record({
   maxAds: fc.option(fc.integer({ min: 1, max: 300 }), { nil: undefined }),
 });
 
-test('check_watches never costs more than its estimate', async ({ upstream, start }) => {
+test('check_watches never costs more than its estimate announced', async ({ upstream, start }) => {
   const cases = fc.record({
     price: priceRules,
     watches: fc.array(watchArbitrary, { minLength: 1, maxLength: 4 }),
@@ -89,7 +92,7 @@ test('check_watches never costs more than its estimate', async ({ upstream, star
 }, 180_000);
 
 libraryTest(
-  'check_watches never costs more than estimated with a metered or unmetered key of the local library',
+  'check_watches with the local library never costs more than estimated, with metered and with unmetered API keys',
   async ({ service, start }) => {
     for (const unmetered of [false, true]) {
       const server = await start({ apiKey: service.createKey({ unmetered }) });

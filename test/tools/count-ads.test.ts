@@ -18,7 +18,7 @@ describe('count_ads with the local library', () => {
   const test = freshServiceTest({ config: { searchFilters } });
   const german = { filters: { countries: ['DE'] } };
 
-  test('count_ads sends no request if it cannot count by the given key', async ({ server, service }) => {
+  test('count_ads sends no request if it cannot count by the requested key', async ({ server, service }) => {
     const requestCount = service.requests.length;
     for (const [args, problem] of [
       [{ by: 'sort' }, 'by: takes one of displayFormat, countries, active'],
@@ -30,7 +30,9 @@ describe('count_ads with the local library', () => {
     expect(service.requests).toHaveLength(requestCount);
   });
 
-  test('count_ads stays within maxCredits and names the parts that it did not count', async ({ server }) => {
+  test('count_ads stays within maxCredits and names the parts of the search that it did not count', async ({
+    server,
+  }) => {
     const split = Array.from({ length: 8 }, (_, index) => ({ daysRunningFrom: index + 1 }));
     const { data, text } = await server.call('count_ads', { ...german, split, maxCredits: 4 });
     expect(data).toMatchObject({ total: 267, stopped: 'maxCredits', receipt: { charged: 4 } });
@@ -49,7 +51,7 @@ describe('count_ads with a faulty or restricted API', () => {
   const test = freshUpstreamTest();
   const split = [{ a: 1 }, { a: 2 }];
 
-  test('count_ads stops after one request if the API reports no totals', async ({ upstream, server }) => {
+  test('count_ads stops after one request if the API does not report totals', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     service.changeAnswer = ({ totalHits: _, ...answer }) => answer;
     const { data, text } = await server.call('count_ads', { split });
@@ -61,7 +63,7 @@ describe('count_ads with a faulty or restricted API', () => {
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
-  test('count_ads shows a note from the API only once, although several searches return it', async ({
+  test('count_ads shows a note from the API only once, although several of its searches return the note', async ({
     upstream,
     server,
   }) => {
@@ -78,7 +80,7 @@ describe('count_ads with a faulty or restricted API', () => {
     }
   });
 
-  test('count_ads explains why it stopped if the API reports no total for one of the counted values', async ({
+  test('count_ads explains why it stopped if the API reports no total for one of the searches', async ({
     upstream,
     server,
   }) => {
@@ -91,7 +93,10 @@ describe('count_ads with a faulty or restricted API', () => {
     expect(text).toContain(why);
   });
 
-  test('count_ads returns the counts it has so far if the API fails', async ({ upstream, server }) => {
+  test('count_ads returns the counts that it already has if the API fails in the middle of the call', async ({
+    upstream,
+    server,
+  }) => {
     const service = serveAds(upstream, 30);
     upstream.credits = json(creditStatus(createUsageLimit(400)));
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber > 1 ? errorResponse(429) : undefined);
@@ -101,7 +106,7 @@ describe('count_ads with a faulty or restricted API', () => {
     expect(service.searches.length).toBeLessThanOrEqual(5);
   });
 
-  test('count_ads sends at most four requests at a time', async ({ upstream, server }) => {
+  test('count_ads sends at most four requests to the API at the same time', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
     let waiting: (() => void)[] = [];
     let maxConcurrent = 0;

@@ -80,7 +80,7 @@ async function startLibrary(ads: readonly ServedAd[], runTest: (call: TestServer
 
 const optionalCountry = createOptional(fc.constantFrom('DE', 'AT'));
 
-test('count_ads, search_ads, gather_ads and query_ads return the same count for each value', async () => {
+test('count_ads returns the same number of ads for each value as search_ads, gather_ads and query_ads', async () => {
   await fc.assert(
     fc.asyncProperty(adLists, optionalCountry, (ads, country) =>
       startLibrary(ads, async (call) => {
@@ -122,7 +122,7 @@ test('count_ads, search_ads, gather_ads and query_ads return the same count for 
   );
 });
 
-test('count_ads says how many values of a key it does not list', async () => {
+test('count_ads says how many values of a search filter it does not list', async () => {
   const codes = Array.from(
     { length: 37 },
     (_, index) => `${'ABCDEFGHIJ'[index % 10]}${'ABCD'[Math.floor(index / 10)]}`,
@@ -186,7 +186,10 @@ describe('count_ads by value with an external API', () => {
   const buildFilters = (keys: readonly Key[]) =>
     ({ ads: keys.map((key) => ({ key, ...describedKeys[key] })), pages: [] }) as never;
 
-  test('count_ads returns the count of each value and of the ads without a value', async ({ upstream, start }) => {
+  test('count_ads returns the number of ads with each value and the number of ads without a value', async ({
+    upstream,
+    start,
+  }) => {
     await fc.assert(
       fc.asyncProperty(adLists, fc.subarray(keys), fc.subarray(['not', 'missing']), async (ads, knows, tells) => {
         const service = new FilteringService(0);
@@ -248,7 +251,10 @@ describe('count_ads by value with an external API', () => {
 
   const video = { displayFormat: ['VIDEO'] };
 
-  test('count_ads suggests the argument split if the API cannot count by value', async ({ upstream, start }) => {
+  test('count_ads suggests its argument split if the API cannot count the values of a filter', async ({
+    upstream,
+    start,
+  }) => {
     const service = new FilteringService(7);
     upstream.respondWith(service.respond);
     const counted = { key: 'displayFormat', ...describedKeys.displayFormat, counted: true };
@@ -259,7 +265,10 @@ describe('count_ads by value with an external API', () => {
     expect(text).toContain('List the parts in split instead.');
   });
 
-  test('count_ads uses ads stored by gather_ads and shows how old they are', async ({ upstream, start }) => {
+  test('count_ads uses the numbers of ads that gather_ads stored and shows how old they are', async ({
+    upstream,
+    start,
+  }) => {
     const service = new FilteringService(30);
     service.knownKeys = new Set(['displayFormat']);
     upstream.respondWith(service.respond);

@@ -52,7 +52,7 @@ interface Walk {
 
 const isCut = ({ shown }: ResultData) => shown !== undefined && shown.to < shown.of;
 
-test('cursors page through a list without duplicates, and each page is charged once', async ({ service }) => {
+test('following cursors through a list returns every item once, and each page is charged once', async ({ service }) => {
   const startListServer = (resultTokens: number) =>
     startServer({
       config: { baseUrl: service.baseUrl, apiKey: service.createKey({ credits: 10_000 }), resultTokens },
@@ -91,7 +91,7 @@ function computePrice(items: number, size: number): number {
 }
 
 describe('A result page that is cut to fit the token limit', () => {
-  test('a page that is cut to fit the token limit continues with its cursor and is charged once', async ({
+  test('the cursor of a page that was cut to fit the token limit continues within the page, which is charged once', async ({
     server,
   }) => {
     const { data } = await server.call('list_collections');
@@ -109,7 +109,7 @@ describe('A result page that is cut to fit the token limit', () => {
     }
   });
 
-  test('a page that is cut to fit the token limit shows how many of its items it lists', async ({ server }) => {
+  test('a page that was cut to fit the token limit says how many of its items it lists', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
     expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
     expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);
@@ -122,7 +122,7 @@ describe('A result page that is cut to fit the token limit', () => {
     expect(data.shown).toMatchObject({ from: cut.items.length + 1, of: 40 });
   });
 
-  test('the remaining items of a cut page are charged again only if the page is not cached', async ({
+  test('reading the rest of a page that was cut to fit is charged again only if the page is not in the cache', async ({
     server,
     other,
   }) => {
@@ -136,7 +136,7 @@ describe('A result page that is cut to fit the token limit', () => {
   });
 
   testWithUpstream(
-    'a list of collections that is cut to fit continues with its cursor',
+    'a list of collections that was cut to fit the token limit continues with its cursor',
     async ({ upstream, server }) => {
       const readName = (index: number) => `Collection ${index} ${'of ads '.repeat(5)}`;
       const items = Array.from({ length: 900 }, (_, index) => ({
@@ -152,7 +152,7 @@ describe('A result page that is cut to fit the token limit', () => {
   );
 });
 
-test('a collection with several pages can be read to the end', async ({ server }) => {
+test('all pages of a collection with several pages can be read with cursors', async ({ server }) => {
   const ids = readIds((await server.call('search_ads', { limit: 5 })).data);
   const empty = (await server.call('list_collections')).data.items.find(({ adCount }) => adCount === 0);
   const collection = { collectionId: empty?.id, itemType: 'ads' };
@@ -169,7 +169,7 @@ describe.each([
   ['cut', { limit: 40, detail: 'full' }, {}],
   ['next', { limit: 4 }, { ctaType: ['SHOP_NOW'] }],
 ] as const)('A cursor of a %s result page', (_, args, otherFilters) => {
-  test('a cursor also works in another process', async ({ server, other }) => {
+  test('a cursor that one server process returned also works in another process', async ({ server, other }) => {
     for (const filterArgs of [{ filters: germany }, {}]) {
       const first = await server.call('search_ads', { ...args, ...filterArgs });
       const nextArgs = { detail: 'full', ...filterArgs, cursor: first.data.cursor };
@@ -180,7 +180,7 @@ describe.each([
     }
   });
 
-  test('a cursor without filters is rejected in a process that has not seen its search', async ({
+  test('a call with a cursor but no filters is rejected in a process that does not know the search', async ({
     server,
     other,
     expectRefused,
@@ -208,7 +208,7 @@ describe.each([
       expect((await server.call('list_collections', { cursor: foreign })).error?.kind).toBe('invalid_request');
   });
 
-  test('a cursor with one changed character is rejected without a charge', async ({ server }) => {
+  test('a cursor with one changed character is rejected at no charge', async ({ server }) => {
     const { cursor } = (await server.call('search_ads', { ...args, filters: germany })).data;
     const fullCursor = cursor ?? '';
     expect(fullCursor).toMatch(/^@/);
@@ -241,7 +241,7 @@ describe('A cursor that comes from the API', () => {
   ];
 
   testWithUpstream(
-    'any cursor is sent back to the API unchanged and never shown as text, markup or a link',
+    'a cursor from the API is sent back unchanged and never shown as text, markup or a link',
     async ({ upstream, server }) => {
       await fc.assert(
         fc.asyncProperty(anyCursor, async (cursor) => {
@@ -270,7 +270,7 @@ describe('A cursor that comes from the API', () => {
   );
 
   testWithUpstream(
-    'a result has no cursor if the API says that there are no more items',
+    'a result has no cursor if the API says that the list has no more items',
     async ({ upstream, server }) => {
       const more = { cursor: expect.stringMatching(/^@/), hasMore: true };
       for (const [page, shown] of [
@@ -288,7 +288,7 @@ describe('A cursor that comes from the API', () => {
   );
 
   testWithUpstream(
-    'a very long API cursor works only in the process that received it',
+    'a very long cursor from the API works only in the server process that received it',
     async ({ upstream, server, start }) => {
       const long = 'x'.repeat(5000);
       upstream.respondWith(createPage(long));

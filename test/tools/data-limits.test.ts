@@ -55,7 +55,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(orders)(
-    'an incomplete search says which ads are missing and what they cost (ads listed in the order: %s)',
+    'a result about a search that was read only in part says which ads are missing (order of the list: %s)',
     async ([, sort, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       service.ads = sort(createAds(200));
@@ -102,7 +102,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
   ];
 
   test.for(requestedOrders)(
-    'an incomplete search sorted by the field %s shows its sort order and which ads are missing',
+    'a result about a partly read search with the sort field %s shows the sort order and which ads are missing',
     async ([sort, fields, sentence], { upstream, server }) => {
       const service = serveAds(upstream, 0);
       const ads = createAds(200);
@@ -118,7 +118,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     },
   );
 
-  test('gather_ads says that maxCredits ended the call and what the remaining ads cost', async ({
+  test('gather_ads says that it stopped because of maxCredits and what reading the remaining ads costs', async ({
     upstream,
     server,
   }) => {
@@ -136,7 +136,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(firstLine).toContain(`costs ${atMost} credits.`);
   });
 
-  test('an empty SQL result about an incomplete search first says which ads are missing', async ({
+  test('an empty SQL result about a search that was read only in part begins with the ads that are missing', async ({
     upstream,
     server,
   }) => {
@@ -156,7 +156,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     expect(complete.text).not.toContain('missing');
   });
 
-  test('the note on missing ads names the parts of a split search that are incomplete', async ({
+  test('the note on missing ads names the parts of a split search that were not read completely', async ({
     upstream,
     server,
   }) => {
@@ -172,7 +172,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
     );
   });
 
-  test('an empty SQL result mentions no missing ads if an earlier run read the search completely', async ({
+  test('an empty SQL result does not begin with missing ads if an earlier run has read the search completely', async ({
     upstream,
     start,
   }) => {
@@ -189,7 +189,7 @@ describe('Notes on searches that gather_ads read only in part', () => {
 });
 
 describe('Notes on the days when ads were last seen', () => {
-  test('a result names an advertiser if most of its ads were last seen on the same day', async ({
+  test('an SQL result about dates names an advertiser if most of its ads were last seen on the same day', async ({
     upstream,
     start,
   }) => {
@@ -234,7 +234,7 @@ describe('Notes on the days when ads were last seen', () => {
     );
   });
 
-  test('SQL results about dates name advertisers whose ads were all last seen on one day', async ({
+  test('reports and exports about dates name an advertiser whose ads were all last seen on the same day', async ({
     upstream,
     server,
   }) => {
@@ -298,7 +298,7 @@ describe('Notes on fields that some ads lack', () => {
     ];
   }
 
-  test('an SQL result says how many ads lack each field that the SQL reads', async ({ upstream, start }) => {
+  test('an SQL result says how many ads have each field that the SQL statement reads', async ({ upstream, start }) => {
     const service = serveAds(upstream, 0);
     const presence = fc.array(fc.array(fc.constantFrom(...fields)), { minLength: 1, maxLength: 30 });
     let round = 0;
@@ -322,7 +322,7 @@ describe('Notes on fields that some ads lack', () => {
     );
   });
 
-  test('if SQL reads the view current_ads, the note on missing fields counts only the ads in this view', async ({
+  test('a note on missing fields counts only the ads of the view current_ads if the SQL reads this view', async ({
     upstream,
     server,
   }) => {
@@ -349,7 +349,7 @@ describe('Notes on fields that some ads lack', () => {
     expect(await readOne('SELECT filters FROM gatherings')).toEqual([]);
   });
 
-  test('a result has no note on missing data if the data is complete', async ({ upstream, server }) => {
+  test('a result has no note on missing data if all searches and fields are complete', async ({ upstream, server }) => {
     serveAds(upstream, 0).ads = createAds(40);
     const gathered = await server.call('gather_ads', { filters: { some: 'ads' }, maxCredits: 100 });
     expect(gathered.data.incomplete).toBeUndefined();

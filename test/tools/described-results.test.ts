@@ -31,7 +31,7 @@ function findUnnamedFields(value: unknown, { properties, items }: Schema, path: 
   );
 }
 
-test('the results of all tools match their output schemas exactly', async () => {
+test('the result of every tool contains only fields that its output schema names', async () => {
   const called = await makeDemoCalls(server.call);
   const ids = called[0]?.result.data.items.map(({ id }) => id) ?? [];
   const question = { filters: { countries: ['GB'] } };
@@ -63,7 +63,7 @@ test('the results of all tools match their output schemas exactly', async () => 
   expect([...new Set(unnamedFields)]).toEqual([]);
 });
 
-test('the tool list with all output schemas is smaller than 96 KB', async () => {
+test('the list of tools with all of their output schemas is smaller than 96 KB', async () => {
   expect(Buffer.byteLength(JSON.stringify(await server.client.listTools()))).toBeLessThan(96 * 1024);
 });
 
@@ -74,7 +74,7 @@ const adsWithOddTypes = [
 ].map((fields, index) => ({ ...createAd(index), otherTypes: 3, ...fields }));
 
 httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
-  'fields with unexpected types move to otherTypes, and a %s client accepts the result',
+  'ad fields with unexpected types appear under otherTypes, so that the client (SDK version %s) accepts the result',
   async (kind, { serve }) => {
     const service = new AdService(0);
     service.ads = adsWithOddTypes;

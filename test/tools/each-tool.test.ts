@@ -20,7 +20,7 @@ test('search_ads returns the most important facts about each ad', async ({ call 
       expect(ad).toHaveProperty(field);
 });
 
-test('search_ads states the day of the result in its text and its data', async ({ call }) => {
+test('search_ads shows the date of its result in both the text and the data', async ({ call }) => {
   for (const detail of ['brief', 'full']) {
     const { text, data } = await call('search_ads', { detail, limit: 3 });
     expect(data.asOf).toMatch(/^\d{4}-\d\d-\d\d$/);
@@ -35,7 +35,7 @@ test('get_ad returns the cards and pictures of a carousel ad', async ({ call }) 
   expect(new Set([...text.matchAll(/^ {3}picture: "(.*)"/gm)].map(([, url]) => url)).size).toBe(5);
 });
 
-test("an error about an unknown filter, ad or collection shows the API's message", async ({ server }) => {
+test('an error about an unknown filter, ad or collection names the filter or the kind of id', async ({ server }) => {
   const unknownId = '00000000-0000-4000-8000-000000000000';
   const items = { collectionId: unknownId, itemType: 'ads' };
   for (const [tool, args, kind, expectedText] of [
@@ -59,7 +59,7 @@ test('search_pages and get_page return the same facts about an advertiser page',
   expect(data.page).toMatchObject({ pageId, pageName, adsAmount, countries });
 });
 
-test('a collection lists an ad that was added to it and counts the ad once', async ({ call }) => {
+test('a collection lists an ad that was added to it twice, and counts the ad once', async ({ call }) => {
   const [saved] = (await call('list_collections')).items;
   const [ad] = (await call('search_ads', { limit: 1 })).items;
   const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
@@ -85,7 +85,7 @@ test('a collection can store advertiser pages', async ({ call }) => {
 });
 
 upstreamTest(
-  'collection items of the wrong type lead to an error that shows the charge',
+  'list_collection_items returns an error with the charge if the API sends items of the wrong type',
   async ({ upstream, server }) => {
     const answer = { itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false };
     upstream.respondWith(json(answer, { headers: creditHeaders(3) }));
@@ -97,7 +97,10 @@ upstreamTest(
   },
 );
 
-test('get_account, get_credits and whoami return information about the account', async ({ service, call }) => {
+test('get_account, get_credits and whoami return information about the account of the API key', async ({
+  service,
+  call,
+}) => {
   const { data: account } = await call('get_account');
   const { data: credits, text } = await call('get_credits');
   const { data: identity } = await call('whoami');

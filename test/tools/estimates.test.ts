@@ -100,7 +100,7 @@ test.for([
   ['metered', { credits: 1e6, hourlyLimit: 1e6, dailyLimit: 1e6 }],
   ['unmetered', { unmetered: true }],
 ] as const)(
-  'count_ads and gather_ads never cost more than estimated with %s API keys',
+  'count_ads and gather_ads never cost more than their estimates announced (API key: %s)',
   { timeout: 120_000 },
   async ([_, keyOptions]) => {
     const library = await startLibraryServer();
@@ -127,7 +127,10 @@ const priceRule = fc.record({
   isByAsked: fc.boolean(),
 });
 
-test('count_ads and gather_ads never cost more than estimated for any pricing rule', async ({ upstream, start }) => {
+test('count_ads and gather_ads never cost more than estimated, whatever the pricing rule of the API', async ({
+  upstream,
+  start,
+}) => {
   await fc.assert(
     fc.asyncProperty(cases, priceRule, fc.nat(130), async (one, rule, ads) => {
       const service = new AdService(ads);

@@ -95,7 +95,10 @@ const adValues = fc.record({
 });
 type Ad = typeof adValues extends fc.Arbitrary<infer Value> ? Value : never;
 
-test('numbers, ids, dates and URLs are identical in result text, result data and SQL', async ({ start, upstream }) => {
+test('numbers, ids, dates and URLs of an ad are the same in the result text, the result data and SQL', async ({
+  start,
+  upstream,
+}) => {
   const { TZ } = process.env;
   const zones = ['Asia/Tokyo', 'America/Los_Angeles', 'Asia/Kolkata', 'UTC'];
   const all = fc.tuple(longLists(adValues), urls).map(([some, address]) => [...some, { ...some[0], address }] as Ad[]);
@@ -152,7 +155,7 @@ test('numbers, ids, dates and URLs are identical in result text, result data and
   }
 });
 
-test('all texts in a result column are quoted if one of them needs quotes', async ({ start, upstream }) => {
+test('all texts in a column of a result are quoted if one of the texts needs quotes', async ({ start, upstream }) => {
   const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
   const fields = names.map((pageName) => ({ page: { pageName } }));
   const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
@@ -160,7 +163,10 @@ test('all texts in a result column are quoted if one of them needs quotes', asyn
   expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
 });
 
-test('a list shows all names of an advertiser page above its ads', async ({ start, upstream }) => {
+test('a list shows the correct name of the advertiser page above each ad if a page has several names', async ({
+  start,
+  upstream,
+}) => {
   const namedPages = fc.record({
     pageId: fc.constantFrom('p1', 'p2'),
     pageName: fc.constantFrom('Acme', 'Beta', 'Gamma'),
@@ -197,7 +203,7 @@ const fields = fc.array(
   { minLength: 20, maxLength: 20 },
 );
 
-test('whole numbers beyond 2^53 keep all their digits', async ({ start, upstream }) => {
+test('whole numbers beyond 2^53 keep all of their digits', async ({ start, upstream }) => {
   await fc.assert(
     fc.asyncProperty(fields, fc.constantFrom('', ' ', '\n\t'), async (all, space) => {
       const ads = all.map(({ id, list, text, other }, index) => {
@@ -226,7 +232,7 @@ test('whole numbers beyond 2^53 keep all their digits', async ({ start, upstream
   );
 });
 
-test('digits inside a text are not treated as a number', async ({ start, upstream }) => {
+test('a long series of digits inside a text is not treated as a number', async ({ start, upstream }) => {
   const server = await start();
   const headline = 'a "quoted\\", 12345678901234567890, -12345678901234567890 and [12345678901234567890';
   const plain = JSON.stringify({ ...createAd(0), headline }).slice(0, -1);

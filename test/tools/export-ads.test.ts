@@ -21,7 +21,7 @@ const testWithFolder = test
   });
 
 describe('export_ads without a data folder', () => {
-  test('export_ads returns a resource that only the API key of the call can read', async ({ server, service }) => {
+  test('only the API key of the call can read the exported file as a resource', async ({ server, service }) => {
     await server.call('search_ads', { limit: 5 });
     const { data, text } = await server.call('export_ads', { name: 'my ads' });
     expect(data).toMatchObject({ rows: 5 });
@@ -40,7 +40,7 @@ describe('export_ads without a data folder', () => {
     expect(await listResourceNames(otherServer)).toEqual(['board']);
   });
 
-  test('export_ads shows the number of rows, the first rows and which ads are missing', async ({ server }) => {
+  test('export_ads shows the number of rows, the first rows and how many ads were read', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 60, maxCredits: 100 });
     const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC';
     const { data, text } = await server.call('export_ads', { sql });
@@ -52,7 +52,7 @@ describe('export_ads without a data folder', () => {
     expect([all.data.rows, all.data.first]).toEqual([60, undefined]);
   });
 
-  test('export_ads writes each statement to its own Excel sheet', async ({ server }) => {
+  test('export_ads writes the result of each SQL statement to its own Excel sheet', async ({ server }) => {
     await server.call('gather_ads', { filters: {}, maxAds: 20, maxCredits: 100 });
     const sheets = [
       { name: 'Ads', sql: 'SELECT id, startedAt FROM ads' },
@@ -87,7 +87,7 @@ describe('export_ads without a data folder', () => {
     }
   });
 
-  test('the note on how exported ads were gathered lists only the searches that the ads come from', async ({
+  test('the method note of an export (how its ads were gathered) lists only the searches that found these ads', async ({
     server,
   }) => {
     const gatherAds = async (filters: object) =>
@@ -102,7 +102,7 @@ describe('export_ads without a data folder', () => {
     expect(await readNote('SELECT count(*) FROM ads')).toContain(runningGathering);
   });
 
-  test('export_ads rejects an invalid file name', async ({ server }) => {
+  test('export_ads rejects a file name with invalid characters or too many characters', async ({ server }) => {
     for (const name of ['../ads', 'a/b', '.hidden', 'nul\u0000', 'x'.repeat(81), 'ads.exe']) {
       const { isError, text } = await server.call('export_ads', { name });
       expect([isError, text]).toEqual([true, expect.stringContaining('must be 1 to 80 letters')]);
@@ -110,7 +110,7 @@ describe('export_ads without a data folder', () => {
     expect((await server.call('export_ads', { name: '' })).isError).toBe(false);
   });
 
-  test('export_ads in demo mode writes into the data folder', async ({ start }) => {
+  test('export_ads in demo mode writes its file into the data folder', async ({ start }) => {
     const files = join(root, 'demo');
     const server = await start({ files, demo: true });
     await server.call('search_ads', { limit: 1 });
@@ -120,24 +120,27 @@ describe('export_ads without a data folder', () => {
 });
 
 describe('export_ads with a data folder', () => {
-  testWithFolder('an export is both a resource and a file that only its owner can read', async ({ server, folder }) => {
-    const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
-    for (const [format, mimeType] of Object.entries(kinds)) {
-      const { data, text } = await server.call('export_ads', { name: format, format });
-      const file = join(folder, 'exports', `${format}.${format}`);
-      expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
-      expect(text).toContain(file);
-      expect([statSync(file).mode & 0o777, statSync(join(folder, 'exports')).mode & 0o777]).toEqual([0o600, 0o700]);
-      const resource = await server.readResource(data.uri);
-      expect(resource.mimeType).toContain(mimeType);
-      const isText = format === 'jsonl';
-      expect(isText ? resource.text : resource.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
-      if (isText) expect(resource.text.match(/^\{"id":.*\}$/gm)).toHaveLength(5);
-    }
-  });
+  testWithFolder(
+    'an exported file can be read as a resource, and only its owner can open the file in the data folder',
+    async ({ server, folder }) => {
+      const kinds = { jsonl: 'application/jsonl', xlsx: 'openxmlformats', parquet: 'application/vnd.apache.parquet' };
+      for (const [format, mimeType] of Object.entries(kinds)) {
+        const { data, text } = await server.call('export_ads', { name: format, format });
+        const file = join(folder, 'exports', `${format}.${format}`);
+        expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
+        expect(text).toContain(file);
+        expect([statSync(file).mode & 0o777, statSync(join(folder, 'exports')).mode & 0o777]).toEqual([0o600, 0o700]);
+        const resource = await server.readResource(data.uri);
+        expect(resource.mimeType).toContain(mimeType);
+        const isText = format === 'jsonl';
+        expect(isText ? resource.text : resource.blob).toBe(readFileSync(file, isText ? 'utf8' : 'base64'));
+        if (isText) expect(resource.text.match(/^\{"id":.*\}$/gm)).toHaveLength(5);
+      }
+    },
+  );
 
   testWithFolder(
-    'an export overwrites no file, follows no link and numbers its method note like its file',
+    'export_ads never overwrites a file or follows a link, and the method note has the same number as its file',
     async ({ server, folder }) => {
       const getPath = (file: string) => join(folder, 'exports', file);
       const target = join(folder, 'target');
@@ -159,7 +162,7 @@ describe('export_ads with a data folder', () => {
   );
 
   testWithFolder.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
-    'reading an export fails if its file was replaced by %s',
+    'reading an exported file fails if the file was replaced by %s',
     async (place, { server, folder }) => {
       const { data } = await server.call('export_ads', { name: 'tea' });
       const file = data.file as string;
@@ -177,7 +180,7 @@ describe('export_ads with a data folder', () => {
   );
 
   testWithFolder(
-    'a failed export leaves no file and says which folder cannot be written',
+    'an export that fails leaves no file behind and says which folder cannot be written',
     async ({ server, folder }) => {
       const exports = join(folder, 'exports');
       expect((await server.call('export_ads', { sql: 'SELECT nothing FROM ads' })).isError).toBe(true);
@@ -190,7 +193,7 @@ describe('export_ads with a data folder', () => {
     },
   );
 
-  testWithFolder('an export appears under its name only when it is complete', async ({ server, folder }) => {
+  testWithFolder('an exported file appears under its name only after it is complete', async ({ server, folder }) => {
     const sizes = new Set<number>();
     let isOver = false;
     const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';

@@ -9,7 +9,7 @@ import { computeCharge, type PriceRule, priceRules } from '../support/price-rule
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('the remaining items of a cut page are free if the page is cached', async ({ start }) => {
+test('reading the rest of a page that was cut to fit is free if the page is in the cache', async ({ start }) => {
   for (const [cacheSeconds, charged, expectedText] of [
     [900, 0, 'is free with cursor'],
     [0, 3, 'costs 3 credits with cursor'],
@@ -23,7 +23,7 @@ test('the remaining items of a cut page are free if the page is cached', async (
 });
 
 upstreamTest(
-  'a result shows no price for the next page if the price is unknown or there is no next page',
+  'a result shows no price for the next page if the price is unknown or if there is no next page',
   async ({ upstream, server }) => {
     const items = [{ id: deriveUuid('a') }];
     upstream.respondWith(json({ items, cursor: 'more', hasMore: true }));
@@ -73,7 +73,7 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 
 upstreamTest(
-  'no page and no gather_ads run costs more than its announced price',
+  'no result page and no gather_ads run costs more than its announced price',
   async ({ upstream, start }) => {
     const check = async ({ price, ads, defaultLimit, earlier, cacheSeconds, parts }: Case) => {
       const service = new AdService(ads);
@@ -132,7 +132,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'get_credits shows how many ads a charge paid for, not how many were requested',
+  'get_credits shows prices for the number of ads that were returned, not for the number requested',
   async ({ upstream, start }) => {
     for (const [matches, limit, text] of [
       [3, 100, '1 for 3 items'],

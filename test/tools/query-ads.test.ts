@@ -5,7 +5,7 @@ import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 const test = freshServiceTest();
 const upstreamTest = freshUpstreamTest();
 
-test('query_ads reads the ads from paid calls at no charge', async ({ server, service }) => {
+test('query_ads reads the ads that earlier paid calls returned at no charge', async ({ server, service }) => {
   const foundAds = (await server.call('search_ads', { limit: 20 })).data.items;
   const paidServer = service.countPaidRequests();
   const { data, text } = await server.call('query_ads', {
@@ -22,7 +22,7 @@ test('query_ads reads the ads from paid calls at no charge', async ({ server, se
   expect(service.countPaidRequests()).toBe(paidServer);
 });
 
-test('query_ads can count the ads that ran in each month', async ({ server }) => {
+test('query_ads can count how many ads ran in each month', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const running = 'startedAt <= last AND coalesce(endDate, lastSeenAt) >= first';
   const rows = await server.queryRows(
@@ -36,7 +36,7 @@ test('query_ads can count the ads that ran in each month', async ({ server }) =>
   expect(await server.queryRows(countForMonth)).toEqual([[ads]]);
 });
 
-test('query_ads suggests the closest column name for an unknown column', async ({ server }) => {
+test('query_ads suggests the closest column name if the SQL names an unknown column', async ({ server }) => {
   const resultWithTypo = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
   expect(resultWithTypo.isError).toBe(true);
   expect(resultWithTypo.text).toContain('There is no column headlines. The nearest is headline, of ads.');
@@ -46,7 +46,7 @@ test('query_ads suggests the closest column name for an unknown column', async (
   expect(writing.error).toMatchObject({ kind: 'invalid_request' });
 });
 
-test('query_ads shortens a result to fit the token limit and says so', async ({ server }) => {
+test('query_ads shortens a result that exceeds the token limit and says so', async ({ server }) => {
   await server.call('search_ads', { limit: 50 });
   const sql =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT i, printf('%.150c', 'x') AS filler FROM n";
@@ -77,7 +77,7 @@ upstreamTest('query_ads keeps text from advertisers inside its quotes', async ({
 });
 
 upstreamTest(
-  'an SQL statement that runs out of time fails as timeout, and one that only waited fails as busy',
+  'a query_ads call that runs out of time fails as timeout, and a call that only waited for it fails as busy',
   async ({ start }) => {
     const server = await start({ timeoutMs: 1000 });
     // The statement is a single step of the SQL engine, which cannot be interrupted.

@@ -49,7 +49,7 @@ async function readTileColours(result: Result, tiles: number): Promise<(ColourNa
   });
 }
 
-test('view_ads shows stored ads on one picture sheet without an API request', async ({ server, upstream }) => {
+test('view_ads shows stored ads together in one picture without a request to the API', async ({ server, upstream }) => {
   const knownFields = { displayFormat: 'VIDEO', startedAt: '2026-07-01T00:00:00.000Z', page: { pageName: 'Acme' } };
   const ids = await loadAds(
     { server, upstream },
@@ -76,7 +76,10 @@ test('view_ads shows stored ads on one picture sheet without an API request', as
   expect(upstream.requests).toHaveLength(requestCount);
 });
 
-test('view_ads gives the reason for each ad that it cannot show and shows the others', async ({ server, upstream }) => {
+test('view_ads gives a reason for each ad that it cannot show and still shows the others', async ({
+  server,
+  upstream,
+}) => {
   const [red = '', idWithoutMedia = '', expired = '', missing = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -100,7 +103,7 @@ test('view_ads gives the reason for each ad that it cannot show and shows the ot
   expect(result.isError).toBe(false);
 });
 
-test('view_ads shows a carousel card or a video still rather than the profile picture', async ({
+test('view_ads shows a carousel card or a video still and uses the profile picture only if there is nothing else', async ({
   server,
   upstream,
 }) => {
@@ -121,7 +124,7 @@ test('view_ads shows a carousel card or a video still rather than the profile pi
   expect(third.text).toContain('the ad has only 2 cards');
 });
 
-test('view_ads draws a word into the picture that does not appear in the result text', async ({ start, upstream }) => {
+test('view_ads draws a word into its picture that the result text does not contain', async ({ start, upstream }) => {
   const sheets: Raster[] = [];
   for (const chance of [0, 0.5]) {
     const server = await start({}, { random: () => chance });
@@ -140,7 +143,10 @@ test('view_ads draws a word into the picture that does not appear in the result 
   expect(Math.max(...rows)).toBeLessThan(computeGrid(1).headHeight);
 });
 
-test('view_ads returns its picture after the text in every output format', async ({ start, upstream }) => {
+test('view_ads returns its picture after the text in every output format of the server', async ({
+  start,
+  upstream,
+}) => {
   for (const output of ['text', 'structured', 'both'] as const) {
     const server = await start({ output });
     const ids = await loadAds({ server, upstream }, { ...createThumbnail(pictureUrls.red), headline: 'Warm boots' });
@@ -152,7 +158,10 @@ test('view_ads returns its picture after the text in every output format', async
   }
 });
 
-test('view_ads fetches each picture only once within the cache lifetime', async ({ server, upstream }) => {
+test('view_ads downloads each picture only once for each API key while the picture is cached', async ({
+  server,
+  upstream,
+}) => {
   const url = host.serve(await createJpeg({ width: 222 }));
   const ids = await loadAds({ server, upstream }, createThumbnail(url), createThumbnail(url));
   const otherServer = await server.connectAs('svc_live_other');
@@ -165,7 +174,7 @@ test('view_ads fetches each picture only once within the cache lifetime', async 
   expect(fetched).toEqual([1, 1, 2, 2]);
 });
 
-test('view_ads returns the pictures that have arrived before its deadline', async ({ start, upstream }) => {
+test('view_ads returns the pictures that arrived before the deadline of the call', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 6000 });
   const [green, ...ids] = await loadAds(
     { server, upstream },
@@ -179,7 +188,7 @@ test('view_ads returns the pictures that have arrived before its deadline', asyn
   expect(result.data.tiles).toMatchObject([{ shown: true }, { shown: false, reason: 'there was no time left for it' }]);
 });
 
-test('cancelling a view_ads call aborts its picture requests', async ({ server, upstream }) => {
+test('cancelling a view_ads call aborts its picture downloads', async ({ server, upstream }) => {
   const [red = '', silent = ''] = await loadAds(
     { server, upstream },
     createThumbnail(pictureUrls.red),
@@ -194,7 +203,7 @@ test('cancelling a view_ads call aborts its picture requests', async ({ server, 
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 
-test('view_ads shows the pictures of a local API even if media hosts are not configured', async ({
+test('whether view_ads shows pictures of a local API depends on the setting for media hosts', async ({
   start,
   upstream,
 }) => {
@@ -226,7 +235,7 @@ function drawBoxes(seed: number, { width = 320, height = 320 } = {}): Canvas {
   return canvas;
 }
 
-test('view_ads groups identical pictures that have different encodings', async ({ server, upstream }) => {
+test('view_ads groups pictures that look the same although their files differ', async ({ server, upstream }) => {
   const servePicture = async (picture: Raster, quality = 85) =>
     createThumbnail(host.serve(await encodeJpeg(picture, quality)));
   const withBar = drawBoxes(1);
@@ -270,7 +279,7 @@ test('view_ads groups identical pictures that have different encodings', async (
   expect(host.requests).toHaveLength(0);
 });
 
-test('the number of running days on a picture tile belongs to the ad that the tile names', async ({
+test('the number of running days on a picture tile belongs to the ad that is named on the tile', async ({
   start,
   upstream,
 }) => {
@@ -292,7 +301,7 @@ test('the number of running days on a picture tile belongs to the ad that the ti
   expect(after.data.tiles).toMatchObject([{ id: short, ads: 2, daysRunning: 10, shown: true }]);
 });
 
-test('view_ads stores its groups of identical pictures in the data folder', async ({ start, upstream }) => {
+test('view_ads stores in the data folder which pictures look the same', async ({ start, upstream }) => {
   serveAds(upstream, 0).ads = [createAd(0, createThumbnail(host.serve(await encodeJpeg(drawBoxes(7), 80))))];
   const server = await start({ files });
   await server.call('search_ads');
@@ -301,7 +310,7 @@ test('view_ads stores its groups of identical pictures in the data folder', asyn
   expect(await restarted.queryRows('SELECT pictureGroup = id FROM ads')).toEqual([[1]]);
 });
 
-test('view_ads adds pictures that arrived late to the next call', async ({ start, upstream }) => {
+test('view_ads includes pictures that arrived too late for one call in the next call', async ({ start, upstream }) => {
   const server = await start({ timeoutMs: 9000 });
   let isSilent = true;
   const jpeg = await encodeJpeg(drawBoxes(3), 80);
@@ -319,7 +328,7 @@ test('view_ads adds pictures that arrived late to the next call', async ({ start
   expect(secondResult.data.pictures).toEqual({ ads: 2, fetched: 2, groups: 2 });
 });
 
-test('view_ads returns no image if none of the pictures can be shown', async ({ server, upstream }) => {
+test('view_ads returns no image if it cannot show any of the pictures', async ({ server, upstream }) => {
   const ids = await loadAds({ server, upstream }, {}, createThumbnail('https://cdn.example/a.jpg?oe=5F000000'));
   for (const args of [{ adIds: ids }, { sql: `SELECT id FROM ads WHERE id = '${ids[1]}'` }]) {
     const { raw, data, text, isError } = await server.call('view_ads', args);
@@ -331,7 +340,7 @@ test('view_ads returns no image if none of the pictures can be shown', async ({ 
   expect(gathered.data.summary).toContain('\nPictures: expired 1, none 1');
 });
 
-test('view_ads rejects invalid arguments and names them', async ({ server }) => {
+test('view_ads rejects invalid arguments and names them in its error', async ({ server }) => {
   for (const [args, problem] of [
     [{}, 'adIds or sql is required, and not both'],
     [{ adIds: [ad.id], sql: 'SELECT id FROM ads' }, 'not both'],

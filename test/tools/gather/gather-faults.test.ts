@@ -32,7 +32,10 @@ test.for<[string, AdService['changeAnswer']]>([
   else expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unexpected_response' });
 });
 
-test('gather_ads stops at an expired cursor and keeps the ads it has read', async ({ upstream, server }) => {
+test('gather_ads stops when the API rejects an expired cursor and keeps the ads that it has read', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...noLimits, maxAds: 100 });
   service.overrideResponse = ({ cursor }) =>
@@ -49,7 +52,7 @@ test('gather_ads stops at an expired cursor and keeps the ads it has read', asyn
   });
 });
 
-test('ads of a paid page stay stored if reading the page again fails', async ({ upstream, start }) => {
+test('the ads of a page that was paid for stay stored if reading the page again fails', async ({ upstream, start }) => {
   const service = serveAds(upstream, 1100);
   const server = await start({ resultTokens: 100_000 });
   const args = { filters: { query: 'tea' }, limit: 100 };
@@ -67,7 +70,7 @@ test('ads of a paid page stay stored if reading the page again fails', async ({ 
   expect((await server.call('search_ads', last)).data.receipt).toMatchObject({ charged: 10, cached: false });
 });
 
-test('gather_ads stops at a reached usage limit and continues in a later call', async ({ upstream, server }) => {
+test('gather_ads stops when a usage limit is reached and continues in a later call', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   upstream.credits = json(creditStatus({ ...createUsageLimit(395), isLimitReached: false }));
   service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? errorResponse(429) : undefined);
@@ -93,7 +96,7 @@ test.for([
   ['network', faults.resets],
   ['unexpected_response', faults['sends a web page']],
 ] as const)(
-  'gather_ads keeps the ads it has read after the API error %s',
+  'gather_ads keeps the ads that it has read before the API error %s',
   async ([kind, fault], { upstream, server }) => {
     const service = serveAds(upstream, 300);
     service.overrideResponse = ({ sequenceNumber }) => (sequenceNumber === 2 ? fault : undefined);
@@ -108,7 +111,7 @@ test.for([
   },
 );
 
-test('gather_ads returns the ads it has read before its deadline', async ({ upstream, start }) => {
+test('gather_ads returns the ads that it has read when its deadline passes', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
   const service = serveAds(upstream, 300);
   service.overrideResponse = ({ filters, sequenceNumber }) =>
@@ -122,7 +125,10 @@ test('gather_ads returns the ads it has read before its deadline', async ({ upst
   expect(emptyResult.error).toMatchObject({ kind: 'timeout' });
 });
 
-test('gather_ads does not request a page that could arrive after its deadline', async ({ upstream, start }) => {
+test('gather_ads does not request a page whose response could arrive after the deadline of the call', async ({
+  upstream,
+  start,
+}) => {
   let clock = 0;
   const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
   serveAds(upstream, 1000).overrideResponse = () => {
@@ -134,7 +140,7 @@ test('gather_ads does not request a page that could arrive after its deadline', 
   expect(text).toContain('Time was short');
 });
 
-test('gather_ads fails and reports its charge if the API rejects the key', async ({ upstream, server }) => {
+test('gather_ads fails and reports its charge if the API rejects the API key', async ({ upstream, server }) => {
   const service = serveAds(upstream, 300);
   service.interceptRequest = () => (service.searches.length < 2 ? undefined : errorResponse(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
@@ -168,7 +174,7 @@ const serviceArbitrary = fc.record({
   cacheSeconds: fc.constantFrom(0, 900),
 });
 
-test('gather_ads reads all ads even if the API reports a wrong total', async ({ upstream, start }) => {
+test('gather_ads reads all ads although the API reports a wrong total', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(serviceArbitrary, async ({ ads, found, sizes: { smallest, most, largest }, cacheSeconds }) => {
       const server = await start({ cacheSeconds });
@@ -203,7 +209,7 @@ test('gather_ads reads all ads even if the API reports a wrong total', async ({ 
   );
 });
 
-test('gather_ads stops at the size limit for one search', async ({ upstream, start }) => {
+test('gather_ads stops at the size limit for the ads of one search', async ({ upstream, start }) => {
   const service = serveAds(upstream, 0);
   const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
   // A single letter outside Latin-1 doubles the memory of the whole text.

@@ -16,7 +16,7 @@ const cases = fc.record({
   ),
 });
 
-test('gather_ads spends at most maxCredits once it knows the price of a page', async ({ upstream, start }) => {
+test('gather_ads spends at most maxCredits as soon as it knows the price of a page', async ({ upstream, start }) => {
   await fc.assert(
     fc.asyncProperty(cases, async ({ credits, group, ads, calls }) => {
       const server = await start();
@@ -37,14 +37,14 @@ test('gather_ads spends at most maxCredits once it knows the price of a page', a
   );
 });
 
-test('gather_ads exceeds maxCredits by one price increase at most', async ({ upstream, server }) => {
+test('gather_ads exceeds maxCredits at most by one increase in the price of a page', async ({ upstream, server }) => {
   const service = serveAds(upstream, 2000, (items, { sequenceNumber }) => Math.ceil(items / 10) + sequenceNumber);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
   expect(service.chargedCredits).toBeLessThanOrEqual(61);
 });
 
-test("gather_ads stops when the server's credit budget is used up", async ({ upstream, start }) => {
+test('gather_ads stops when the credit budget of the server is used up', async ({ upstream, start }) => {
   const server = await start({ creditBudget: 25 });
   const service = serveAds(upstream, 2000);
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
@@ -55,7 +55,10 @@ test("gather_ads stops when the server's credit budget is used up", async ({ ups
   expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
 });
 
-test('gather_ads stops when calls with unknown charges may have used up maxCredits', async ({ upstream, server }) => {
+test('gather_ads stops when calls whose charge is unknown may have used up maxCredits', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 500);
   service.hasChargeHeaders = false;
   const { data, text } = await server.call('gather_ads', { maxCredits: 30 });
@@ -64,7 +67,10 @@ test('gather_ads stops when calls with unknown charges may have used up maxCredi
   expect(text).toContain('at least 0 charged for');
 });
 
-test('search_ads lists the first thousand ads that gather_ads stored at no charge', async ({ upstream, server }) => {
+test('search_ads lists the first thousand ads that gather_ads has stored at no charge', async ({
+  upstream,
+  server,
+}) => {
   const service = serveAds(upstream, 1200);
   await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
   service.searches = [];
