@@ -6,7 +6,7 @@ import { createHttpApp } from '../../src/transports/http/app.ts';
 import { listen } from '../../src/transports/http/server.ts';
 import { openConnection } from '../support/http.ts';
 
-test('an internal error is logged and returned as a 500 without details', async () => {
+test('an internal error is logged in full and returned as status 500 without details', async () => {
   const logged: string[] = [];
   const log = createLog('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };

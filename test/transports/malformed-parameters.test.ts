@@ -57,7 +57,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     expect(error?.message).toContain('Missing: advertiser.');
   });
 
-  test('an empty list is accepted where an object is expected, because PHP encodes empty objects so', async ({
+  test('an empty list is accepted in place of an object, because PHP encodes an empty object as a list', async ({
     ask,
   }) => {
     for (const params of [
@@ -80,7 +80,7 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     }
   });
 
-  test('malformed request parameters are rejected with one short message', async ({ ask }) => {
+  test('malformed request parameters are rejected with a single short message', async ({ ask }) => {
     const prompt = { name: 'profile_advertiser' };
     for (const [method, params] of [
       ['tools/call', null],
@@ -104,7 +104,10 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
     }
   });
 
-  test('an argument with more than 32 nested levels is rejected, and the error names it', async ({ upstream, ask }) => {
+  test('an argument with more than 32 nested levels is rejected with an error that names the argument', async ({
+    upstream,
+    ask,
+  }) => {
     const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
     for (const [name, args] of [
       ['filters', { filters: createNestedObject(33) }],
@@ -126,17 +129,20 @@ describe.each(transports)('A request over %s (%s)', (transport, revision) => {
 });
 
 // Test only raw stdio: SDK clients cannot write such deep messages, and HTTP rejects them earlier.
-test.for([5000, 100_000])('a stdio call that is nested %i levels deep gets a clear error message', async (levels) => {
-  const { stdin, lines } = await openSession();
-  const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
-  stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
-  await waitUntil(() => lines.length === 1);
-  const text = JSON.stringify(lines);
-  expect(text).toContain('"kind":"invalid_request"');
-  expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
-});
+test.for([5000, 100_000])(
+  'a stdio call whose arguments have %i nested levels gets a clear error message',
+  async (levels) => {
+    const { stdin, lines } = await openSession();
+    const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
+    stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${formatNestedList(levels)}}`)}\n`);
+    await waitUntil(() => lines.length === 1);
+    const text = JSON.stringify(lines);
+    expect(text).toContain('"kind":"invalid_request"');
+    expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
+  },
+);
 
-test('progress notifications repeat a progress token that is not an integer', async () => {
+test('progress notifications contain the progress token of the call unchanged, such as 1.5', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
   await waitUntil(() => lines.some(({ id }) => id === 1));
@@ -145,7 +151,7 @@ test('progress notifications repeat a progress token that is not an integer', as
   for (const { params } of reports) expect(params.progressToken).toBe(1.5);
 });
 
-test('a client that encodes empty objects as lists can open a stdio session', async () => {
+test('a client that encodes empty objects as lists, as PHP does, can open a stdio session', async () => {
   const { ask } = await openSession({ revision: '' });
   for (const capabilities of [[], { roots: [] }])
     expect(await ask(initialize('2025-11-25', 'php', capabilities))).toHaveProperty('result.protocolVersion');

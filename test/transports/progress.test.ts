@@ -11,7 +11,7 @@ const countries = { v1: ['DE'], 'v2 auto': ['US'], 'v2 pinned to 2026-07-28': ['
 const noLimits = { maxCredits: 1000, maxAds: 10_000 };
 
 test.for(clientKinds)(
-  'gather_ads over HTTP reports progress after each page until it is cancelled (%s)',
+  'gather_ads over HTTP reports progress after each page until the client cancels it (client: %s)',
   async (kind) => {
     const client = await connectHttp(kind, server.url);
     await expectProgress(client, countries[kind]);
@@ -30,7 +30,7 @@ const callWithProgressToken = (name: string, args: object) => {
   return { ...message, params: { ...params, _meta: { progressToken: 'p' } } };
 };
 
-test('a call gets an event stream only if it asks for progress notifications', async () => {
+test('only a gather_ads call that asks for progress notifications gets an event stream', async () => {
   const connection = openConnection(server.origin);
   const typeOf = async (body: object) =>
     (await connection.send({ body: JSON.stringify(body) })).headers['content-type'];
@@ -42,7 +42,7 @@ test('a call gets an event stream only if it asks for progress notifications', a
   await connection.close();
 });
 
-test('gather_ads is cancelled when the HTTP client disconnects', async () => {
+test('a running gather_ads call is cancelled when the HTTP client disconnects', async () => {
   server.logged.length = 0;
   const { socket, received, closed } = openRawSocket(server.port);
   socket.write(formatHttpRequest(callWithProgressToken('gather_ads', { filters: {}, ...noLimits })));

@@ -16,7 +16,7 @@ describe('The text view of the credit status', () => {
     },
   };
 
-  test('the text about credits says which usage limit is reached', () => {
+  test('the result text about credits says which usage limit is reached', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     const reached = formatCredits(viewCredits({ ...status, usageLimit }));
     expect(reached).toMatch(/^hourly: 410 of 400 used, 0 left$.*^usage limit reached: hourly$/ms);
@@ -24,13 +24,13 @@ describe('The text view of the credit status', () => {
     expect(unnamed).toMatch(/^usage limit reached$/m);
   });
 
-  test('the data about credits includes the days in the billing period and the remaining credits', () => {
+  test('the result data about credits contains the dates of the billing period and the credits left in each limit', () => {
     const derived = { periodStartsOn: '2026-11-01', periodEndsOn: '2026-12-01', hourlyLeft: 80, dailyLeft: 540 };
     expect(viewCredits(status)).toEqual({ ...status, ...derived });
   });
 });
 
-test('the text about an account omits null fields and shows team membership', () => {
+test('the result text about an account leaves out null fields and mentions team membership', () => {
   const knownFields = { userId: 'u-1', billingUserId: 'u-2', isTeamMember: true, subscriptionStatus: 'active' };
   const user = { ...knownFields, planId: null };
   expect(viewAccount(user)).toEqual(knownFields);

@@ -38,12 +38,12 @@ test.each<[what: string, ad: Record<string, unknown>, words: string | undefined]
   ['a picture that is called a video', { displayFormat: 'VIDEO', media: [asset('THUMB', 0)] }, '(media: image)'],
   ['a video that is called a picture', { displayFormat: 'IMAGE', media: [video] }, '(media: video 15 s)'],
   ['cards that are called a video', { displayFormat: 'VIDEO', cards: [{}, {}] }, '(media: 2 cards)'],
-])("the description of an ad's media mentions %s", (_, ad, words) => expect(describeCreative(ad)).toBe(words));
+])("the short description of an ad's media mentions %s", (_, ad, words) => expect(describeCreative(ad)).toBe(words));
 
 describe('The media of an ad', () => {
   const urlsOf = (assets: { url?: unknown }[]) => assets.map(({ url }) => url);
 
-  test('the media of an ad are grouped by card and omit the profile picture', () => {
+  test('the media of an ad are grouped by card, without the profile picture of the advertiser', () => {
     const cards = [asset('CARD_VID', 1), asset('CARD_THUMB', 1), asset('CARD_THUMB', 0)];
     const media = [asset('PA_PP'), ...cards, asset('VID', 0)];
     const { adMedia: ownMedia, mediaByCard } = groupMedia({ media, cards: [{}, {}] });
@@ -54,14 +54,14 @@ describe('The media of an ad', () => {
     ]);
   });
 
-  test('media are assigned to cards in numerical order', () => {
+  test('the media of an ad are assigned to its cards in the order of their numbers', () => {
     const media = [3, 1, 2].map((nr) => asset('CARD_THUMB', nr));
     expect(groupMedia({ media, cards: [{}, {}, {}] }).mediaByCard.map(urlsOf)).toEqual(
       [1, 2, 3].map((nr) => [`https://m.example/CARD_THUMB${nr}`]),
     );
   });
 
-  test('media whose number matches no card belong to the ad as a whole', () => {
+  test('media of an ad whose number matches no card belong to the ad as a whole', () => {
     const { adMedia: ownMedia, mediaByCard } = groupMedia({
       media: [asset('CARD_THUMB', 7), asset('CARD_THUMB', 0)],
       cards: [{}, {}, {}],
@@ -71,13 +71,13 @@ describe('The media of an ad', () => {
   });
 });
 
-test('a media link of unknown type is listed with the type media', () => {
+test('a media link of an ad that has no type is listed with the type media', () => {
   expect(createLinkWriter(500, now).write([{ url: 'https://m.example/1' }])).toEqual([
     { type: 'media', url: 'https://m.example/1' },
   ]);
 });
 
-test('invalid media URLs are counted but not shown', () => {
+test('invalid media URLs of an ad are counted but not shown', () => {
   const links = createLinkWriter(100_000, now);
   const long = `https://m.example/${'x1'.repeat(2000)}`;
   expect(links.write([{ url: long }, { url: 'javascript:alert(1)' }, { url: 7 }, {}])).toEqual([]);
@@ -91,7 +91,7 @@ const splitCardLines = (text: string) => text.slice(text.indexOf('\nCards, ') + 
 const cardsLine = 'Cards, without what the ad or an earlier card says:';
 
 describe('The cards of an ad', () => {
-  test('the cards of an ad are listed in order with their text, link and picture', () => {
+  test('the cards of an ad are listed in order, each with its text, link and picture', () => {
     const names = ['Tan', 'Black', 'Oak', 'Moss', 'Sand'];
     const cards = names.map((title) => ({
       title,
@@ -108,7 +108,7 @@ describe('The cards of an ad', () => {
     ]);
   });
 
-  test('a text repeated on several cards is shown only on the first', () => {
+  test('a text that several cards of an ad repeat is shown only on the first card', () => {
     const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(6).trim();
     const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
     const view = viewAdWithCards([...cards, { title: 'Tan', body: 'Other' }]);
@@ -127,24 +127,24 @@ describe('The cards of an ad', () => {
     ]);
   });
 
-  test('a card that has no text of its own keeps its number', () => {
+  test('a card of an ad that has no text of its own still has its number in the list', () => {
     const view = viewAdWithCards([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
     expect(splitCardLines(formatAd(view))).toEqual([cardsLine, '1. nothing of its own', '2. title "Tan"']);
   });
 
-  test('an ad without cards gets cards from its numbered media', () => {
+  test('an ad without cards but with numbered media is shown with one card for each number', () => {
     const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
     expect(splitCardLines(formatAd(viewAdWithCards([], media)))).toContain('   video: "https://media.example/1.mp4"');
   });
 
-  test('a card shows the media URLs in its own fields if the ad has no media list', () => {
+  test('a card shows the media URLs in the fields of the card if the ad has no media list', () => {
     const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
     expect(viewAdWithCards([card]).cardViews?.[0]?.media).toEqual([
       { type: 'CARD_THUMB', url: card.resized_image_url },
     ]);
   });
 
-  test('expired media links of a card are shown on one line', () => {
+  test('expired media links of a card are summarized on one line', () => {
     const url = 'https://media.example/v.mp4?expires=1767225600';
     const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
     expect(splitCardLines(formatAd(viewAdWithCards([{ title: 'Tan' }], media)))[2]).toBe(
@@ -152,7 +152,7 @@ describe('The cards of an ad', () => {
     );
   });
 
-  test('the view of an ad shows its first twenty cards and only counts the others', () => {
+  test('the view of an ad shows its first twenty cards and only the number of further cards', () => {
     const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
     expect(formatAd(viewAdWithCards(cards))).toContain(
       '\n20. title "Card 19"\nand 3 more cards, only with detail full',
@@ -160,7 +160,7 @@ describe('The cards of an ad', () => {
     expect(viewAdWithCards(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
   });
 
-  test('card texts are shown in full on a few cards and are cut on many', () => {
+  test('the card texts of an ad are shown in full if it has few cards, and are cut if it has many', () => {
     const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
     const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
     expect(viewAdWithCards(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
@@ -169,7 +169,7 @@ describe('The cards of an ad', () => {
     expect(estimateTokens(JSON.stringify(viewAdWithCards(cards(20)).cardViews))).toBeLessThan(900);
   });
 
-  test('cards show as many media URLs as fit and count the rest', () => {
+  test('the cards of an ad show as many media URLs as fit into the token budget and count the rest', () => {
     const signed = (nr: number, type: string) => `https://media.example/${type}${nr}?sign=${'aZ9x_Q7'.repeat(60)}`;
     const media = Array.from({ length: 12 }, (_, nr) =>
       ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),

@@ -8,7 +8,7 @@ const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
 const withoutNulls = (value: object): object => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
 const standard = (ad: object) => viewAd(ad, { detail: 'standard', now });
 
-test("an ad in a list keeps the API's field names and gets additional computed fields", () => {
+test('an ad in a list has the field names of the API and additional computed fields', () => {
   const view = brief(everyFact);
   const { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat } = everyFact;
   const sentFields = { id, pageId, headline, startedAt, duplicates, adSpendMin, displayFormat };
@@ -27,13 +27,13 @@ const getLastLine = (ad: object) =>
     .split('\n')
     .at(-1);
 
-test('in an ad list, a colon shows whether a single text is the headline or the body', () => {
+test('in an ad list, a colon shows whether the only text of an ad is its headline or its body', () => {
   expect(getLastLine({ id: 'a', headline: 'Boots', body: 'Welted' })).toBe('"Boots": "Welted"');
   expect(getLastLine({ id: 'a', headline: 'Boots' })).toBe('"Boots":');
   expect(getLastLine({ id: 'a', body: 'Boots' })).toBe(': "Boots"');
 });
 
-test('identical ad bodies are cut to the same words and the same hash', () => {
+test('identical ad bodies are cut at the same word and have the same hash in an ad list', () => {
   const headlines = [null, 'Boots', 'Boots that outlast the trail, the winter and their owner, made once '.repeat(4)];
   const cuts = headlines.map((headline) => getLastLine({ ...everyFact, headline, body })?.split(/(?<=^|"): /)[1]);
   expect(new Set(cuts).size).toBe(1);
@@ -41,13 +41,13 @@ test('identical ad bodies are cut to the same words and the same hash', () => {
   expect(brief({ ...everyFact, body: `${body} Always.` }).bodyHash).not.toBe(brief({ ...everyFact, body }).bodyHash);
 });
 
-test('an ad body that imitates a shortened text gets no hash', () => {
+test('an ad body that imitates a shortened text is shown without a hash', () => {
   const forged = 'Sale… (+312 chars)" +312 #482193';
   expect(getLastLine({ id: 'a', body: forged })).toBe(`: "Sale… (+312 chars)' +312 #482193"`);
   expect(getLastLine({ id: 'a', body: 'Sale… (+312 chars)' })).toBe(': "Sale… (+312 chars)"');
 });
 
-test('an ad list shows facts that all of its ads share only once', () => {
+test('an ad list shows a fact that all of its ads share only once', () => {
   const by = (pageId: string, id: string) => ({ id, pageId, page: { pageName: `Page ${pageId}` }, ctaType: 'BUY' });
   const items = [by('p', 'a'), by('q', 'b'), by('p', 'c'), by('p', 'd')].map((ad) => brief(ad));
   const [first, ...lines] = formatAdList({ items, totalHits: 900 }).split('\n');
@@ -72,13 +72,13 @@ describe('An ad with a template placeholder as its headline', () => {
     );
   });
 
-  test('the first card of a template ad omits texts that are template placeholders', () => {
+  test('the first card of a template ad is shown without texts that are only template placeholders', () => {
     const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
     expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
     expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
   });
 
-  test('card fields are read in both snake case and camel case', () => {
+  test('card fields are read in both spellings, such as link_url and linkUrl', () => {
     const landingUrl = 'https://serra.example/tan';
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: landingUrl }] };
     expect(standard(camel).cardViews).toEqual([{ card: 1, title: 'Tan leather', landingUrl }]);
@@ -86,7 +86,7 @@ describe('An ad with a template placeholder as its headline', () => {
 });
 
 describe('The view of a single ad', () => {
-  test('the view of a single ad has its whole text and a landing URL without tracking parameters', () => {
+  test('the view of a single ad shows its whole text and its landing URL without tracking parameters', () => {
     const view = standard(everyFact);
     expect(view.body).toBe(everyFact.body);
     expect(view.landingUrl).toBe('https://www.serra.example/boots?color=tan');
@@ -155,20 +155,20 @@ describe('The view of a single ad', () => {
       { changes: { body: 2 }, newField: 1 },
       ['Only with detail full: "changes, newField"'],
     ],
-  ])('text view of an ad: %s', ([, fields, expectedTexts]) => {
+  ])('the text view of an ad has the expected form: %s', ([, fields, expectedTexts]) => {
     const text = formatAd(standard({ ...everyFact, ...fields }));
     for (const each of expectedTexts) expect(text).toMatch(each);
   });
 });
 
-test('the full view of an ad has all fields from the API except null fields', () => {
+test('the full view of an ad contains all fields from the API except those that are null', () => {
   const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
   expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
   expect('endDate' in view).toBe(false);
   expect(view.daysRunning).toBe(80);
 });
 
-test('a list of fifty ads with all fields fits into the default token budget', () => {
+test('a list of fifty ads that have every field fits into the default token budget', () => {
   const items = Array.from({ length: 50 }, (_, i) =>
     brief({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }),
   );

@@ -48,9 +48,11 @@ describe('How long an ad has been running', () => {
       { startedAt: lastSeenAt, lastSeenAt: startedAt },
       { daysSinceSeen: 19 },
     ],
-  ])('running time of an ad: %s', ([, dates, run]) => expect(computeRunningTime(dates, now)).toEqual(run));
+  ])('the running time of an ad is computed correctly: %s', ([, dates, run]) =>
+    expect(computeRunningTime(dates, now)).toEqual(run),
+  );
 
-  test('days after the ad was read never count as running days', () => {
+  test('days after the date on which an ad was read never count as running days', () => {
     const time = fc.integer({ min: -400, max: 400 }).map((hours) => new Date(now + hours * 3_600_000).toISOString());
     const dates = fc.record({ startedAt: time, lastSeenAt: time, endDate: time }, { requiredKeys: [] });
     fc.assert(
@@ -64,7 +66,7 @@ describe('How long an ad has been running', () => {
     );
   });
 
-  test('running days are counted as calendar days in UTC', () => {
+  test('the running days of an ad are counted as calendar days in UTC', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
     expect(computeRunningTime(oneNight, now).daysRunning).toBe(1);
     for (const hour of [0, 12, 23])
@@ -73,14 +75,14 @@ describe('How long an ad has been running', () => {
     expect(computeRunningTime(oneDay, now).daysRunning).toBe(0);
   });
 
-  test('an ad shows the same number of running days in a list and alone', () => {
+  test('an ad shows the same number of running days in a list as in its own view', () => {
     const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
     const list = formatAdList({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
     const alone = formatAd(viewAd(ad, { detail: 'standard', now }));
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
-  test('the text about the running time of an ad mentions only known dates', () => {
+  test('the text about the running time of an ad mentions only dates that are known', () => {
     const formatRun = (dates: object) =>
       formatAd(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
     expect(formatRun({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
@@ -91,14 +93,14 @@ describe('How long an ad has been running', () => {
     );
   });
 
-  test('an ad list does not say how long ago an ad was seen that was read even earlier', () => {
+  test('an ad list does not say how long ago an ad was seen if the list was read before that day', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(formatAdList({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
   });
 });
 
 describe('The URLs in an ad', () => {
-  test('the domain of a URL is shown without www', () => {
+  test('the domain of a URL is shown without its prefix www', () => {
     const otherNotations = ['HTTP://WWW.SERRA.EXAMPLE', 'https://user:secret@serra.example:8443/', '//serra.example'];
     for (const address of ['https://www.serra.example/boots?x=1', 'serra.example/boots', ...otherNotations])
       expect(parseDomain(address)).toBe('serra.example');
@@ -117,13 +119,13 @@ describe('The URLs in an ad', () => {
     expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shownUrl}`),
   );
 
-  test('a shortened URL in a result shows how many characters are missing', () => {
+  test('a URL that is shortened in a result shows how many characters are missing', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
     const [, keptText = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanUrl(address, 30) ?? '') ?? [];
     expect(keptText.length + Number(missing)).toBe(address.length);
   });
 
-  test('a displayed URL and its domain have a limited length', () => {
+  test('the result text of a URL or domain has a limited length, however long the URL is', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
         expect(cleanUrl(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
@@ -133,7 +135,7 @@ describe('The URLs in an ad', () => {
   });
 });
 
-test('the expiry date of a signed URL is read from its parameters', () => {
+test('the expiry date of a signed media URL is read from the parameters of the URL', () => {
   expect(parseExpiry('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
   expect(parseExpiry('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
   expect(parseExpiry('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(

@@ -22,14 +22,14 @@ test.each([
     'รองเท้าวิ่งรุ่นใหม่ล่าสุดเบาสบายระบายอากาศได้ดีเหมาะสำหรับทุกวันสั่งซื้อวันนี้รับส่วนลดห้าสิบเปอร์เซ็นต์ทันที',
     ['สิบ', 'ห้า'],
   ],
-])('the excerpts of two long %s texts show the words in which they differ', (_, from, to, [old, now]) => {
+])('the excerpts of two long %s texts contain the words in which the texts differ', (_, from, to, [old, now]) => {
   const [before = '', after = ''] = excerptDifference(from, to) ?? [];
   expect(before).toContain(old);
   expect(after).toContain(now);
   expect(before).toMatch(/^"…/);
 });
 
-test('the excerpts of two long texts begin a few words before the first difference', () => {
+test('the excerpts of two long texts begin a few words before the first difference between the texts', () => {
   const text = (day: string) => `${'The winter sale of all our boots goes on and on. '.repeat(3)}It ends on ${day}.`;
   expect(excerptDifference(text('Friday'), text('Sunday'))).toEqual([
     expect.stringMatching(/^"….{1,50}It ends on Friday\."$/),
@@ -37,11 +37,11 @@ test('the excerpts of two long texts begin a few words before the first differen
   ]);
 });
 
-test('the excerpts of short texts begin at the start of the texts', () => {
+test('the excerpts of two short texts begin at the start of the texts', () => {
   expect(excerptDifference('Ten % off', 'Twenty % off')).toEqual(['"Ten % off"', '"Twenty % off"']);
 });
 
-test('no excerpts are shown for texts that look identical', () => {
+test('no excerpts are shown for two texts that look identical to a reader', () => {
   for (const [from, to] of [
     ['Sale', 'Sale  '],
     ['Sale', 'Sa\u200ble'],
@@ -94,7 +94,7 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
 );
 
-test('the two excerpts of different texts never look identical', () => {
+test('the excerpts of two texts that look different never look identical', () => {
   fc.assert(
     fc.property(text, text, text, text, (start, old, now, end) => {
       const [from, to] = [start + old + end, start + now + end];

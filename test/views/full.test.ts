@@ -8,7 +8,7 @@ describe('A full view that is too large', () => {
   const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ title: `Card ${nr}` }));
   const budget = 900;
 
-  test('a full view that is cut says how to get the missing fields', () => {
+  test('the full view of an ad that is cut says how to get the missing fields', () => {
     const view = viewAd({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, budget });
     expect(view).toMatchObject({ ...ad, cards: cards(40) });
     expect(view).not.toHaveProperty('…');
@@ -19,14 +19,14 @@ describe('A full view that is too large', () => {
     expect(formatAd(view, 'full', 5000)).not.toContain('…');
   });
 
-  test('a full view counts the missing fields if their names do not fit', () => {
+  test('the full view of an ad counts the missing fields if there is no space for their names', () => {
     const manyFields = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
     const view = viewAd({ id: 'a', ...manyFields }, { detail: 'full', now: 0, budget });
     const missing = expect.stringMatching(/^\(\+\d+ more fields\)\. Cut to fit: raise/);
     expect(view).toHaveProperty('…', missing);
   });
 
-  test('a full view says only once how to get the missing fields', () => {
+  test('the full view of an ad says only once how to get the missing fields', () => {
     const view = viewAd({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
     expect(estimateTokens(JSON.stringify(view))).toBeLessThanOrEqual(2 * budget);
     expect(view).toHaveProperty('…', 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest');
@@ -35,7 +35,7 @@ describe('A full view that is too large', () => {
   });
 });
 
-test('a field name with invisible characters cannot replace another field', () => {
+test('a field whose name has invisible characters cannot replace the field that its name imitates', () => {
   const sentFields = { 'endDate\u200b': 'never', 'body\u200b': 'theirs', body: 'ours', '\u200bbody': 'x', '…': 'note' };
   const shownFields = { endDate: 'never', body: 'ours', '"…"': 'note' };
   expect(buildFullView(sentFields, 500)).toEqual(shownFields);

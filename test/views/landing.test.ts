@@ -64,12 +64,12 @@ test.each([
   ['a text that is no URL has no page', 'call us', null],
   ['a macro alone stays', '{{product.url}}', '{{product.url}}'],
   ['a missing link has no page', null, null],
-])('the landing page URL of an ad is normalized: %s', (_, offerLink, page) => {
+])("the URL of an ad's landing page is normalized as expected: %s", (_, offerLink, page) => {
   expect(parseLanding({ offerLink }).landingPage).toBe(page);
   expect(parseLanding({ offerLink: page }).landingPage).toBe(page);
 });
 
-test('the landing page of an ad is never derived from its display URL', () => {
+test('the landing page of an ad is never taken from the URL that the ad displays', () => {
   expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).landingPage).toBe('shop.example/a');
   expect(parseLanding({ displayUrl: 'shop.example' }).landingPage).toBeNull();
 });
@@ -127,7 +127,7 @@ test.each([
   ['missing for an ad without a URL', { offerLink: 'call us', website: {} }, undefined],
 ])('the landing domain of an ad is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
 
-test('the landing domain is the host behind all known redirect wrappers', () => {
+test('the landing domain of an ad is the host behind all redirect wrappers that are known', () => {
   const wrapperFunctions: ((address: string) => string)[] = [
     wrapInLinkShim,
     (address) => `https://www.google.de/url?sa=t&url=${encode(address)}`,
@@ -146,7 +146,7 @@ test('the landing domain is the host behind all known redirect wrappers', () => 
   );
 });
 
-test('utm parameters are read from the landing page behind redirect wrappers', () => {
+test('the utm parameters of an ad are read from its landing page, even behind redirect wrappers', () => {
   const utmOf = (offerLink: string) => parseLanding({ offerLink }).campaignParameters;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;

@@ -5,7 +5,7 @@ import languages from './languages.json' with { type: 'json' };
 const detect = await loadLanguageDetector();
 
 test.each(Object.entries(languages))(
-  'the language %s is detected from a text and from its first sentence',
+  'the language %s is detected both from a whole text and from its first sentence',
   (_, { code, text }) => {
     const [sentence = ''] = text.split(/[.!?。।]/, 1);
     expect(detect(text)).toBe(code);
@@ -26,6 +26,6 @@ test.each([
   ['50 % 🔥🔥🔥 2 + 1 … 19.99', null],
   ['', null],
   [null, null],
-])('the language of %j is detected as %j', (text, language) => {
+])('the detected language of the text %j is %j', (text, language) => {
   expect(detect(text)).toBe(language);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatRounded } from '../../src/views/numbers.ts';
 
-test('formatRounded returns the text of toLocaleString for any number', () => {
+test('the function formatRounded formats any number exactly as toLocaleString does', () => {
   const priceLike = fc.tuple(fc.integer(), fc.constantFrom(1, 4, 8, 1000, 2000)).map(([number, by]) => number / by);
   fc.assert(
     fc.property(fc.oneof(fc.double(), fc.integer(), priceLike), (number) => {

@@ -4,7 +4,7 @@ import { formatPage, formatPageList, PageView, viewPage } from '../../src/views/
 import { somePage } from './sample-ads.ts';
 
 describe('The view of an advertiser page', () => {
-  test('an advertiser page in a list counts its thumbnails by kind', () => {
+  test('an advertiser page in a list shows how many thumbnails of each kind it has', () => {
     const view = viewPage(somePage, { detail: 'brief' });
     expect(PageView.parse(view)).toEqual(view);
     expect(formatPageList({ items: [view], totalHits: 900, sentCount: 50, cursor: 'next-one', hasMore: true })).toMatch(
@@ -12,26 +12,26 @@ describe('The view of an advertiser page', () => {
     );
   });
 
-  test('the view of a single advertiser page says whether its details are estimated', () => {
+  test('the view of an advertiser page says whether the details of the page are estimated', () => {
     expect(formatPage(viewPage(somePage, { detail: 'standard' }))).toMatch(
       /, details estimated, .*\nin the app: "https:\/\/app.example\/pages\/0b9a8c7d-[\w-]*"$/s,
     );
   });
 
-  test('the full view of an advertiser page has all fields from the API', () => {
+  test('the full view of an advertiser page contains all fields from the API', () => {
     expect(viewPage(somePage, { detail: 'full' })).toEqual(somePage);
     expect(formatPage(viewPage(somePage, { detail: 'full' }), 'full')).toContain('thumbnails: [{"url":');
   });
 });
 
-test('an empty list says whether later result pages may have items', () => {
+test('an empty result list says whether later result pages may contain items', () => {
   expect(formatPageList({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   expect(formatPageList({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
     'No pages on this page.\n\nMore with cursor:\nnext-one',
   );
 });
 
-test('a list of the next result page continues the item numbers of the previous page', () => {
+test('the list of a further result page continues the item numbers of the previous page', () => {
   const items = [viewPage(somePage, { detail: 'brief' })];
   expect(formatPageList({ items, firstNumber: 38, sentCount: 50 })).toMatch(
     /^page 38 of 50 shown\..*\n38\. "Serra Boots"/,
@@ -41,7 +41,7 @@ test('a list of the next result page continues the item numbers of the previous 
   );
 });
 
-test('items in a list share one app URL pattern only if it matches all of them', () => {
+test('a list shows one shared pattern for app URLs only if all of its items match the pattern', () => {
   const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
   expect(findAppUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
   expect(findAppUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();

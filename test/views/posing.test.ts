@@ -91,7 +91,7 @@ const viewsByObject: Record<string, [model: object, texts: (sent: object, detail
 const details = ['brief', 'standard', 'full'] as const;
 
 describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
-  test('third-party text in %s cannot imitate a server message', () => {
+  test('texts of an ad, page, collection or account from the API cannot imitate a message of the server', () => {
     fc.assert(
       fc.property(generateObjects(model), text, (sentObject, name) => {
         for (const detail of details)
@@ -101,7 +101,7 @@ describe.each(Object.entries(viewsByObject))('%s', (_, [model, texts]) => {
   });
 });
 
-test('ids, dates, domains and constants are shown without quotes', () => {
+test('ids, dates, domains and constants from the API are shown without quotes', () => {
   const unquotedWords =
     'u-1 svc_live_ab SHOP_NOW 6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f 2026-01-15T00:00:00.000Z a.co.kr';
   for (const one of unquotedWords.split(' ')) expect(quoteUnlessWord(one)).toBe(one);

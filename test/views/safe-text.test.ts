@@ -21,7 +21,7 @@ const forbidden =
   /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
 
 describe('The sanitizer for third-party text', () => {
-  test('the sanitizer does not change text without hidden characters', () => {
+  test('the text sanitizer does not change text that has no hidden characters', () => {
     for (const text of [
       'Save 20 % — today only!\n\tNow.',
       '👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🏃‍♂️ 1️⃣ ✔️ ☀︎',
@@ -46,12 +46,14 @@ describe('The sanitizer for third-party text', () => {
     ['lone surrogates', 'a\ud83db', 'a\ufffdb'],
     ['stacks of combining marks', `e${'\u0301'.repeat(500)}x`, `e${'\u0301'.repeat(8)}x`],
     ['stacks of combining marks outside the basic plane', `e${'\u{1d167}'.repeat(500)}x`, `e${'\u{1d167}'.repeat(8)}x`],
-  ])('a sanitized text has no %s', (_, text, clean) => expect(sanitize(text)).toBe(clean));
+  ])('a text from an ad is sanitized so that it contains no %s', (_, text, clean) =>
+    expect(sanitize(text)).toBe(clean),
+  );
 
-  test('a sanitized name has no line breaks', () =>
+  test('a name from an ad is sanitized so that it contains no line breaks', () =>
     expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more'));
 
-  test('sanitizing text twice gives the same result as once and leaves no hidden characters', () => {
+  test('sanitizing a text a second time changes nothing and leaves no hidden characters', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const clean = sanitize(text);
@@ -63,7 +65,7 @@ describe('The sanitizer for third-party text', () => {
     );
   });
 
-  test('the fast path of the sanitizer gives the same result as the full path', () => {
+  test('the text sanitizer gives the same result on its fast path as on its full path', () => {
     const everyday = fc.array(fc.constantFrom(...'a ä 中 \n © ® ‼ ↗ ↩ ❤ 👩 🏽 🇩 \ufe0f \ufe0e'.split(' ')));
     const joined = everyday.map((parts) => parts.join(''));
     // A hidden character at the end prevents the fast path.
@@ -86,7 +88,7 @@ const copy = fc.oneof(
 const activeMarkup = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
 describe('Quoted third-party text', () => {
-  test('quoted text cannot end its own quotes and has no active markup', () => {
+  test('text from an ad cannot end its own quotes and contains no active markup', () => {
     fc.assert(
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);
@@ -97,7 +99,7 @@ describe('Quoted third-party text', () => {
     );
   });
 
-  test('quoted text that contains markup stays readable', () => {
+  test('text with markup from an ad stays readable inside its quotes', () => {
     const live = '![x](http://a.example/?q=1) <img src=x> [b]: c `d`';
     expect(quote(live)).toBe(`"! [x] (http://a.example/?q=1) ‹img src=x> [b] : c 'd'"`);
   });

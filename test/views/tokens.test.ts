@@ -78,7 +78,7 @@ const noiseCharacters: Record<string, fc.Arbitrary<string>> = {
 
 describe('The token estimate', () => {
   test.each(Object.entries(noiseCharacters))(
-    'the real token count of random %s is at most 1.5 times the estimate',
+    'the real token count of a random text (%s) is at most 1.5 times the estimate',
     (_, character) => {
       const word = (maxLength: number) => fc.array(character, { minLength: 1, maxLength }).map((all) => all.join(''));
       const text = fc
@@ -94,7 +94,7 @@ describe('The token estimate', () => {
   );
 
   test.each(Object.entries(languages))(
-    'the token estimate for text in %s is close to the real count',
+    'the token estimate for a text in the language %s is close to the real token count',
     (_, { text }) => {
       const ratio = estimateTokens(text) / countRealTokens(text);
       expect(ratio).toBeGreaterThanOrEqual(0.9);
@@ -102,7 +102,7 @@ describe('The token estimate', () => {
     },
   );
 
-  test('the token estimate for lists of ads is at most 3 % too low', ({ skip }) => {
+  test('the token estimate for a list of ads is at most 3 % lower than the real token count', ({ skip }) => {
     const samples = readRealSamples() ?? skip(missingSamplesHint);
     const views = samples.ads.map((ad) => viewAd(ad, { detail: 'brief', now }));
     for (let i = 0; i + 10 <= views.length; i += 10) {
@@ -112,7 +112,7 @@ describe('The token estimate', () => {
     }
   });
 
-  test('fitsWithin gives the same result as the token estimate of the whole text', () => {
+  test('the function fitsWithin agrees with the token estimate for the whole text', () => {
     const unit = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 1 }), pickLetter('Aq7漢'), fc.constant('😀'));
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
@@ -126,7 +126,7 @@ describe('The token estimate', () => {
 const cutSuffix = /^(.*)… \(\+(\d+) chars\)$/s;
 
 describe('Text that is truncated to a token limit', () => {
-  test('truncated text ends after a whole word and says how much is missing', () => {
+  test('a text that is cut to a token limit ends after a whole word and says how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
     const [, keptText = '', missing = '0'] = cutSuffix.exec(truncate(text, 20)) ?? [];
     expect(text.startsWith(keptText)).toBe(true);
@@ -134,12 +134,12 @@ describe('Text that is truncated to a token limit', () => {
     expect(keptText.length + Number(missing)).toBe(text.length);
   });
 
-  test('truncated text that is one long word shows the start of the word', () => {
+  test('a text of one very long word that is cut to a token limit still shows the start of the word', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
   });
 
-  test('truncated text never ends inside a flag, an emoji or an accented letter', () => {
+  test('a text that is cut to a token limit never ends inside a flag, an emoji or an accented letter', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
         const [, keptText = ''] = cutSuffix.exec(truncate(piece.repeat(200), tokens)) ?? [];
@@ -148,7 +148,7 @@ describe('Text that is truncated to a token limit', () => {
     }
   });
 
-  test('truncated text stays within its token limit', () => {
+  test('a text that is cut to a token limit stays within this limit', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
         const result = truncate(text, tokens);
@@ -166,7 +166,7 @@ describe('Text that is truncated to a token limit', () => {
 const render = (items: readonly string[]) => items.join('\n');
 
 describe('A list that exceeds its token budget', () => {
-  test('a list shows exactly as many items as fit into its token budget', () => {
+  test('a result list shows exactly as many items as fit into its token budget', () => {
     fc.assert(
       fc.property(fc.array(fc.lorem(), { maxLength: 60 }), fc.integer({ min: 1, max: 400 }), (items, budget) => {
         const count = leading({ items, maxTokens: budget, render });
@@ -178,7 +178,7 @@ describe('A list that exceeds its token budget', () => {
     );
   });
 
-  test('a list of similar items is rendered at most four times', () => {
+  test('fitting a list of similar items into its token budget renders the list at most four times', () => {
     const length = fc.integer({ min: 20, max: 200 });
     const lists = length.chain((usual) =>
       fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),
@@ -200,7 +200,7 @@ describe('A list that exceeds its token budget', () => {
   test.each([
     ['after a line', 'line number 7\n'.repeat(100), /line number 7\n\(cut to fit: \d+ more characters\)$/],
     ['within its only line', 'words '.repeat(4000), /^words .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/],
-  ])('an item that exceeds the token budget is cut %s and says what is missing', (_, text, form) => {
+  ])('a list item that exceeds the token budget is cut %s and says how much is missing', (_, text, form) => {
     const cut = clampLines(text, 100);
     expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
     expect(cut).toMatch(form);

@@ -100,7 +100,7 @@ const changed: Record<string, object> = {
   },
 };
 
-test('check_watches reports an ad as changed only if its content changed', async ({ upstream, start }) => {
+test('check_watches reports an ad as changed only if the content of the ad changed', async ({ upstream, start }) => {
   const [unchangedNames, changedNames] = [Object.keys(unchanged), Object.keys(changed)];
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
@@ -124,7 +124,7 @@ test('check_watches reports an ad as changed only if its content changed', async
   expect(namesOf(versions.flat()).sort()).toEqual(changedNames.toSorted());
 });
 
-test("check_watches says for how many ads the API's counters rose or fell", async ({ upstream, start }) => {
+test('check_watches says for how many ads the counters of the API rose or fell', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-16T09:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
@@ -149,7 +149,10 @@ test("check_watches says for how many ads the API's counters rose or fell", asyn
   expect(gathered.data.sinceLast).toMatchObject({ counters });
 });
 
-test('check_watches reports a changed ad even if its counters changed many times', async ({ upstream, start }) => {
+test('check_watches reports a changed ad although the counters of the ad changed many times since', async ({
+  upstream,
+  start,
+}) => {
   const body = fc.constantFrom('Old', 'Old', 'Old', 'Old', 'New');
   const reading = fc.record({ body, duplicates: fc.nat(1000) });
   const readingsOfAd = fc.array(reading, { minLength: 15, maxLength: 15 });

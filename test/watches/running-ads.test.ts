@@ -23,7 +23,7 @@ function readDocumentedSql(): string {
   return sql;
 }
 
-test('the weekly report in the documentation shows how many ads of an advertiser run each week', async ({
+test('the weekly report from the documentation shows how many ads of an advertiser run in each week', async ({
   upstream,
   start,
 }) => {
@@ -60,7 +60,10 @@ test('the weekly report in the documentation shows how many ads of an advertiser
   expect(await server.queryRows(byQuestion)).toEqual([[days.at(-1), 30]]);
 });
 
-test('the SQL view current_ads has the ads of the latest complete run of each search', async ({ upstream, start }) => {
+test('the SQL view current_ads contains the ads of the latest complete run of each search', async ({
+  upstream,
+  start,
+}) => {
   let clock = Date.parse('2026-11-02T07:00:00Z');
   const server = await start({}, { now: () => clock++ });
   const service = serveAds(upstream, 0);
@@ -123,7 +126,7 @@ const otherSearches: [name: string, searches: (week: number) => object[]][] = [
 ];
 
 test.for(otherSearches)(
-  'the SQL view current_ads contains only the ads of the newest complete run, although %s listed other ads before',
+  'the SQL view current_ads shows only ads of the newest complete run, although %s listed other ads before',
   async ([, listSearches], { upstream, start }) => {
     let clock = Date.parse('2026-11-02T07:00:00Z');
     const server = await start({}, { now: () => clock });
@@ -143,7 +146,7 @@ test.for(otherSearches)(
   },
 );
 
-test('the SQL view current_ads keeps the ads of a narrower search that was read after a broader search', async ({
+test('the SQL view current_ads also contains the ads of a narrower search that was read after a broader search', async ({
   upstream,
   start,
 }) => {

@@ -21,7 +21,7 @@ const listLaunchTimes = (weeks: readonly number[]) =>
 
 const weeks = [4, 5, 2, 9, 5, 3, 6, 7, 4, 5, 3, 8];
 
-test('check_watches compares the number of new ads with a typical week', async ({ upstream, start }) => {
+test('check_watches compares the number of new ads with the number in a typical week', async ({ upstream, start }) => {
   let clock = firstCheck + 9 * 3_600_000;
   const server = await start({}, { now: () => clock++ });
   const service = new AdService(0);
@@ -46,7 +46,10 @@ test('check_watches compares the number of new ads with a typical week', async (
   expect(otherWatches.map(({ usual }) => usual)).toEqual([undefined, undefined]);
 });
 
-test('check_watches needs four weeks of data to know a typical number of launches', async ({ upstream, start }) => {
+test('check_watches names a typical number of ad launches only if it knows at least four weeks', async ({
+  upstream,
+  start,
+}) => {
   for (const [knownDays, isTold] of [
     [weeks.slice(-5), true],
     [weeks.slice(-4), false],
@@ -68,7 +71,7 @@ test('check_watches needs four weeks of data to know a typical number of launche
   }
 });
 
-test('check_watches compares launches in periods of equal length', async ({ upstream, start }) => {
+test('check_watches compares numbers of ad launches only over periods of equal length', async ({ upstream, start }) => {
   const launchDays = fc.array(fc.integer({ min: 1, max: 130 }), { minLength: 1, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(launchDays, fc.integer({ min: 1, max: 20 }), async (daysBefore, elapsedDays) => {

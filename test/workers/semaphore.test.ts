@@ -19,7 +19,7 @@ function createSlotTaker(semaphore: Semaphore) {
   return { began: startedCalls, take, end };
 }
 
-test('the tenant that uses the fewest slots gets the next free slot', async () => {
+test('the next free slot goes to the API key that uses the fewest slots', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore(limits));
   const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
   const all = Promise.all(names.map((name) => take(name)));
@@ -34,22 +34,25 @@ test('the tenant that uses the fewest slots gets the next free slot', async () =
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
-test.for([1, 2])('tenants with long queues do not delay other tenants if there are %i slots', async (atOnce) => {
-  const { began, take, end } = createSlotTaker(
-    new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
-  );
-  const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
-  for (const name of names) void take(name);
-  for (let round = 0; round < 10; round++) {
-    void take(`third ${round}`);
-    for (let endedCalls = 0; !began.includes(`third ${round}`); endedCalls++) {
-      expect(endedCalls).toBeLessThan(3);
-      await end(began.at(-atOnce) ?? '');
+test.for([1, 2])(
+  'an API key with many waiting calls does not delay the calls of other keys (number of slots: %i)',
+  async (atOnce) => {
+    const { began, take, end } = createSlotTaker(
+      new Semaphore({ ...limits, maxRunning: atOnce, maxRunningPerKey: 1, maxWaiting: 200 }),
+    );
+    const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
+    for (const name of names) void take(name);
+    for (let round = 0; round < 10; round++) {
+      void take(`third ${round}`);
+      for (let endedCalls = 0; !began.includes(`third ${round}`); endedCalls++) {
+        expect(endedCalls).toBeLessThan(3);
+        await end(began.at(-atOnce) ?? '');
+      }
     }
-  }
-});
+  },
+);
 
-test('among tenants with equally many slots, the one served longest ago gets the next slot', async () => {
+test('of several API keys with equally many slots, the key that was served longest ago gets the next slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
   await new Promise(setImmediate);
@@ -57,7 +60,7 @@ test('among tenants with equally many slots, the one served longest ago gets the
   expect(began).toEqual(['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
 });
 
-test('a call that is cancelled while it waits does not take a slot', async () => {
+test('a call that the client cancels while it waits for a slot does not take the slot', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   const leaving = new AbortController();
@@ -71,7 +74,7 @@ test('a call that is cancelled while it waits does not take a slot', async () =>
   await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
 });
 
-test('a full queue rejects the newest call of the API key that has the most waiting calls', async () => {
+test('a full queue rejects the newest call of the API key that has the most calls in the queue', async () => {
   const { began, take, end } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   const refused: string[] = [];
   const takeSlot = (name: string) =>
@@ -90,7 +93,7 @@ test('a full queue rejects the newest call of the API key that has the most wait
   expect(began).toEqual(['first', 'greedy 0', 'a 1', 'b 1', 'c 1', 'greedy 1', 'a 2', ...names.slice(2, 6)]);
 });
 
-test('the first waiting call of each API key stays in a full queue', async () => {
+test('the first waiting call of each API key is never removed from a full queue', async () => {
   const { take } = createSlotTaker(new Semaphore({ ...limits, maxRunning: 1 }));
   await take('first');
   for (let key = 0; key < 10; key++) void take(`key${key} 1`).catch(() => expect.unreachable());

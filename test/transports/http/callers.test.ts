@@ -43,40 +43,43 @@ describe('Several API keys on one HTTP server', async () => {
     await upstream.close();
   });
 
-  test.each(clientKinds)('eight API keys with concurrent calls each get only their own results (%s)', async (kind) => {
-    const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
-    const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
-    /** Makes the same call several times at once with every client. Returns each result with the name of its caller. */
-    const callAll = (times: number, tool: string) =>
-      Promise.all(
-        clients.flatMap((client, index) =>
-          Array.from({ length: times }, async () => {
-            const { data, raw } = await client.call(tool);
-            return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
-          }),
-        ),
-      );
-    requestsPerRound = keys.length;
-    const answers = await callAll(3, 'whoami');
-    for (const { name, data, text } of answers) {
-      expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
-      expect(findCallerNames(text)).toEqual(new Set([name]));
-    }
-    expect(answers).toHaveLength(24);
-
-    // All keys make the same paid call. The server merges and caches the calls of each key separately.
-    const before = upstream.requests.length;
-    for (const round of ['sent to the service', 'cached']) {
-      for (const { name, text } of await callAll(3, 'search_ads')) {
-        expect(findCallerNames(text), round).toEqual(new Set([name]));
+  test.each(clientKinds)(
+    'eight API keys that make calls at the same time each get only their own results (client: %s)',
+    async (kind) => {
+      const keys = Array.from({ length: 8 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
+      const clients = await Promise.all(keys.map((key) => connectHttp(kind, server.url, key)));
+      /** Makes the same call several times at once with every client. Returns each result with the name of its caller. */
+      const callAll = (times: number, tool: string) =>
+        Promise.all(
+          clients.flatMap((client, index) =>
+            Array.from({ length: times }, async () => {
+              const { data, raw } = await client.call(tool);
+              return { name: toCallerName(keys[index] ?? ''), data, text: JSON.stringify(raw) };
+            }),
+          ),
+        );
+      requestsPerRound = keys.length;
+      const answers = await callAll(3, 'whoami');
+      for (const { name, data, text } of answers) {
+        expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
+        expect(findCallerNames(text)).toEqual(new Set([name]));
       }
-      expect(upstream.requests.length - before).toBe(keys.length);
-    }
-    requestsPerRound = 1;
-    await Promise.all(clients.map((client) => client.close()));
-  });
+      expect(answers).toHaveLength(24);
 
-  test("a request without an API key never uses the operator's key", async () => {
+      // All keys make the same paid call. The server merges and caches the calls of each key separately.
+      const before = upstream.requests.length;
+      for (const round of ['sent to the service', 'cached']) {
+        for (const { name, text } of await callAll(3, 'search_ads')) {
+          expect(findCallerNames(text), round).toEqual(new Set([name]));
+        }
+        expect(upstream.requests.length - before).toBe(keys.length);
+      }
+      requestsPerRound = 1;
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  );
+
+  test("a request without an API key never uses the API key of the server's operator", async () => {
     const { status } = await openConnection(server.origin).send({
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       body: JSON.stringify(toolCall('whoami')),
@@ -85,7 +88,7 @@ describe('Several API keys on one HTTP server', async () => {
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
   });
 
-  test('the HTTP log never contains the API key of a caller', () => {
+  test('the log of the HTTP server never contains the API key of a caller', () => {
     expect(server.logged.length).toBeGreaterThan(200);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
@@ -129,7 +132,7 @@ describe('A tool call while it runs over HTTP', () => {
   });
 
   test.for(clientKinds)(
-    'a free API request is aborted when the client cancels the call (%s)',
+    'a free API request is aborted when the client cancels the call (client: %s)',
     async (kind, { serveHolding }) => {
       const { server, asked, arrived } = await serveHolding();
       const client = await connectHttp(kind, server.url, 'svc_live_cancels');
@@ -147,7 +150,7 @@ describe('A tool call while it runs over HTTP', () => {
     },
   );
 
-  test('a cancel notification from another API key cancels no call', async ({ serveHolding }) => {
+  test('a cancel notification cancels no call of another API key', async ({ serveHolding }) => {
     const { server, asked, arrived } = await serveHolding();
     const connections = ['a', 'a', 'b'].map(() => openConnection(server.origin));
     const send = (key: string, body: object, { send: post } = openConnection(server.origin)) =>
@@ -171,7 +174,9 @@ describe('A tool call while it runs over HTTP', () => {
     await Promise.all(calls);
   });
 
-  test('a cancelled write is finished even if the server shuts down', async ({ serveHolding }) => {
+  test('a write to the API that the client cancels is finished even while the server shuts down', async ({
+    serveHolding,
+  }) => {
     const { server, asked, arrived, release } = await serveHolding({ callsPerKey: 1 });
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const first = client.call('add_collection_item', createSaveArguments('first'));

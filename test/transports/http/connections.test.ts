@@ -46,7 +46,7 @@ function createGatedHandler() {
   return { gate, startedPaths, handler };
 }
 
-test('a connection is closed if more than one pipelined request waits on it', async () => {
+test('an HTTP connection is closed if more than one pipelined request waits on it', async () => {
   const { gate, startedPaths, handler } = createGatedHandler();
   const { open } = await serve(handler);
   const withOneAhead = open();
@@ -61,7 +61,7 @@ test('a connection is closed if more than one pipelined request waits on it', as
   expect(startedPaths).not.toContain('/a');
 });
 
-test('a connection is closed if its client does not read the response', async () => {
+test('an HTTP connection is closed if its client does not read the response', async () => {
   let startedRequests = 0;
   const handler: Handler = ({ url }) => new Response(url.endsWith('/large') ? `${++startedRequests}${large}` : 'small');
   const { open } = await serve(handler, { bounds: { maxUnreadMs: 300, maxConnections: 1 } });
@@ -82,7 +82,7 @@ test('a connection is closed if its client does not read the response', async ()
 });
 
 describe('The connection limit', () => {
-  test('the server closes an idle connection when the connection limit is reached', async () => {
+  test('the server closes idle connections when its connection limit is reached', async () => {
     const { gate, startedPaths, handler } = createGatedHandler();
     const { open } = await serve(handler, { bounds: { maxConnections: 3 } });
     const silent = open();
@@ -106,7 +106,7 @@ describe('The connection limit', () => {
     await exchange(open());
   });
 
-  test('one IP address can use at most a quarter of the connections', async () => {
+  test('one IP address can use at most a quarter of all connections to the server', async () => {
     const { startedPaths, handler } = createGatedHandler();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
     const refusedAddresses: unknown[] = [];
@@ -150,7 +150,7 @@ test.each([
   ['sends nothing', '', ''],
   ['sends half of its headers', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n', 'X-More: of it\r\n'],
   ['sends half of its body', 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{"jsonrpc"', ' '],
-])('a connection that %s gets a 408 after the request timeout', async (_, start, more) => {
+])('the server responds with status 408 after the request timeout if the client %s', async (_, start, more) => {
   const { open } = await serve(async (request) => new Response(await request.text().catch(() => '')), {
     requestTimeoutMs: 100,
   });

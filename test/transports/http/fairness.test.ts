@@ -28,7 +28,7 @@ const expensiveCalls = {
 const maxBlockedMs = 1500;
 
 test.for(Object.entries(expensiveCalls))(
-  'requests of one API key for %s do not block requests of another key',
+  'an expensive request of one API key (%s) does not block the requests of another key',
   async ([_, { calls, call }], { serve, upstream }) => {
     const service = serveAds(upstream, 0);
     service.ads = adIds.map((_, index) => createAd(index, { body: 'Walk more. '.repeat(100) }));

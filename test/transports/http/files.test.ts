@@ -24,7 +24,7 @@ const test = httpTest.extend('open', ({ serve }) => async (config: Parameters<ty
   return { ...server, send, write, get, tea: () => write('export_ads', { sql: "SELECT 'tea' AS t", name: 'my tea' }) };
 });
 
-test('anyone who has the link can download an exported file', async ({ open }) => {
+test('everyone who has the link to an exported file can download the file', async ({ open }) => {
   const { tea, get, origin, logged } = await open();
   const { data, text } = await tea();
   expect(data.link).toMatch(new RegExp(`^${origin}/files/[\\w-]{22}/my%20tea\\.csv$`));
@@ -49,7 +49,7 @@ test('anyone who has the link can download an exported file', async ({ open }) =
   expect(logged.join('')).not.toContain('/files/');
 });
 
-test('a report link opens the report in a sandbox and is valid for a day', async ({ open }) => {
+test('the link to a report is valid for a day and opens the report in a sandbox', async ({ open }) => {
   const { write, get } = await open();
   const { data, text } = await write('write_report', { title: 'Tea', sections: [{ heading: 'One' }] });
   expect(text).toContain('can be read for a day');
@@ -60,7 +60,7 @@ test('a report link opens the report in a sandbox and is valid for a day', async
   );
 });
 
-test('a guessed file link returns 404', async ({ open }) => {
+test('a link to an exported file that somebody guesses leads to a 404 response', async ({ open }) => {
   const { tea, get, origin } = await open();
   const path = (await tea()).data.link.replace(origin, '') as string;
   const [, , link = ''] = path.split('/');
@@ -78,7 +78,7 @@ test('a guessed file link returns 404', async ({ open }) => {
   expect((await get(path, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
 });
 
-test('the file links of an API key stop working when the API rejects the key', async ({ open, upstream }) => {
+test('the links to the files of an API key stop working when the API rejects the key', async ({ open, upstream }) => {
   const { tea, write, get } = await open();
   const { data } = await tea();
   const otherKey = 'svc_live_other';
@@ -115,7 +115,7 @@ test.for([
   expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
 });
 
-test('the result of export_ads has a link in protocol revision 2026-07-28', async ({ open }) => {
+test('the result of export_ads has a link to the file in protocol revision 2026-07-28', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
   const { json } = await send(
     createLatestRequest('tools/call', { name: 'export_ads', arguments: { sql: 'SELECT 1 AS n' } }),
@@ -160,7 +160,7 @@ describe('Downloads by slow clients', () => {
     return { readSlowly, get, reads };
   }
 
-  test('twenty slow downloads of the same file share one copy in memory', async () => {
+  test('twenty slow downloads of the same file share one copy of the file in memory', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, maxDownloadMs: 60_000, maxWaitMs: 60_000 });
     for (let reader = 0; reader < 20; reader++) readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -169,7 +169,7 @@ describe('Downloads by slow clients', () => {
     expect(reads.filter((link) => link === 'a-1')).toHaveLength(1);
   });
 
-  test('slow downloads are disconnected if a download of another file waits for a slot', async () => {
+  test('a slow download is disconnected if the download of another file waits for a slot', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 2, maxDownloadMs: 100, maxWaitMs: 60_000 });
     const slow = [readSlowly('a-1'), readSlowly('b-1')];
     await waitUntil(() => reads.length === 2);
@@ -179,7 +179,7 @@ describe('Downloads by slow clients', () => {
     expect(Math.min(...lengths)).toBeLessThan(content.length);
   });
 
-  test('small files are served while a slow client occupies the only download slot', async () => {
+  test('small files can still be downloaded while a slow client uses the only slot for large downloads', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxLargeFiles: 1, maxDownloadMs: 60_000, maxWaitMs: 100 });
     readSlowly('a-1');
     await waitUntil(() => reads.length === 1);
@@ -188,7 +188,7 @@ describe('Downloads by slow clients', () => {
     expect([status, headers['retry-after'], headers['content-disposition']]).toEqual([503, '5', undefined]);
   });
 
-  test('a file link rejects more concurrent downloads than its limit', async () => {
+  test('a file link rejects further downloads while its maximum number of downloads is running', async () => {
     const { readSlowly, get, reads } = await serveLinks({ maxResponsesPerLink: 3 });
     const readers = Array.from({ length: 3 }, () => readSlowly('a-1'));
     await waitUntil(() => reads.length === 1);

@@ -26,7 +26,7 @@ const test = httpTest.extend('connection', async ({ serve }) => {
   return { ...openConnection(server.origin), logged: server.logged };
 });
 
-test('the server responds with plain JSON and no session in every protocol revision with a handshake', async ({
+test('over HTTP, the server responds with plain JSON and without a session in every older protocol revision', async ({
   connection: { send },
 }) => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -41,7 +41,9 @@ test('the server responds with plain JSON and no session in every protocol revis
 });
 
 describe('Protocol revision 2026-07-28 over HTTP', () => {
-  test('tool lists are identical for every request and can be cached for an hour', async ({ connection: { send } }) => {
+  test('in revision 2026-07-28, tool lists are the same for every request and can be cached for an hour', async ({
+    connection: { send },
+  }) => {
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
       const { json, text } = await send(createLatestRequest(method));
       expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
@@ -49,7 +51,7 @@ describe('Protocol revision 2026-07-28 over HTTP', () => {
     }
   });
 
-  test('a call with a request state that the server did not issue is rejected', async ({
+  test('a call is rejected if it contains a request state that the server did not create', async ({
     connection: { send, logged },
   }) => {
     const call = createLatestRequest('tools/call', { name: 'whoami', arguments: {}, requestState: 5 });

@@ -18,7 +18,7 @@ const largeCall = largeCallOf(0);
 const keys = ['svc_live_a', 'svc_live_b', 'svc_live_c', 'svc_live_d'];
 const otherKey = 'svc_live_other';
 
-test('slow uploads with other API keys do not block a large request', async ({ serve }) => {
+test('slow uploads with other API keys do not block a large request with one API key', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse);
   for (const key of [...keys, otherKey]) await post(key);
   for (const key of keys)
@@ -31,7 +31,7 @@ test('slow uploads with other API keys do not block a large request', async ({ s
   for (const { json } of answers) expect(json).toMatchObject({ result: { structuredContent: { receipt: {} } } });
 });
 
-test('a large request is rejected as busy if there is no free upload slot', {
+test('a large request is rejected as busy if all upload slots are in use', {
   timeout: 60_000,
 }, async ({ serve, upstream }) => {
   const gate = createGate();
@@ -85,7 +85,7 @@ async function serveBodies() {
 }
 
 plainTest(
-  'if too many bytes arrive at once, the server rejects the largest body of the API key that sends most',
+  'if too many bytes arrive at once, the API key that sends the most bytes loses its largest request',
   async () => {
     const { trickle, send } = await serveBodies();
     const [small, large] = [trickle('svc_live_a', 100_000), trickle('svc_live_a', 250_000)];
@@ -98,7 +98,7 @@ plainTest(
 );
 
 plainTest(
-  'an API key can send two large messages at once, and a third is rejected after the maximum wait',
+  'an API key can have two large requests at once, and a third is rejected after the maximum waiting time',
   async () => {
     const { send } = await serveBodies();
     for (let message = 0; message < 2; message++) expect((await send('svc_live_a', 70_000)).status).toBe(200);

@@ -69,7 +69,7 @@ function leaveUnread(
 const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read' };
 
 test.for(['2025-11-25', '2026-07-28'])(
-  'the server stays responsive while clients of revision %s leave large responses unread',
+  'the server stays responsive while clients (protocol revision %s) do not read their large responses',
   async (revision, { service, server }) => {
     const unreadRequests = await Promise.all(
       [service.createKey(), service.createKey()].map(async (key) => {
@@ -88,7 +88,7 @@ test.for(['2025-11-25', '2026-07-28'])(
   },
 );
 
-test('sixteen concurrent reads of a large export use less memory than sixteen copies', async ({
+test('sixteen reads of a large exported file at the same time need less memory than sixteen copies of the file', async ({
   service,
   smallServer,
 }) => {
@@ -102,7 +102,7 @@ test('sixteen concurrent reads of a large export use less memory than sixteen co
 
 const getContentLength = ({ result }: Awaited<ReturnType<typeof readExport>>) => result.contents[0].text.length;
 
-test('a file that would become too large as JSON is not sent as a resource', async ({ service, server }) => {
+test('an exported file is not sent as a resource if its JSON form would be too large', async ({ service, server }) => {
   const key = service.createKey();
   const { uri, bytes } = await createExport(server, key, 9_000_000, 'char(1)');
   expect((await readExport(server, key, uri)).error.message).toMatch(/has 5\d{7} bytes, too many to send/);
@@ -111,7 +111,9 @@ test('a file that would become too large as JSON is not sent as a resource', asy
   expect(getContentLength(await readExport(server, key, quotes.uri))).toBe(quotes.bytes - 2);
 });
 
-test('a server with little memory survives thousands of responses that nobody reads', async ({ smallestServer }) => {
+test('a server with little memory keeps running when thousands of its responses are not read', async ({
+  smallestServer,
+}) => {
   // Each tool list has more than 50 KB.
   const closeConnections = leaveUnread(smallestServer, 1000, () => formatHttpRequest(request(1, 'tools/list')), 2);
   const { call, close } = openConnection(smallestServer.origin);
@@ -120,7 +122,7 @@ test('a server with little memory survives thousands of responses that nobody re
   await close();
 });
 
-test('a server with little memory can export cells that consist of line breaks', async ({
+test('a server with little memory can export millions of line breaks in a few cells', async ({
   service,
   smallestServer,
 }) => {

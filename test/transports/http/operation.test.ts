@@ -17,7 +17,10 @@ import { freePort } from '../../support/loopback.ts';
 import { request } from '../stdio/session.ts';
 
 describe('The limit of concurrent calls over HTTP', () => {
-  test('a call is rejected as busy with a retry time if the queue is full', async ({ serve, upstream }) => {
+  test('a call is rejected as busy, with a time for the retry, if the queue of waiting calls is full', async ({
+    serve,
+    upstream,
+  }) => {
     const gate = createGate();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 2 };
     const { post } = await serve(answerWhenOpen(gate), limits);
@@ -35,7 +38,7 @@ describe('The limit of concurrent calls over HTTP', () => {
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
 
-  test('a rejected call of a nonexistent tool is logged as "unknown"', async ({ serve, upstream }) => {
+  test('a rejected call of a tool that does not exist appears in the log as "unknown"', async ({ serve, upstream }) => {
     const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
     const { server, post } = await serve(delays.hangs, limits);
     const hanging = post('svc_live_a').catch(() => {});
@@ -48,7 +51,7 @@ describe('The limit of concurrent calls over HTTP', () => {
     await hanging;
   });
 
-  test('a short SQL statement runs even while other API keys run 64 endless statements', async ({ serve }) => {
+  test('a short SQL statement runs although other API keys run 64 SQL statements that never end', async ({ serve }) => {
     const { post, get } = await serve(documentedResponse, { metrics: true });
     const runSql = (key: string, sql: string) => post(key, toolCall('query_ads', { sql }));
     const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n';
@@ -78,7 +81,7 @@ describe('The limit of concurrent calls over HTTP', () => {
 });
 
 describe('Metrics and logs of the HTTP server', () => {
-  test('GET /metrics works under an IP address but not under public host names', async ({ serve }) => {
+  test('GET /metrics works under an IP address but not under a public host name', async ({ serve }) => {
     const { get, post } = await serve(documentedResponse, { metrics: true });
     for (const body of [toolCall('whoami'), toolCall('search_ads'), toolCall('made_up_by_a_caller')])
       await post('svc_live_a', body);
@@ -101,7 +104,7 @@ describe('Metrics and logs of the HTTP server', () => {
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
-  test('docs/operations.md lists exactly the metrics that the server exports', async () => {
+  test('the page docs/operations.md lists exactly the metrics that the server exports', async () => {
     const metrics = createMetrics([]);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
     metrics.addStateGauge(() => true);
@@ -113,7 +116,7 @@ describe('Metrics and logs of the HTTP server', () => {
     expect([...new Set(listed)].toSorted()).toEqual(served.toSorted());
   });
 
-  test('each tool call is logged as one line of JSON without arguments or API key', async ({ serve }) => {
+  test('each tool call appears in the log as one line of JSON without its arguments and API key', async ({ serve }) => {
     const { server, post } = await serve(
       answerWith(() => ({ authenticated: true, authSource: 'api_key' })),
       { logLevel: 'info' },
@@ -136,7 +139,7 @@ describe('Metrics and logs of the HTTP server', () => {
   });
 });
 
-test('GET /readyz says whether the API responded to the latest call', async ({ serve }) => {
+test('GET /readyz shows whether the API responded to the latest call', async ({ serve }) => {
   let isUp = true;
   const { get, post } = await serve((...exchange) => (isUp ? documentedResponse : errorResponse(503))(...exchange));
   const readState = async () => (await get('/readyz')).json;
@@ -151,7 +154,7 @@ test('GET /readyz says whether the API responded to the latest call', async ({ s
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
 
-test('the log warns at startup if a public server does not know its proxy', async ({ serve }) => {
+test('the log warns at startup if a server with a public URL has no setting for its proxy', async ({ serve }) => {
   const readWarnings = async (settings: object) =>
     (await serve(documentedResponse, { logLevel: 'info', publicUrl: 'https://ads.example.com', ...settings })).server
       .logged;
@@ -161,7 +164,10 @@ test('the log warns at startup if a public server does not know its proxy', asyn
 });
 
 describe('Shutdown of the HTTP server', () => {
-  test('a server that shuts down finishes its running calls and rejects new requests', async ({ serve, upstream }) => {
+  test('a server that shuts down finishes its running calls and rejects new requests with status 503', async ({
+    serve,
+    upstream,
+  }) => {
     const gate = createGate();
     const { server, post } = await serve(answerWhenOpen(gate));
     const otherConnection = openConnection(server.origin);
@@ -181,7 +187,7 @@ describe('Shutdown of the HTTP server', () => {
     otherConnection.close();
   });
 
-  test('a server that shuts down stops waiting for the API at its shutdown deadline', async ({ serve, upstream }) => {
+  test('a server that shuts down waits for the API only until its shutdown deadline', async ({ serve, upstream }) => {
     const { server, post } = await serve(delays.hangs);
     const hanging = post('svc_live_a').catch((error) => error);
     await upstream.waitForRequests(1);
@@ -197,7 +203,7 @@ describe('The address of the HTTP server', () => {
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
   ])(
-    'a demo server that listens on %s and allows the hosts %j returns picture URLs that begin with %s',
+    'a demo server that listens on %s with the allowed hosts %j returns picture URLs at the host %s',
     async (host, allowedHosts, name) => {
       const port = await freePort();
       const server = await startHttp({ demo: true, host, port, allowedHosts });
@@ -212,7 +218,7 @@ describe('The address of the HTTP server', () => {
 
   // macOS has only the loopback address 127.0.0.1.
   test.skipIf(process.platform === 'darwin')(
-    'the server can listen on a loopback address other than 127.0.0.1',
+    'the HTTP server can listen on a loopback address other than 127.0.0.1',
     async ({ serve }) => {
       expect((await (await serve(documentedResponse, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
     },

@@ -100,7 +100,7 @@ const invalidRequests: Record<string, InvalidRequest> = {
 
 describe('HTTP requests', () => {
   test.for(Object.entries(invalidRequests))(
-    'an HTTP request %s is rejected without closing the connection',
+    'an invalid HTTP request (%s) is rejected, and its connection stays open',
     async ([_, { status, namedSetting: names = '', ...options }], { server }) => {
       const connection = openConnection(server.origin);
       const hasBody = options.method === undefined;
@@ -118,7 +118,7 @@ describe('HTTP requests', () => {
     },
   );
 
-  test('a request body of more than 1 MB is rejected with status 413', async ({ server }) => {
+  test('an HTTP request whose body exceeds 1 MB is rejected with status 413', async ({ server }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
     const stated = await openConnection(server.origin).send({ body: large });
     const streamed = await openConnection(server.origin).send({
@@ -131,7 +131,9 @@ describe('HTTP requests', () => {
     expect((await openConnection(server.origin).call('whoami', {}, goodKey)).status).toBe(200);
   });
 
-  test('a request body of more than 64 KB needs an API key that the API has accepted', async ({ server }) => {
+  test('a request body of more than 64 KB is accepted only with an API key that the API has accepted before', async ({
+    server,
+  }) => {
     const body = whoami.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`);
     const sendLargeBody = (key: string) => openConnection(server.origin).send({ headers: validHeaders(key), body });
     const unknownKey = 'svc_live_made_up_for_this';
@@ -140,7 +142,7 @@ describe('HTTP requests', () => {
     expect((await sendLargeBody(unknownKey)).json).toMatchObject({ result: { isError: true } });
   });
 
-  test('a rejected request whose body was not read closes the connection', async ({ server }) => {
+  test('the server closes the connection of a rejected request whose body it did not read', async ({ server }) => {
     const { status, headers } = await openConnection(server.origin).send({
       path: '/other',
       body: Buffer.alloc(500_000, ' '),
@@ -149,7 +151,7 @@ describe('HTTP requests', () => {
     expect(headers.connection).toBe('close');
   });
 
-  test('a request body with chunked transfer encoding is read', async ({ server }) => {
+  test('the server reads a request body that is sent with chunked transfer encoding', async ({ server }) => {
     const { json } = await openConnection(server.origin).send({
       headers: validHeaders(goodKey),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
@@ -160,7 +162,7 @@ describe('HTTP requests', () => {
   test.for([
     ['bytes that are not HTTP', '400', '\0\x01 nonsense\r\n\r\n'],
     ['headers that are too large', '431', `POST /mcp HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ] as const)('%s close the connection', async ([_, status, text], { server }) => {
+  ] as const)('%s close the HTTP connection', async ([_, status, text], { server }) => {
     const { socket, closed } = openRawSocket(server.port);
     socket.write(text);
     expect((await closed).split(' ').slice(0, 2)).toEqual(['HTTP/1.1', status]);
@@ -181,19 +183,24 @@ describe('The Accept header', () => {
     'text/html, */*;q=0.1',
     'application/json;q=0.5, text/event-stream',
     'text/event-stream, application/json',
-  ])('a request with the Accept header %j gets JSON in every revision', async (accept, { server }) => {
-    const { accept: _, ...others } = validHeaders(goodKey);
-    const headers = { ...others, ...(accept !== undefined && { accept }) };
-    for (const [more, body] of [
-      [{}, whoami],
-      [latest, createLatestCall(envelope)],
-    ] as const) {
-      const answer = await openConnection(server.origin).send({ headers: { ...headers, ...more }, body });
-      expect(answer).toMatchObject({ status: 200, json: { result: { structuredContent: { authenticated: true } } } });
-    }
-  });
+  ])(
+    'a request with the Accept header %j gets a JSON response in every protocol revision',
+    async (accept, { server }) => {
+      const { accept: _, ...others } = validHeaders(goodKey);
+      const headers = { ...others, ...(accept !== undefined && { accept }) };
+      for (const [more, body] of [
+        [{}, whoami],
+        [latest, createLatestCall(envelope)],
+      ] as const) {
+        const answer = await openConnection(server.origin).send({ headers: { ...headers, ...more }, body });
+        expect(answer).toMatchObject({ status: 200, json: { result: { structuredContent: { authenticated: true } } } });
+      }
+    },
+  );
 
-  test('a client that accepts only JSON gets JSON even for a call with progress', async ({ server }) => {
+  test('a client that accepts only JSON gets JSON even if its call asks for progress notifications', async ({
+    server,
+  }) => {
     const gather = (meta: object) =>
       JSON.stringify(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 0 }, _meta: meta }));
     const typeOf = async (accept: string, more: object, meta: object) => {
@@ -208,7 +215,7 @@ describe('The Accept header', () => {
   });
 });
 
-test('the server accepts the path /mcp/ with a trailing slash', async ({ server }) => {
+test('the server also accepts the path /mcp/ with a slash at its end', async ({ server }) => {
   const { send } = openConnection(server.origin);
   const headers = validHeaders(goodKey);
   for (const path of ['/mcp/', '/mcp/?output=text']) {
@@ -220,7 +227,7 @@ test('the server accepts the path /mcp/ with a trailing slash', async ({ server 
     expect((await send({ path, headers, body: whoami })).status, path).toBe(404);
 });
 
-test('an unknown JSON-RPC method gets HTTP status 200 or 404, depending on the protocol revision', async ({
+test('a request with an unknown method gets HTTP status 200 or 404, depending on the protocol revision', async ({
   server,
 }) => {
   const revision = '2026-07-28';
@@ -245,7 +252,7 @@ test('an unknown JSON-RPC method gets HTTP status 200 or 404, depending on the p
   await connection.close();
 });
 
-test('web pages from allowed origins can call the server', async ({ upstream: { baseUrl } }) => {
+test('web pages from an allowed origin can call the server', async ({ upstream: { baseUrl } }) => {
   const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
   const connection = openConnection(open.origin);
   const origin = 'https://app.example';
@@ -268,7 +275,7 @@ const get = (server: HttpServer, path: string, host: string) =>
   openConnection(server.origin).send({ method: 'GET', path, headers: { host } });
 
 test.for(['/healthz', '/readyz'])(
-  'the HTTP server %s accepts IP addresses and loopback names as Host and rejects foreign names',
+  'the path %s of the HTTP server accepts IP addresses and loopback names as Host, but no other names',
   async (path, { server }) => {
     for (const host of ['10.1.2.3:3000', '127.0.0.1', '[::1]:3000', '[2001:db8::1]', 'localhost:3000']) {
       expect((await get(server, path, host)).status, host).toBe(200);
@@ -279,7 +286,7 @@ test.for(['/healthz', '/readyz'])(
   },
 );
 
-test("a web page of the server's own origin can call the server only on loopback", async ({
+test("a web page from the server's own origin can call the server only on a loopback address", async ({
   upstream: { baseUrl },
   server,
   onTestFinished,

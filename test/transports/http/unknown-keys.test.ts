@@ -22,7 +22,7 @@ const acceptGoodKeys: Behaviour = (request, response, body) => {
   (isGood ? documentedResponse : errorResponse(401))(request, response, body);
 };
 
-test('an attempt with an unknown API key is counted when its request arrives', async ({ serve }) => {
+test('an attempt with an unknown API key counts from the moment when its request arrives', async ({ serve }) => {
   const { held, behaviour } = createUnansweringService();
   const { post } = await serve(behaviour, { refusalsPerMinute: 3 }, stoppedClock);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -35,7 +35,9 @@ test('an attempt with an unknown API key is counted when its request arrives', a
   expect(held).toHaveLength(3);
 });
 
-test('rejected API keys count toward the attempt limit, and accepted keys are not limited', async ({ serve }) => {
+test('API keys that the API rejects count toward the attempt limit, and accepted keys have no limit', async ({
+  serve,
+}) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 2 }, stoppedClock);
   const acceptedKeys = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
@@ -47,7 +49,7 @@ test('rejected API keys count toward the attempt limit, and accepted keys are no
   for (const key of acceptedKeys) expect((await post(key)).status).toBe(200);
 });
 
-test('a request with an unknown key is counted before its body arrives', async ({ serve }) => {
+test('a request with an unknown API key counts as an attempt before its body arrives', async ({ serve }) => {
   const { server, post } = await serve(documentedResponse, { refusalsPerMinute: 2 }, stoppedClock);
   const { send, close } = openConnection(server.origin);
   const body = JSON.stringify(toolCall('whoami'));
@@ -68,7 +70,9 @@ test('a request with an unknown key is counted before its body arrives', async (
   await close();
 });
 
-test('a request with an unknown key is counted even if the client disconnects early', async ({ serve }) => {
+test('a request with an unknown API key counts as an attempt even if the client disconnects early', async ({
+  serve,
+}) => {
   const { held, behaviour } = createUnansweringService();
   const { server, post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
   const connection = openConnection(server.origin);
@@ -90,7 +94,7 @@ test.for([
   ['a wrong argument', toolCall('whoami', { wrong: true })],
   ['a tool that does not exist', toolCall('no_such_tool')],
 ] as const)(
-  'a request with an unknown key stays counted if another call fails because of %s',
+  'an attempt with an unknown API key stays counted if another call of the key fails because of %s',
   async ([_, failingCall], { serve }) => {
     const { held, behaviour } = createUnansweringService();
     const { post } = await serve(behaviour, { refusalsPerMinute: 1 }, stoppedClock);
@@ -104,7 +108,7 @@ test.for([
 );
 
 test.for([402, 403, 404, 422, 429])(
-  'an API key is accepted after an error %i from the API but not from a gateway',
+  'an API key counts as accepted after an HTTP error %i of the API, but not of a gateway',
   async (status, { serve, upstream }) => {
     const { post } = await serve(errorResponse(status), { refusalsPerMinute: 1 }, stoppedClock);
     expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
@@ -118,7 +122,10 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('tools that send no API request work only with an accepted API key', async ({ serve, upstream }) => {
+test('a tool that needs no API request, such as query_ads, works only with an accepted API key', async ({
+  serve,
+  upstream,
+}) => {
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 60 }, stoppedClock);
   const query = toolCall('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
   for (const body of [query, toolCall('view_ads', { adIds: ['x'] })])
@@ -144,7 +151,7 @@ test('reading the page of the ad board with an unknown API key counts as an atte
   expect((await post('svc_live_guess.99')).status).toBe(429);
 });
 
-test('an accepted API key is remembered for 15 minutes', async ({ serve }) => {
+test('the server remembers for 15 minutes that the API has accepted an API key', async ({ serve }) => {
   const clock = { now: 1_000_000 };
   const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
   const statuses = async (...keys: string[]) => {
@@ -159,7 +166,7 @@ test('an accepted API key is remembered for 15 minutes', async ({ serve }) => {
   expect(await statuses('guess.5', 'good')).toEqual([200, 429]);
 });
 
-test('the server remembers at most 10,000 IP addresses and 10,000 API keys', async () => {
+test('the server remembers at most 10,000 IP addresses and 10,000 API keys for its attempt limit', async () => {
   const now = () => 1_000_000;
   const { add, has } = createMemoryKeys(now);
   const keys = createKeyAttempts({ perMinute: 1, now, isKnown: has });

@@ -7,7 +7,7 @@ const browserHeaders = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 const signInSecret = 'a secret of sign-in, at least 32 characters';
 const publicUrl = 'https://ads.example.com';
 
-test('a browser gets a welcome page with the endpoint URL', async ({ serve }) => {
+test("a browser that opens the server's URL gets a welcome page with the endpoint URL", async ({ serve }) => {
   const { server, get } = await serve(documentedResponse);
   for (const path of ['/', '/mcp']) {
     const page = await get(path, browserHeaders);
@@ -22,7 +22,7 @@ test('a browser gets a welcome page with the endpoint URL', async ({ serve }) =>
   expect((await get('/', { accept: '*/*' })).status).toBe(404);
 });
 
-test('the welcome page shows the public URL and the hosts that can sign in', async ({ serve }) => {
+test('the welcome page shows the public URL of the server and the hosts that can sign in', async ({ serve }) => {
   const open = await serve(documentedResponse, {
     publicUrl,
     signInSecret,
@@ -39,7 +39,7 @@ test('the welcome page shows the public URL and the hosts that can sign in', asy
 
 const loopback = { address: '127.0.0.1', prefixLength: 32, family: 'ipv4' } as const;
 
-test('the output parameter in the URL overrides the output setting', async ({ serve }) => {
+test("the parameter output in the server's URL takes precedence over the output setting", async ({ serve }) => {
   const { server } = await serve(documentedResponse, { output: 'text' });
   const sendCall = (query: string, body: object = toolCall('whoami')) =>
     openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });

@@ -14,7 +14,7 @@ const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', argum
 const ping = (id: number | string = 1) => request(id, 'ping');
 
 describe('Messages over stdio', () => {
-  test('stdio messages can arrive in chunks of any size', async () => {
+  test('the server reads stdio messages that arrive in chunks of any size', async () => {
     const { stdin, lines, ended } = await openSession();
     for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
     stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);
@@ -31,7 +31,7 @@ describe('Messages over stdio', () => {
     ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
     ['{"jsonrpc":"2.0","id":[[7]],"method":"ping"}', -32_600, null],
     ['[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32_600, null],
-  ])('the invalid stdio line %s gets an error, and the session continues', async (line, code, id) => {
+  ])('the invalid stdio message %s gets an error response, and the session continues', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();
     stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
     await waitFor(ended, 'the session to end');
@@ -54,7 +54,7 @@ describe('Messages over stdio', () => {
 describe('The protocol revision of a stdio session', () => {
   const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
 
-  test('a stdio client that starts with revision 2026-07-28 keeps this revision', async () => {
+  test('a stdio client that starts with protocol revision 2026-07-28 must keep to this revision', async () => {
     // The server has its own copy of this SDK constant, so that it need not load the SDK at startup.
     expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
@@ -64,7 +64,7 @@ describe('The protocol revision of a stdio session', () => {
     expect(await ask(request(3, 'tools/list'))).toHaveProperty('error');
   });
 
-  test('a stdio client can choose an earlier revision after server/discover', async () => {
+  test('a stdio client can choose an earlier protocol revision after it called server/discover', async () => {
     const { ask } = await openSession({ revision: '' });
     const supported = { result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } };
     expect(await ask(modern(7, 'server/discover'))).toMatchObject(supported);
@@ -75,7 +75,7 @@ describe('The protocol revision of a stdio session', () => {
 });
 
 describe('The limit of concurrent calls over stdio', () => {
-  test('a stdio session runs 32 calls, queues 256 and rejects further calls as busy', async () => {
+  test('a stdio session runs 32 calls at a time, queues 256 and rejects further calls as busy', async () => {
     const gate = createGate();
     const { upstream, send, lines } = await openSession({ behaviour: answerWhenOpen(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
@@ -88,7 +88,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
-  test('the time that a stdio call waits for a slot counts against its timeout', async () => {
+  test('the time for which a stdio call waits for a slot counts toward the timeout of the call', async () => {
     const gate = createGate();
     let late = 0;
     const now = () => Date.now() + late;
@@ -102,7 +102,7 @@ describe('The limit of concurrent calls over stdio', () => {
     expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
-  test('the server stops reading standard input while the client does not read its output', async () => {
+  test('the server stops reading its standard input while the client does not read the output', async () => {
     const { send, stdin, stdout, ask, lines } = await openSession();
     // The first tool list requests the filter description from the API.
     await ask(request(0, 'tools/list'));
@@ -121,7 +121,7 @@ describe('The limit of concurrent calls over stdio', () => {
   });
 });
 
-test('cancelled calls leave no pending promises behind in a stdio session', async () => {
+test('calls that the client cancels leave no pending promises behind in a stdio session', async () => {
   const { upstream, send, ask } = await openSession({ behaviour: delays.hangs });
   const cancelled = async (from: number, count: number) => {
     for (let id = from; id < from + count; id++) {
@@ -140,7 +140,7 @@ test('cancelled calls leave no pending promises behind in a stdio session', asyn
   expect((await cancelled(3000, 100)) - before).toBeLessThan(50);
 });
 
-test('large files are sent over stdio only as fast as the client reads', async () => {
+test('the server sends large files over stdio only as fast as the client reads them', async () => {
   const { send, stdout, ask, lines } = await openSession();
   const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000)
     SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
@@ -163,7 +163,7 @@ describe('The end of standard input in a stdio session', () => {
     ['2025-11-25', {}],
     ['2026-07-28', { _meta: envelope }],
   ] as const)(
-    'all earlier requests of revision %s get a response after standard input closes',
+    'all requests of a stdio session (protocol revision %s) get a response although standard input closes',
     async ([revision, meta]) => {
       // A tool list waits for the filter description of a local API.
       const slow = () => sleep(200, { status: 404, headers: { get: () => null }, text: async () => '' });
@@ -181,7 +181,7 @@ describe('The end of standard input in a stdio session', () => {
     },
   );
 
-  test('a paid call gets its response after standard input closes, even later than drainMs', async () => {
+  test('a paid stdio call gets its response after standard input closes, even if it runs longer than drainMs', async () => {
     const gate = createGate();
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -193,7 +193,7 @@ describe('The end of standard input in a stdio session', () => {
     expect(lines).toMatchObject([{ id: 1, result: { content: [{ type: 'text' }] } }]);
   });
 
-  test('a call that gets no API response times out after standard input closes', async () => {
+  test('a stdio call without an API response times out although standard input has closed', async () => {
     const settings = { timeoutMs: 500 };
     const { send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 60_000, settings });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -202,7 +202,7 @@ describe('The end of standard input in a stdio session', () => {
     expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
   });
 
-  test('a stop request aborts calls that run longer than drainMs', async () => {
+  test('a stop signal ends a stdio session after drainMs and aborts the calls that are still running', async () => {
     const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
@@ -213,7 +213,7 @@ describe('The end of standard input in a stdio session', () => {
     expect(lines).toEqual([]);
   });
 
-  test('a stdio session ends immediately when its output closes', async () => {
+  test('a stdio session ends immediately when its output pipe closes', async () => {
     const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await upstream.waitForRequests(1);

@@ -22,7 +22,8 @@ describe.each(clientKinds)('A %s client over stdio', (kind) => {
     return client;
   });
 
-  test('gather_ads over stdio reports progress to the client after each page', () => expectProgress(client, ['DE']));
+  test('gather_ads over stdio reports its progress to the client after each result page', () =>
+    expectProgress(client, ['DE']));
 });
 
 const linesOf = (...messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
@@ -32,7 +33,7 @@ const startIn = ({ baseUrl }: Upstream) =>
   startCommand(['--base-url', baseUrl, '--log-level', 'debug'], { AD_LIBRARY_API_KEY: 'svc_live_piped' });
 
 test.for(['the end of the input', 'SIGTERM'])(
-  'the stdio command delivers the result of a running paid call after %s',
+  'the stdio server returns the result of a running paid call after %s',
   async (end, { upstream }) => {
     const gate = createGate();
     const answer = json({ items: [], cursor: null, hasMore: false }, { headers: creditHeaders(5) });
@@ -53,7 +54,7 @@ test.for(['the end of the input', 'SIGTERM'])(
 describe('The input and output pipes of the stdio command', () => {
   test.beforeEach(({ upstream }) => upstream.respondWith(documentedResponse));
 
-  test('the stdio command writes only protocol messages to standard output', async () => {
+  test('the stdio server writes only protocol messages to standard output', async () => {
     const input = `${linesOf(initialize('2025-11-25'))}not json\n${linesOf(request(3, 'tools/list'))}`;
     const { stdout, stderr, code } = await runCommand(['--demo'], { input });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -61,7 +62,7 @@ describe('The input and output pipes of the stdio command', () => {
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([0, null, 3].map((id) => ({ jsonrpc: '2.0', id })));
   });
 
-  test('the stdio command exits with 0 when the reader of its output disconnects', async () => {
+  test('the stdio server exits with code 0 when the program that reads its output disconnects', async () => {
     const running = startCommand(['--demo']);
     running.child.stdout?.destroy();
     running.child.stdin?.on('error', () => {}).write(session('whoami'));
@@ -70,7 +71,9 @@ describe('The input and output pipes of the stdio command', () => {
     expect(stderr).not.toMatch(/at .*\.js:\d+/);
   });
 
-  test('the stdio and HTTP servers keep running when the reader of their log disconnects', async ({ upstream }) => {
+  test('the stdio and HTTP servers keep running when the program that reads their log disconnects', async ({
+    upstream,
+  }) => {
     const piped = startIn(upstream);
     const { url, process: listening } = await startHttpCommand([
       '--base-url',
@@ -91,7 +94,7 @@ describe('The input and output pipes of the stdio command', () => {
     }
   });
 
-  test('the server drops log lines that nobody reads', async ({ upstream }) => {
+  test('the stdio server drops log lines that no program reads', async ({ upstream }) => {
     const running = startIn(upstream);
     const { stdin, stdout, stderr } = running.child;
     stderr?.pause();

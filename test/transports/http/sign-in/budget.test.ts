@@ -14,7 +14,7 @@ const test = withUpstream.extend('serve', ({ upstream }) => async (config = {}) 
   return { service, server, search };
 });
 
-test('a signed-in connection spends at most its own credit budget', async ({ serve }) => {
+test('a signed-in connection spends no more than its own credit budget', async ({ serve }) => {
   const { service, server, search } = await serve();
   const [bounded, free] = [await server.signIn('5'), await server.signIn()];
   for (const query of ['a', 'b']) expect((await search(bounded.access, query)).isError).toBe(false);
@@ -29,7 +29,9 @@ test('a signed-in connection spends at most its own credit budget', async ({ ser
   expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
 });
 
-test('a budget of 0 allows only free calls, even after a token renewal', async ({ serve }) => {
+test('a sign-in connection with a budget of 0 allows only free calls, and a token renewal keeps the spending', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const { access, refresh, clientId } = await server.signIn('3');
   await search(access);
@@ -41,7 +43,9 @@ test('a budget of 0 allows only free calls, even after a token renewal', async (
   expect(service.chargedCredits).toBe(2);
 });
 
-test('concurrent calls stay within the budget of the connection and the budget of the server', async ({ serve }) => {
+test('calls at the same time stay within the credit budgets of both their connection and the server', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
   const connections = [await server.signIn('7'), await server.signIn('9'), await server.signIn('50')];
   // Search once first, so that the server knows the price.
@@ -64,7 +68,7 @@ test('concurrent calls stay within the budget of the connection and the budget o
   }
 });
 
-test('a call that two connections share is still sent if the budget of one connection is too small', async ({
+test('a call that several connections share is sent although the budget of one of the connections is too small', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -84,7 +88,7 @@ test('a call that two connections share is still sent if the budget of one conne
   expect(otherResults.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that exceeds the budget only because of running calls is retryable', async ({ serve }) => {
+test('a call that fits the budget as soon as running calls end fails with a retryable error', async ({ serve }) => {
   const { service, server, search } = await serve();
   const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
@@ -105,7 +109,7 @@ test('a call that exceeds the budget only because of running calls is retryable'
   expect((await search(access, 'second')).isError).toBe(false);
 });
 
-test('gather_ads stops when the credit budget of the signed-in connection is used up', async ({ serve }) => {
+test('gather_ads stops when the credit budget of its sign-in connection is used up', async ({ serve }) => {
   const { service, server } = await serve();
   service.priceSearch = (limit) => Math.ceil(limit / 10);
   const { access } = await server.signIn('6');

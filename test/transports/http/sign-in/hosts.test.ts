@@ -88,25 +88,28 @@ async function connectSignedIn(kind: keyof typeof clients, server: SignInServer,
   return () => client.callTool({ name: 'whoami', arguments: {} });
 }
 
-test.for(clientKinds)('the official client %s can sign in and renew its tokens', async (kind, { server }) => {
-  const host = createHost();
-  const first = clients[kind](server, host);
-  await expect(first.open()).rejects.toThrow();
-  const back = await submitKey(server, host.page());
-  expect(back.origin + back.pathname).toBe(redirectUri);
-  expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
-  await first.finish(back);
-  const call = await connectSignedIn(kind, server, host);
-  expect(await call()).toMatchObject(identityResult);
-  // The client must renew an invalid access token without asking the user again.
-  const { tokens } = host.kept;
-  if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
-  expect(await call()).toMatchObject(identityResult);
-  expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
-});
+test.for(clientKinds)(
+  'a user can sign in with the official MCP client (SDK %s), which then renews its tokens',
+  async (kind, { server }) => {
+    const host = createHost();
+    const first = clients[kind](server, host);
+    await expect(first.open()).rejects.toThrow();
+    const back = await submitKey(server, host.page());
+    expect(back.origin + back.pathname).toBe(redirectUri);
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
+    await first.finish(back);
+    const call = await connectSignedIn(kind, server, host);
+    expect(await call()).toMatchObject(identityResult);
+    // The client must renew an invalid access token without asking the user again.
+    const { tokens } = host.kept;
+    if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
+    expect(await call()).toMatchObject(identityResult);
+    expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
+  },
+);
 
 test.for(clientKinds)(
-  'the official client %s can sign in with a client metadata document',
+  'the official MCP client (SDK %s) can sign in with a client metadata document',
   async (kind, { upstream: { baseUrl } }) => {
     const id = 'https://chat.example.com/oauth/client.json';
     const document = {
@@ -139,7 +142,7 @@ test.for(clientKinds)(
 const [isTrue, isFalse] = [() => true, () => false];
 const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
 
-test('sign-in passes the official MCP conformance suite', async ({ server }) => {
+test('the sign-in of the server passes the official MCP conformance suite', async ({ server }) => {
   const port = await freePort();
   const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
   const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];

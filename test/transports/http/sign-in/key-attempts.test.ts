@@ -23,7 +23,7 @@ const submitKey = (server: SignInServer, request: Record<string, string>, key: s
     body: new URLSearchParams({ ...request, api_key: key }),
   });
 
-test('API keys tried on the sign-in page are counted separately from those in API calls', async ({ serve }) => {
+test('API keys that are tried on the sign-in page are counted separately from keys in API calls', async ({ serve }) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++)
@@ -43,7 +43,9 @@ test('API keys tried on the sign-in page are counted separately from those in AP
   client.close();
 });
 
-test('a trusted proxy determines the IP address for which a key attempt is counted', async ({ serve }) => {
+test('behind a trusted proxy, a tried API key is counted for the IP address that the proxy reports', async ({
+  serve,
+}) => {
   const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
   const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
@@ -64,7 +66,7 @@ test('a trusted proxy determines the IP address for which a key attempt is count
   expect((await submitKey(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
-test('concurrent checks of the same API key count as one attempt', async () => {
+test('checks of the same API key at the same time count as one attempt', async () => {
   const keys = createKeyAttempts({ perMinute: 1, now: () => 1_000_000, isKnown: async () => false });
   expect(await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')])).toEqual([undefined, undefined]);
   expect(await keys.admit('other', 'page')).toBe(60);
@@ -74,7 +76,7 @@ test('concurrent checks of the same API key count as one attempt', async () => {
   expect(await keys.admit('other', 'page')).toBeUndefined();
 });
 
-test('attempts from one IP address do not use up all slots for key checks', async ({ serve }) => {
+test('API keys tried from one IP address cannot occupy all slots for key checks', async ({ serve }) => {
   const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
   const { upstream, server, request } = await serve({ trustedProxy });
   const answerFunctions: (() => void)[] = [];
@@ -90,7 +92,9 @@ test('attempts from one IP address do not use up all slots for key checks', asyn
   for (const { status } of await Promise.all([...guesses, otherAttempt])) expect(status).toBe(400);
 });
 
-test('a key check that fails for technical reasons does not count as an attempt', async ({ serve }) => {
+test('a check of an API key does not count as an attempt if the check fails for technical reasons', async ({
+  serve,
+}) => {
   const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.respondWith((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {

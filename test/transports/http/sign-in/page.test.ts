@@ -56,7 +56,7 @@ inChromium('The sign-in page', () => {
   });
   const noProblems = { axe: [], isTooWide: false, small: [] };
 
-  test('a user can sign in with the keyboard on a phone', async ({ server }) => {
+  test('a user can sign in on a phone-sized page using only the keyboard', async ({ server }) => {
     const { received, uri } = await startCallback();
     const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
     const { request, verifier } = createAuthorizationRequest(clientId, { redirect_uri: uri });
@@ -100,7 +100,7 @@ inChromium('The sign-in page', () => {
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 
-  test('the sign-in page is accessible in dark mode', async ({ server }) => {
+  test('the sign-in page is accessible and fits a phone in dark mode', async ({ server }) => {
     const { received, uri } = await startCallback();
     const { request } = createAuthorizationRequest(await server.register(uri), { redirect_uri: uri });
     const { page } = await openPage({ colorScheme: 'dark' });
@@ -114,7 +114,7 @@ inChromium('The sign-in page', () => {
     await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
   });
 
-  test('other web pages can neither embed nor submit the sign-in page', async ({ server }) => {
+  test('other web pages can neither embed the sign-in page nor submit its form', async ({ server }) => {
     const name = '<script>document.title="run"</script><style>*{display:none}</style>';
     const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
     const { page } = await openPage();

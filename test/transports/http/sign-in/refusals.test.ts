@@ -21,7 +21,7 @@ const requestPage = (server: SignInServer, request: Record<string, string>) =>
 const validFields = { api_key: goodKey, budget: '' };
 const otherApp = 'https://other.example.com/callback';
 
-test('all sign-in responses have the required security headers', async ({ server }) => {
+test('all responses of the sign-in pages have the required security headers', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const signInPage = await requestPage(server, request);
   expect(Object.fromEntries(signInPage.headers)).toMatchObject({
@@ -54,7 +54,7 @@ test('a server without sign-in settings returns 404 for all sign-in paths', asyn
   expect(challenged.headers.get('www-authenticate')).toBe('Bearer realm="ad-library-mcp"');
 });
 
-test('an invalid sign-in request never redirects the browser', async ({ server }) => {
+test('a sign-in request with invalid parameters never redirects the browser', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const pagesOf = async (invalidFields: Record<string, string>) => {
     const answers = [
@@ -96,7 +96,7 @@ test.for([
   'http://127.0.0.1.example.com/',
   'https:\\\\evil.example.com',
   `https://host.example.com/${'a'.repeat(500)}`,
-])('an app cannot register %s as redirect URI', async (uri, { server }) => {
+])('an app cannot register %s as its redirect URI', async (uri, { server }) => {
   expect(await registerUris(server, [uri])).toMatchObject([400, { error: 'invalid_redirect_uri' }]);
   const [status, { client_id: clientId, redirect_uris: uris }] = await registerUris(server, [uri, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
@@ -113,7 +113,7 @@ async function registerUris(server: SignInServer, uris: unknown) {
   return [answer.status, (await answer.json()) as { client_id: string; redirect_uris: string[] }] as const;
 }
 
-test('a client can register web redirect URIs even if it also lists a desktop URI', async ({ server }) => {
+test('an app can register its web redirect URIs although it also lists a desktop URI', async ({ server }) => {
   const web = ['https://www.cursor.com/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
   const [status, { redirect_uris: uris }] = await registerUris(server, [
     'cursor://anysphere.cursor-mcp/oauth/callback',
@@ -122,12 +122,14 @@ test('a client can register web redirect URIs even if it also lists a desktop UR
   expect([status, uris]).toEqual([201, web]);
 });
 
-test('a client can register a redirect URI even if it also lists values that are not text', async ({ server }) => {
+test('an app can register a redirect URI although its list also contains values that are not text', async ({
+  server,
+}) => {
   const [status, { redirect_uris: uris }] = await registerUris(server, [null, 5, {}, redirectUri]);
   expect([status, uris]).toEqual([201, [redirectUri]]);
 });
 
-test('a registration with too many or overlong redirect URIs is rejected', async ({ server }) => {
+test('the registration of an app is rejected if its redirect URIs are too many or too long', async ({ server }) => {
   const uris = (count: number, length: number) =>
     Array.from({ length: count }, (_, nr) => `https://host.example.com/${nr}/`.padEnd(length, 'a'));
   expect((await registerUris(server, [...uris(10, 40), 'cursor://app']))[0]).toBe(201);
@@ -135,7 +137,7 @@ test('a registration with too many or overlong redirect URIs is rejected', async
     expect((await registerUris(server, invalidUris))[0]).toBe(400);
 });
 
-test('a loopback redirect URI may differ from the registered one only in its port', async ({ server }) => {
+test('a loopback redirect URI may differ from the registered URI only in its port', async ({ server }) => {
   const clientId = await server.register('http://127.0.0.1/callback');
   const at = async (uri: string) =>
     (await requestPage(server, createAuthorizationRequest(clientId, { redirect_uri: uri }).request)).status;
@@ -144,7 +146,9 @@ test('a loopback redirect URI may differ from the registered one only in its por
     expect(await at(uri)).toBe(400);
 });
 
-test('an authorization code is valid once, for one client, one redirect URI and one verifier', async ({ server }) => {
+test('an authorization code is valid only once and only with its own client, redirect URI and verifier', async ({
+  server,
+}) => {
   const validGrant = await server.withCode();
   const errorOf = async (fields: Record<string, string>) => (await server.token(fields)).body.error;
   for (const [invalidFields, error] of [
@@ -170,7 +174,7 @@ test('an authorization code is valid once, for one client, one redirect URI and 
   expect((await server.refreshTokens(refresh, validGrant.client_id)).status).toBe(400);
 });
 
-test('using a refresh token twice ends the connection it belongs to', async ({ server }) => {
+test('a sign-in connection ends if its refresh token is used twice', async ({ server }) => {
   const [connection, otherConnection] = [await server.signIn(), await server.signIn()];
   const renew = (refresh: string, clientId = connection.clientId) => server.refreshTokens(refresh, clientId);
   expect((await renew(connection.refresh, await server.register(otherApp))).status).toBe(400);
@@ -182,7 +186,7 @@ test('using a refresh token twice ends the connection it belongs to', async ({ s
   expect((await server.call(otherConnection.access, 'whoami')).status).toBe(200);
 });
 
-test('a token is rejected where another type of token is required', async ({ server }) => {
+test('a sign-in token is rejected where the server requires another type of token', async ({ server }) => {
   const validGrant = await server.withCode();
   const { clientId, access, refresh } = await server.signIn();
   for (const token of [refresh, validGrant.code, clientId, 'x'.repeat(500), ''])
@@ -195,7 +199,7 @@ test('a token is rejected where another type of token is required', async ({ ser
     expect((await requestPage(server, createAuthorizationRequest(id).request)).status).toBe(400);
 });
 
-test('an app can revoke only its own connection', async ({ server }) => {
+test('an app can revoke only its own sign-in connection', async ({ server }) => {
   const { clientId, access, refresh } = await server.signIn();
   const statusOf = async (token: string, id: string) =>
     (await server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) })).status;
@@ -209,7 +213,7 @@ test('an app can revoke only its own connection', async ({ server }) => {
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('a connection ends when the API rejects its key, but not when a gateway returns an error', async ({
+test('a sign-in connection ends when the API rejects its key, but not when a gateway returns an error', async ({
   server,
   upstream,
 }) => {
@@ -250,7 +254,7 @@ test('the sign-in form is rejected if another web page submits it', async ({ ser
   expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
-test('an error about an invalid credit budget is shown next to its field', async ({ server }) => {
+test('an error about an invalid credit budget appears next to its field on the sign-in page', async ({ server }) => {
   const { request } = createAuthorizationRequest(await server.register());
   const invalidBudgets = '-1|1.5|1e3|0x10|ten|١٢|1 000|99999999999|1000000001|"><script>|NaN|1\u0000'.split('|');
   for (const budget of invalidBudgets) {
@@ -262,7 +266,7 @@ test('an error about an invalid credit budget is shown next to its field', async
   }
 });
 
-test('no page, URL, log line or token contains the API key in plain text', async ({ upstream }) => {
+test('no page, URL, log line or token of the sign-in contains the API key in plain text', async ({ upstream }) => {
   const server = await startSignInServer({ baseUrl: upstream.baseUrl });
   const clientId = await server.register();
   const { request } = createAuthorizationRequest(clientId);
@@ -298,7 +302,7 @@ test('no page, URL, log line or token contains the API key in plain text', async
     expect(allTexts).not.toContain(secret);
 });
 
-test('every path rejects a request with an API key in its URL', async ({ upstream: { baseUrl } }) => {
+test('every path of the server rejects a request that has an API key in its URL', async ({ upstream: { baseUrl } }) => {
   const server = await startSignInServer({ baseUrl, metrics: true });
   for (const path of ['/authorize', '/token', '/register', '/revoke', '/mcp'])
     for (const query of [`a=${goodKey}`, 'api_key=x'])
@@ -309,7 +313,7 @@ test('every path rejects a request with an API key in its URL', async ({ upstrea
   close();
 });
 
-test('the app name on the sign-in page is escaped and shortened', async ({ server }) => {
+test('the name of the app is escaped and shortened on the sign-in page', async ({ server }) => {
   const name = `<img src=x onerror=alert(1)> ”Claude“ \u202e\u200b\n${'verified '.repeat(40)}`;
   const { request } = createAuthorizationRequest(await server.register(redirectUri, { client_name: name }));
   const html = await (await requestPage(server, request)).text();
@@ -323,7 +327,7 @@ const chat = 'https://chat.example.com';
 const createDocument = (path: string, more = {}) =>
   JSON.stringify({ client_id: `${chat}${path}`, client_name: 'A chat', redirect_uris: [redirectUri], ...more });
 
-test('a client metadata document that is invalid is rejected', async ({ upstream: { baseUrl } }) => {
+test('the server rejects an app whose client metadata document is invalid', async ({ upstream: { baseUrl } }) => {
   const answers: Record<string, (response: ServerResponse, path: string) => unknown> = {
     '/larger-than-5-kb': (response, path) => response.end(createDocument(path, { more: 'x'.repeat(5000) })),
     '/of-another-address': (response, path) => response.end(createDocument(`${path}?`)),
@@ -353,7 +357,7 @@ test('a client metadata document that is invalid is rejected', async ({ upstream
   expect((await requestMetadata('/good')).status).toBe(200);
 });
 
-test('a client metadata document on a host of an internal network is never fetched', async ({
+test('the server never fetches a client metadata document from a host in an internal network', async ({
   upstream: { baseUrl },
 }) => {
   const hosts = ['127.0.0.1', '[::1]', '169.254.169.254', 'no-such-host.invalid'];
@@ -369,7 +373,9 @@ test('a client metadata document on a host of an internal network is never fetch
   expect(await Promise.all(hosts.map(requestMetadata))).toEqual(hosts.map(() => [400, true, true]));
 });
 
-test('a client id that is not a valid URL is rejected without a fetch', async ({ upstream: { baseUrl } }) => {
+test('the server rejects a client id that is not a valid URL and does not fetch it', async ({
+  upstream: { baseUrl },
+}) => {
   const requests: unknown[] = [];
   const web = await startFakeWeb(({ url }, response) => {
     requests.push(url);
@@ -383,7 +389,9 @@ test('a client id that is not a valid URL is rejected without a fetch', async ({
   expect(requests).toEqual([]);
 });
 
-test('the number of metadata fetches is limited per IP address', async ({ upstream: { baseUrl } }) => {
+test('the server limits how many client metadata documents it fetches for one IP address', async ({
+  upstream: { baseUrl },
+}) => {
   const open: { url: string; end(): void }[] = [];
   const startedFetches: string[] = [];
   const web = await startFakeWeb(({ url = '' }, response) => {
@@ -432,7 +440,7 @@ test('the number of metadata fetches is limited per IP address', async ({ upstre
   }
 });
 
-test('a hundred registered clients all stay valid', async ({ server }) => {
+test('a hundred apps that register at the server all stay valid', async ({ server }) => {
   const ids = await Promise.all(Array.from({ length: 100 }, () => server.register()));
   expect(new Set(ids).size).toBe(100);
   for (const id of [ids[0], ids[99]])

@@ -12,7 +12,7 @@ const test = withUpstream.extend('timed', async ({ upstream }) => {
 
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
 
-test('codes expire after a minute, access tokens after an hour and refresh tokens after 30 days', async ({
+test('authorization codes expire after a minute, access tokens after an hour and refresh tokens after 30 days', async ({
   timed: { clock, server },
 }) => {
   const late = await server.withCode();
@@ -31,7 +31,7 @@ test('codes expire after a minute, access tokens after an hour and refresh token
   expect((await server.refreshTokens(refresh, clientId)).status).toBe(400);
 });
 
-test('reusing a code or refresh token ends its connection even after the token has expired', async ({
+test('using an authorization code or refresh token again ends its connection, even after the token has expired', async ({
   timed: { clock, server },
 }) => {
   const validGrant = await server.withCode();
@@ -50,7 +50,10 @@ test('reusing a code or refresh token ends its connection even after the token h
   expect((await server.refreshTokens(last.body.refresh_token ?? '', clientId)).status).toBe(400);
 });
 
-test('tokens are rejected by a server with a different secret or URL', async ({ upstream, timed }) => {
+test('a server with a different secret or URL rejects the sign-in tokens of another server', async ({
+  upstream,
+  timed,
+}) => {
   const { server } = timed;
   const { port, origin: publicUrl } = server;
   const { access, refresh, clientId } = await server.signIn();
@@ -67,7 +70,7 @@ test('tokens are rejected by a server with a different secret or URL', async ({ 
   }
 });
 
-test('the 65th connection of an API key ends the oldest connection of this key', async ({
+test('the 65th sign-in connection of an API key ends the oldest connection of the key', async ({
   timed: { clock, server },
 }) => {
   const all = [];
