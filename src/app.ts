@@ -354,7 +354,7 @@ async function fetchLibraryFilters(baseUrl: string, fetch: Fetch | undefined): P
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  return fetchServedFilters({ baseUrl, userAgent, fetch, ownFilters: libraryFilters });
+  return fetchServedFilters({ baseUrl, userAgent, fetch, builtInFilters: libraryFilters });
 }
 
 async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions): Promise<Service> {

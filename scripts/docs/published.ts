@@ -1,6 +1,6 @@
 import { version } from '../../src/app.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
-import { describe } from '../../src/mcp/described-tools.ts';
+import { formatDescription } from '../../src/mcp/described-tools.ts';
 import { prompts } from '../../src/mcp/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { replaceMarked } from './marked.ts';
@@ -58,7 +58,7 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
     screenshots: [screenshot],
     privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
     version,
-    tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
+    tools: tools.map((tool) => ({ name: tool.name, description: formatDescription(tool) })),
     prompts: prompts.map(({ name, description, arguments: promptArguments, buildText }) => {
       const names = promptArguments.map((argument) => argument.name);
       const text = buildText(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));

@@ -192,10 +192,10 @@ export function formatOneDayAdvertisers(
 const minKnownShare = 0.95;
 const maxNamedFields = 5;
 /** An advertiser with fewer ads is not mentioned in a note about an incomplete field. */
-const minAdsOfWorstAdvertiser = 10;
+const minAdsOfMentionedAdvertiser = 10;
 /** An advertiser is mentioned if the share of its ads that have the field is at most half of the overall share. */
-const maxRelativeShareOfWorstAdvertiser = 0.5;
-const maxWorstAdvertisers = 2;
+const maxRelativeShareOfMentionedAdvertiser = 0.5;
+const maxMentionedAdvertisers = 2;
 
 /** The advertisers that a note about missing fields covers. Their keys come from `createAdvertiserKeyFinder`. */
 export interface GapScope {
@@ -233,21 +233,21 @@ export function formatFieldGaps(
       const candidates = hasGap
         ? (namedAdvertiserKeys ?? readFields.adsByAdvertiser.keys())
         : (advertiserKeysInRows ?? []);
-      const worstAdvertisers =
+      const mentionedAdvertisers =
         getAdvertiserName && adsWithValue > 0
-          ? findWorstAdvertisers([...candidates], adsWithValue / totalAds, field, readFields)
+          ? findAdvertisersToMention([...candidates], adsWithValue / totalAds, field, readFields)
           : [];
-      return { name: field.name, adsWithValue, hasGap, worstAdvertisers };
+      return { name: field.name, adsWithValue, hasGap, mentionedAdvertisers };
     })
-    .filter(({ hasGap, worstAdvertisers }) => hasGap || worstAdvertisers.length > 0)
+    .filter(({ hasGap, mentionedAdvertisers }) => hasGap || mentionedAdvertisers.length > 0)
     .sort((left, right) => left.adsWithValue - right.adsWithValue || (left.name < right.name ? -1 : 1));
   if (gaps.length === 0) return undefined;
-  const fieldTexts = gaps.slice(0, maxNamedFields).map(({ name, adsWithValue, worstAdvertisers }) => {
-    const worstTexts = worstAdvertisers.map(
+  const fieldTexts = gaps.slice(0, maxNamedFields).map(({ name, adsWithValue, mentionedAdvertisers }) => {
+    const mentionedTexts = mentionedAdvertisers.map(
       ({ key, ads, missing }) =>
         `${formatNumber(ads - missing)} of ${formatNumber(ads)} of ${getAdvertiserName?.(key)}`,
     );
-    return `${name} (${[formatNumber(adsWithValue), worstTexts.join(', ')].filter(Boolean).join('; ')})`;
+    return `${name} (${[formatNumber(adsWithValue), mentionedTexts.join(', ')].filter(Boolean).join('; ')})`;
   });
   const omittedCount = gaps.length - fieldTexts.length;
   const fieldList = joinNames([...fieldTexts, ...(omittedCount > 0 ? [formatCount(omittedCount, 'more field')] : [])]);
@@ -258,10 +258,10 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
   [...keys].reduce((sum, key) => sum + (counts.get(key) ?? 0), 0);
 
 /**
- * Returns the advertisers with the largest number of ads that lack a field. The advertiser with most such ads comes
- * first.
+ * Returns the advertisers to mention in a note about an incomplete field. The advertiser with the most ads without the
+ * field comes first.
  */
-function findWorstAdvertisers(
+function findAdvertisersToMention(
   candidates: readonly string[],
   knownShare: number,
   { missingByAdvertiser }: ReadField,
@@ -271,10 +271,11 @@ function findWorstAdvertisers(
     .map((key) => ({ key, ads: adsByAdvertiser.get(key) ?? 0, missing: missingByAdvertiser.get(key) ?? 0 }))
     .filter(
       ({ ads, missing }) =>
-        ads >= minAdsOfWorstAdvertiser && (ads - missing) / ads <= maxRelativeShareOfWorstAdvertiser * knownShare,
+        ads >= minAdsOfMentionedAdvertiser &&
+        (ads - missing) / ads <= maxRelativeShareOfMentionedAdvertiser * knownShare,
     )
     .sort((left, right) => right.missing - left.missing || (left.key < right.key ? -1 : 1))
-    .slice(0, maxWorstAdvertisers);
+    .slice(0, maxMentionedAdvertisers);
 }
 
 const formatAdvertiserList = (keys: readonly string[], getAdvertiserName: GapScope['getAdvertiserName']): string =>

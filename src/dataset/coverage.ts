@@ -134,11 +134,11 @@ const maxQuestionTokens = 40;
  * Computes which ads a query result is based on and which ads are missing. If a search was read several times, only its
  * newest gathering (stored result) counts. The parts (smaller searches) of a split search are not listed separately.
  */
-export function viewCoverage(input: CoverageInput): CoverageView {
+export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;
   const { ads, gatherings, evicted } = contents;
   const outsideAds = countAdsOutsideGatherings(contents);
-  const current = viewCurrentAds(contents);
+  const current = buildCurrentView(contents);
   const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(input);
@@ -158,10 +158,10 @@ export function viewCoverage(input: CoverageInput): CoverageView {
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
     ...(incomplete.length > 0 && {
-      partial: incomplete.slice(0, maxListedGatherings).map((gathering) => viewPartial(gathering, input)),
+      partial: incomplete.slice(0, maxListedGatherings).map((gathering) => buildPartialView(gathering, input)),
     }),
     ...(incomplete.length > maxListedGatherings && { morePartial: incomplete.length - maxListedGatherings }),
-    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(viewUncovered) }),
+    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(buildUncoveredView) }),
     ...(omittedCount > 0 && { moreUncovered: omittedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
@@ -173,7 +173,7 @@ export function viewCoverage(input: CoverageInput): CoverageView {
  * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
  * because missing ads do not affect such a result.
  */
-export const viewCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
+export const buildCountsView = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,
   gatherings: gatherings.length,
 });
@@ -339,7 +339,7 @@ function describeMissingParts(gathering: Gathering): string[] {
 }
 
 /** Returns how many ads belong to completely read searches, and the first and the last day on which they were read. */
-function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
+function buildCurrentView(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
@@ -348,7 +348,7 @@ function viewCurrentAds(contents: DatasetContents): DataOf<typeof CurrentView> |
 }
 
 /** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
-function viewPartial(gathering: Gathering, input: CoverageInput): PartialView {
+function buildPartialView(gathering: Gathering, input: CoverageInput): PartialView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
   const incompleteGathering = describeIncompleteGathering(gathering, input);
   const { matchingCountText, repeatedCount } = incompleteGathering;
@@ -442,7 +442,7 @@ function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisers
 /** The columns of a query result that identify ads or advertisers. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
-const viewUncovered = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({
+const buildUncoveredView = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: sanitizeId(pageId) }),
   ...(pageName !== null && { pageName: truncateLine(pageName, maxNameTokens) }),
   ads: adCount,

@@ -32,7 +32,7 @@ export interface ExportCounts extends Omit<Statement, 'run'> {
   truncatedCells: number;
   /** The ad fields that the SQL statement reads, and how many ads have a value for each field. */
   readFields: SqlExport['readFields'];
-  /** False if the SQL statement reads no ads, but only the tables `gatherings` and `months`. */
+  /** True if the SQL statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
   /**
    * The distinct values of the column `id` or `adId`, which may also be ids of other things than ads. Undefined without
@@ -192,7 +192,7 @@ async function formatCsvText(
 
 /** Long texts are escaped in parts of about this many characters. Escaping one part takes a few milliseconds. */
 const charsPerTextPart = 32_768;
-/** After escaping a longer text, the event loop gets a turn, so that other calls can run. */
+/** After escaping a text with more characters, the event loop gets a turn, so that other calls can run. */
 const maxShortTextChars = 1000;
 
 /**

@@ -125,9 +125,9 @@ export async function buildGatherOutput(
   gathering: Gathering,
   {
     contents,
-    before: contentsBefore,
+    contentsBefore,
     idsReadByCall,
-  }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { before: DatasetContents },
+  }: Pick<GatherOutcome, 'contents' | 'idsReadByCall'> & { contentsBefore: DatasetContents },
   context: RowContext,
 ) {
   const { adIds: ids, found, complete } = gathering;

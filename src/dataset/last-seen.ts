@@ -42,9 +42,8 @@ export async function findLastSeenRanges(
 }
 
 /**
- * Returns which gathering (the stored ads of one search) read each ad last, by normalized ad id. For a search that is
- * split into smaller searches, this is the gathering of the whole search, because only the whole search shows until
- * when the service saw ads.
+ * Returns which gathering (the stored ads of one search) read each ad last, by normalized ad id. A part (smaller
+ * search) of a split search does not count, because only the whole search shows until when the service saw ads.
  */
 export async function findLastGatherings({
   gatherings,

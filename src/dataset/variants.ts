@@ -2,14 +2,15 @@ import { hash } from 'node:crypto';
 import { fnv1a, sanitize } from '../views/safe-text.ts';
 
 /**
- * Groups the ads of one advertiser page whose texts are nearly the same. Such a group is called a variant. A text is
- * split into overlapping sequences of three characters ("shingles"). All digits count as the same digit, so that a
- * changed price does not create a new variant. Two texts are nearly the same if they share most of their shingles.
+ * Groups the ads of one advertiser page whose texts are nearly the same. Such a group is called a variant.
  *
- * Ads are added in the order of their arrival. An ad joins the first variant whose earliest ad is similar. Otherwise it
- * starts a new variant, whose id is the id of the ad. Adding an ad therefore never changes existing variants. If an ad
- * changes or is removed, the caller must rebuild the index of its page. Similar texts are found by MinHash bands, so
- * the time per ad does not grow with the number of ads.
+ * Two texts are nearly the same if they share most of their overlapping sequences of three characters (shingles). All
+ * digits count as the same digit, so that a changed price does not create a new variant. Similar texts are found by
+ * MinHash bands, so the time per ad does not grow with the number of ads.
+ *
+ * Ads are added in the order of their arrival. An ad joins the first variant whose earliest ad is similar, or starts a
+ * new variant with its own id. Adding an ad therefore never changes existing variants. If an ad changes or is removed,
+ * the caller must rebuild the index of its page.
  */
 export class VariantIndex {
   /** The shingles (sequences of three characters) of the earliest ad in each variant, by variant id. */

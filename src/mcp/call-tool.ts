@@ -99,18 +99,18 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     return buildErrorOutcome(server, call, receipts, thrown);
   });
   const durationMs = server.monotonicNow() - startedAt;
-  const withoutKey = createKeyMasker(call.apiKey);
+  const maskKey = createKeyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({
     tool: getLoggedName(server, call),
     tenantId,
     connection: connection?.id,
     ms: durationMs,
-    ...withoutKey(logFields),
+    ...maskKey(logFields),
   });
   // Errors can contain text from many sources, so mask the caller's API key here. Other results need no masking: the
   // HTTP client masks responses, and arguments that contain the key are rejected.
-  return result.isError ? withoutKey(result) : result;
+  return result.isError ? maskKey(result) : result;
 }
 
 /**
@@ -137,8 +137,8 @@ async function executeCall(
     const completed = await (tool.isHeavy ? server.runHeavy(call.tenantId, signal, work) : work());
     const finished = form.allowsLinks ? completed : removeLinks(completed);
     const cost = receipts.buildCost(tool);
-    const about = { notice: server.notice, note: notes.unconfirmedNote, output: form.output };
-    return { result: buildToolResult(about, { tool, finished }, cost), logFields: cost.receipt };
+    const resultNotes = { notice: server.notice, note: notes.unconfirmedNote, output: form.output };
+    return { result: buildToolResult(resultNotes, { tool, finished }, cost), logFields: cost.receipt };
   });
 }
 
@@ -323,23 +323,28 @@ function buildToolResult(
   { receipt, line }: Cost,
 ): ToolResult {
   const { data, text, attachments = [] } = finished;
-  const about = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
-  const marked = notice && { isDemo: true };
-  const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
+  const receiptFields = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };
+  const demoFields = notice && { isDemo: true };
+  const addStructuredContent = (structuredContent: Record<string, unknown>) =>
+    output !== 'text' && { structuredContent };
   if (tool.onlyForBoard)
-    return { content: [{ type: 'text', text }], ...withData(about), _meta: { [boardKey]: { ...data, ...marked } } };
+    return {
+      content: [{ type: 'text', text }],
+      ...addStructuredContent(receiptFields),
+      _meta: { [boardKey]: { ...data, ...demoFields } },
+    };
   const fullText = joinLines([notice, text, note, line]);
   const shownText = output === 'structured' ? 'The result is in structuredContent.' : fullText;
-  const forBoard = tool.buildBoardData && {
+  const boardData = tool.buildBoardData && {
     tool: tool.name,
     ...tool.buildBoardData(data, finished),
     receipt,
-    ...marked,
+    ...demoFields,
   };
   return {
     content: [{ type: 'text', text: shownText }, ...attachments],
-    ...withData({ ...data, ...about }),
-    ...(forBoard && { _meta: { [boardKey]: forBoard } }),
+    ...addStructuredContent({ ...data, ...receiptFields }),
+    ...(boardData && { _meta: { [boardKey]: boardData } }),
   };
 }
 

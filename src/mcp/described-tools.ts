@@ -40,17 +40,17 @@ export function describeTool({
 }: Tool) {
   return {
     ...tool,
-    description: describe(tool),
-    inputSchema: { ...jsonSchema(input), additionalProperties: false },
-    outputSchema: jsonSchema(output.extend(everyResult)),
+    description: formatDescription(tool),
+    inputSchema: { ...toJsonSchema(input), additionalProperties: false },
+    outputSchema: toJsonSchema(output.extend(everyResult)),
   };
 }
 
-export const describe = (tool: ToolDescription): string =>
+export const formatDescription = (tool: ToolDescription): string =>
   `${tool.description} ${canCostCredits(tool) ? 'Costs credits.' : 'Free.'}`;
 
 /** Converts a Zod schema to JSON Schema, with only the features that every host accepts. */
-function jsonSchema(schema: z.ZodObject): ObjectSchema {
+function toJsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
     override: ({ jsonSchema: json }) => {

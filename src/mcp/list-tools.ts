@@ -59,8 +59,8 @@ export function listTools(
 }
 
 /**
- * Returns the metadata that tells a host to show a tool's results on the board (the interactive view of ads), in the
- * format of MCP Apps and in the older format before it.
+ * Returns the metadata that tells a host to show a tool's results on the board (the interactive view of ads). The
+ * metadata is in the format of MCP Apps and in an older format.
  */
 function buildBoardMeta({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };

@@ -7,7 +7,7 @@ interface FilterSource {
   baseUrl: string;
   userAgent: string;
   fetch: Fetch | undefined;
-  ownFilters: SearchFilters;
+  builtInFilters: SearchFilters;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function fetchServedFilters({
   baseUrl,
   userAgent,
   fetch,
-  ownFilters,
+  builtInFilters,
 }: FilterSource): Promise<SearchFilters | undefined> {
   const send: Fetch = fetch ?? fetchByNode;
   const response = await send(`${baseUrl}/filters.json`, {
@@ -45,7 +45,11 @@ export async function fetchServedFilters({
   try {
     const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
-    return { ...otherFields, ads: pickOwnNotes(ads, ownFilters.ads), pages: pickOwnNotes(pages, ownFilters.pages) };
+    return {
+      ...otherFields,
+      ads: useBuiltInNotes(ads, builtInFilters.ads),
+      pages: useBuiltInNotes(pages, builtInFilters.pages),
+    };
   } catch {
     return undefined;
   }
@@ -86,8 +90,8 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: 
  * Replaces the notes and examples in another server's filters with those of this version, because sentences from
  * another server must not reach the model.
  */
-const pickOwnNotes = (servedFilters: SearchFilter[], ownFilters: SearchFilter[]): SearchFilter[] =>
+const useBuiltInNotes = (servedFilters: SearchFilter[], builtInFilters: SearchFilter[]): SearchFilter[] =>
   servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {
-    const { note, example } = ownFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
+    const { note, example } = builtInFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
     return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
   });

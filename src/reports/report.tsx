@@ -133,8 +133,8 @@ const maxBytes = 5_000_000;
 const tooLargeReason = 'the report would pass 5 MB';
 
 /**
- * Creates a writer that limits the size of a page. It renders the page in parts of a few milliseconds and yields to the
- * event loop after each part, so that the server can respond to other callers.
+ * Creates a writer that limits the size of a page. The page is rendered in parts of a few milliseconds. After each
+ * part, the server can respond to other callers.
  */
 function createPageWriter() {
   const parts = ['<!doctype html>\n'];

@@ -153,8 +153,12 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
 }
 
 /**
- * Returns how many ads of a search are already in the dataset: the ads of its newest gathering (stored result). Without
- * one, all ads if the dataset contains a complete gathering of a broader search, and otherwise 0.
+ * Returns how many ads of a search are already in the dataset:
+ *
+ * - the ads of the newest gathering (stored result) of the search, if there is one
+ * - otherwise all ads, if there is a complete gathering of a broader search
+ * - otherwise 0
+ *
  * @param ads number of ads that match the search, if known
  */
 function countStoredAds(
@@ -346,7 +350,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
     ...(problem && !checkedWatch.isSkipped && { problem }),
     since: comparedCheck ? formatIsoTime(comparedCheck.at) : null,
     ...(typicalLaunches && { usual: typicalLaunches }),
-    ...(checkedWatch.isRecent && gathering && { note: formatReadingTimeNote(gathering) }),
+    ...(checkedWatch.usesStoredAds && gathering && { note: formatReadingTimeNote(gathering) }),
     ...(gathering && { gathering: gathering.id }),
   };
   const changeTexts = previousCheck && [
@@ -369,7 +373,13 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   return { data, lines, groups };
 }
 
-function listCheckNotes({ watch, stopInfo, outcome, check, isRecent }: CheckedWatch): (string | false | undefined)[] {
+function listCheckNotes({
+  watch,
+  stopInfo,
+  outcome,
+  check,
+  usesStoredAds,
+}: CheckedWatch): (string | false | undefined)[] {
   const { gathering, changes, incomparableCheck } = check ?? {};
   const complete = gathering?.complete;
   const limitNote =
@@ -382,7 +392,7 @@ function listCheckNotes({ watch, stopInfo, outcome, check, isRecent }: CheckedWa
     !complete && changes && 'Only what was read is compared.',
     !complete && check && !changes && !incomparableCheck && 'The check after the first complete one reports changes.',
     outcome?.hasStartedOver && startedOverNote,
-    isRecent && gathering && formatReadingTimeNote(gathering),
+    usesStoredAds && gathering && formatReadingTimeNote(gathering),
     !complete &&
       check &&
       (formatDatasetLimit(stopInfo, { maxAds: watch.maxAds ?? defaultMaxAds }) ??

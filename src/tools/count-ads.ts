@@ -191,8 +191,8 @@ async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: 
 }
 
 /**
- * The field `counts` of a search response: the number of ads for each value of a filter key, the number of ads without
- * a value (`none`), and the number of values that are not listed (`more`).
+ * The field `counts` of a search response. `values` contains the number of ads for each value of a filter key. `none`
+ * is the number of ads without a value. `more` is the number of values that are not listed.
  */
 const ValueCounts = z.object({
   values: z.array(z.unknown()),
@@ -232,7 +232,7 @@ function findGatheredCount(filters: Filters, { contents, now }: CountContext): A
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? [...pickAdsById(contents, adIds).values()] : [];
   return {
-    // The last page may have reported a total below the number of ads that were read. All ads that were read exist.
+    // The reported total may be smaller than the number of ads that were read. Return at least that number.
     total: Math.max(found ?? 0, adIds.size),
     countedAt: gatheredAt,
     gatheredAt: formatIsoTime(gatheredAt),
@@ -373,7 +373,7 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       stop,
     };
   }
-  // No ad has a value with a count of zero, so omit it.
+  // Omit values that no ad has.
   const nonZeroCounts = counts.filter((part) => part.total !== 0);
   const valuelessAdCount = partWithoutValue?.view.total ?? undefined;
   const otherAdCount = countedFilter.single ? remainingAdCount : undefined;
@@ -393,11 +393,14 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
 }
 
 /** Explains which ads no count includes, and why. Used if their number is unknown. */
-function explainLeftOut({ single, open }: SearchFilter, isNoneCounted: boolean): string {
-  const adsWithOtherValues = open || single ? 'ads with other values' : undefined;
+function explainLeftOut(
+  { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
+  isNoneCounted: boolean,
+): string {
+  const adsWithOtherValues = hasOtherValues || hasSingleValue ? 'ads with other values' : undefined;
   const adsWithoutValue = isNoneCounted ? undefined : 'ads without a value';
   const uncounted = [adsWithOtherValues, adsWithoutValue].filter(Boolean).join(' and ');
-  const explanation = single
+  const explanation = hasSingleValue
     ? 'The counts overlap or are of different times, so what they leave of the total is not known.'
     : 'An ad may have several values, so the counts may add up to more than the total.';
   return uncounted === '' ? explanation : `${explanation} Not counted: ${uncounted}.`;

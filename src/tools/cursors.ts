@@ -95,10 +95,9 @@ export interface ListRequest extends Listing {
 }
 
 /**
- * Returns the filters and the position from which a list continues. A cursor of the service is passed on unchanged.
- *
- * To check a cursor of this server, builds the cursor for the same arguments and compares the two. Then tries the
- * stored filters; they come last, because the store may be remote.
+ * Returns the filters and the position from which a list continues. A cursor of the service is passed on unchanged. A
+ * cursor of this server must equal the cursor that `writeCursor` builds for the same arguments. If it does not, the
+ * stored filters are tried; they come last, because the store may be remote.
  * @throws AdLibraryError `invalid_request`, before any request is sent, if the cursor does not match the arguments
  */
 export async function readCursor(

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import {
+  buildCountsView,
+  buildCoverageView,
   FileCoverageView,
   formatCoverage,
   listNotesOfEmptyResult,
-  viewCounts,
-  viewCoverage,
 } from '../dataset/coverage.ts';
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import {
@@ -93,8 +93,8 @@ export const exportAds = defineTool({
       const reads = mergeReadFields(exportedSheets.map((sheet) => sheet.readFields));
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
       const coverage = isAboutAds
-        ? viewCoverage({ ...coverageInput, ...idRows, readFieldsByStatement: reads })
-        : viewCounts(contents);
+        ? buildCoverageView({ ...coverageInput, ...idRows, readFieldsByStatement: reads })
+        : buildCountsView(contents);
       return {
         coverage,
         isAboutAds,
@@ -175,12 +175,12 @@ const firstRowsTokens = 600;
  */
 function collectAdIds(
   exportedSheets: readonly ExportCounts[],
-  facts: ReadonlyMap<string, unknown>,
+  adFacts: ReadonlyMap<string, unknown>,
 ): Set<string> | undefined {
   const adIds = new Set<string>();
   for (const { distinctIds, rowCount } of exportedSheets) {
     if (distinctIds === undefined) return undefined;
-    const statementAdIds = [...distinctIds].map((id) => normalizeAdId(String(id))).filter((id) => facts.has(id));
+    const statementAdIds = [...distinctIds].map((id) => normalizeAdId(String(id))).filter((id) => adFacts.has(id));
     if (statementAdIds.length === 0 && rowCount > 0) return undefined;
     for (const id of statementAdIds) adIds.add(id);
   }

@@ -51,8 +51,8 @@ export const buildValueFilters = (filter: SearchFilter): Filters[] =>
   (listKnownValues(filter) ?? []).map((value) => buildValueFilter(filter, value));
 
 /**
- * Returns a filter object that matches only ads without a value for `key`, in addition to the missing values that
- * `filters` requires. Returns undefined if the service offers no such filter.
+ * Returns a filter that matches only ads without a value for `key`, e.g. `{ missing: ['country'] }`. Keeps the keys
+ * that `filters.missing` already contains. Returns undefined if the service offers no such filter.
  */
 export function buildMissingFilter(
   filters: Filters,

@@ -82,7 +82,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
       throw stopInfo.error ?? createNothingReadError();
     const output = await buildGatherOutput(
       gathering,
-      { contents, before: openedGathering.contents, idsReadByCall: readByCall },
+      { contents, contentsBefore: openedGathering.contents, idsReadByCall: readByCall },
       context,
     );
     const next = formatDatasetLimit(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);

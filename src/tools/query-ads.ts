@@ -2,12 +2,12 @@ import * as z from 'zod';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import {
+  buildCountsView,
+  buildCoverageView,
   CoverageView,
   formatCoverage,
   listCaptionNotes,
   listNotesOfEmptyResult,
-  viewCounts,
-  viewCoverage,
 } from '../dataset/coverage.ts';
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
@@ -70,7 +70,7 @@ export const queryAds = defineTool({
       maxCellChars: cell,
       readFieldsByStatement: mergeReadFields([readFields]),
     };
-    const coverage = isAboutAds ? viewCoverage(coverageInput) : viewCounts(contents);
+    const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCountsView(contents);
     const emptyResultNotes = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const render = (shownRows: readonly Cell[][]) =>

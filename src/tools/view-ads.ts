@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import { invalidRequest } from '../api/errors.ts';
-import { listNotesOfEmptyResult, viewCoverage } from '../dataset/coverage.ts';
+import { buildCoverageView, listNotesOfEmptyResult } from '../dataset/coverage.ts';
 import { type FetchedPicture, failedPicture, groupPictures, storePerceptualHashes } from '../dataset/picture-groups.ts';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type Dataset, type DatasetContents, normalizeAdId } from '../storage/dataset.ts';
@@ -225,7 +225,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
  * wanted ads may be among their missing ads.
  */
 async function createNoAdsError(contents: DatasetContents, context: ToolContext) {
-  const coverage = viewCoverage(await readCoverageInput(contents, context));
+  const coverage = buildCoverageView(await readCoverageInput(contents, context));
   return invalidRequest(
     [...listNotesOfEmptyResult(coverage), 'The SELECT gives no id of an ad in the dataset.'].join(' '),
   );

@@ -3,11 +3,11 @@ import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import {
+  buildCoverageView,
   FileCoverageView,
   formatCoverage,
   listCaptionNotes,
   listNotesOfEmptyResult,
-  viewCoverage,
 } from '../dataset/coverage.ts';
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import {
@@ -159,7 +159,7 @@ export const writeReport = defineTool({
      * because the sections determine which fields the report reads.
      */
     const viewReportCoverage = () =>
-      viewCoverage({
+      buildCoverageView({
         ...coverageInput,
         readFieldsByStatement: mergeReadFields(results.map(({ readFields }) => readFields)),
       });
@@ -318,7 +318,7 @@ async function buildSection(
       result.rowCount = rowCount;
       result.readFields = readFields;
       if (isAboutAds && isEmptyResult(rows, rowCount)) {
-        result.notesOfEmptyResult = listNotesOfEmptyResult(viewCoverage(coverageInput));
+        result.notesOfEmptyResult = listNotesOfEmptyResult(buildCoverageView(coverageInput));
         problems.push(...result.notesOfEmptyResult);
       }
       result.tableStart = { columns, firstRows: rows.slice(0, 3) };

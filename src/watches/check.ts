@@ -24,7 +24,7 @@ export interface CheckedWatch {
   /** True if the tool call ended before it reached this watch. */
   isSkipped: boolean;
   /** True if the same search was read a few minutes ago. The check then uses the stored ads and costs nothing. */
-  isRecent: boolean;
+  usesStoredAds: boolean;
   outcome?: GatherOutcome | undefined;
   check?: WatchCheck | undefined;
 }
@@ -77,16 +77,16 @@ export async function runChecks(
     const check = outcome && createCheck(watch, outcome, context.clock());
     if (outcome && outcome !== existingOutcome) remainingCredits -= outcome.spentCredits;
     adsRead += outcome?.idsReadByCall.size ?? 0;
-    const isRecent = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
+    const usesStoredAds = existingOutcome !== undefined && !completeOutcomes.has(questionKey);
     checkedWatches.push({
       watch,
       stopInfo,
       isSkipped: !existingOutcome && callStopInfo !== undefined,
-      isRecent,
+      usesStoredAds,
       outcome,
       check,
     });
-    if (outcome && check?.gathering.complete && !isRecent) completeOutcomes.set(questionKey, outcome);
+    if (outcome && check?.gathering.complete && !usesStoredAds) completeOutcomes.set(questionKey, outcome);
     callStopInfo ??= findCallStop(stopInfo);
   }
   const hasTooFewCredits = ({ stopInfo: { reason }, watch }: CheckedWatch) =>

@@ -98,7 +98,7 @@ const numberWords: Record<number, string> = { 4: 'four', 5: 'five', 6: 'six', 7:
 
 /**
  * Formats typical launches as a sentence, e.g. `Of 14 new, 9 started since 16 Nov; in the eight weeks before 3 to 9 a
- * week (median 5).` If an interval is not a week, the end is e.g. `in the 18 intervals of 3 days before 0 to 4 each
+ * week (median 5).` For intervals other than weeks, it ends e.g. with `in the 18 intervals of 3 days before 0 to 4 each
  * (median 1).`
  */
 export function formatTypicalLaunches(

@@ -41,7 +41,7 @@ export interface SqlExport {
   rows: AsyncIterable<Cell[][]>;
   /** The ad fields that the statement reads, and how many ads have a value for each field. */
   readFields?: ExportBatch['readFields'];
-  /** False if the statement reads no ads, but only the tables `gatherings` and `months`. */
+  /** True if the statement reads ads. False if it reads only the tables `gatherings` and `months`. */
   isAboutAds: boolean;
 }
 

@@ -92,7 +92,8 @@ export interface SqlResult {
   /** Undefined if the statement reads no table with ads. */
   readFields: ReadFields | undefined;
   /**
-   * False if the statement reads only tables without ads, e.g. `gatherings`. Missing ads do not affect such a result.
+   * True if the statement reads ads, so that missing ads affect its result. False if it reads only the tables
+   * `gatherings` and `months`.
    */
   isAboutAds: boolean;
 }
