@@ -324,7 +324,7 @@ function allowLibraryHost(hosts: Config['mediaHosts'], baseUrl: string | undefin
 function rejectAllCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(escapeControlCharacters).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', hasInvalidSettings: true, problem, wasSent: false });
-  return { ...catalog, callTool: async () => catalog.refuse(error) };
+  return { ...catalog, callTool: async () => catalog.buildRejectedResult(error) };
 }
 
 function openService({ config, fetch }: AppOptions): Service {

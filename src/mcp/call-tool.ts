@@ -15,7 +15,7 @@ import { joinLines } from '../views/safe-text.ts';
 import { clampBytes, clampLines, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { CallResources } from './caller-context.ts';
-import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type PersonAtHost } from './confirm-spend.ts';
+import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type FormPresenter } from './confirm-spend.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
@@ -76,8 +76,8 @@ export interface ToolCall extends Credentials {
   onFileCreated?: (() => void) | undefined;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml?: boolean;
-  /** Asks the user to confirm spending credits. Undefined if the client cannot show forms. */
-  person?: PersonAtHost | undefined;
+  /** Shows forms to the user, e.g. to confirm spending credits. Undefined if the client cannot show forms. */
+  formPresenter?: FormPresenter | undefined;
 }
 
 type Outcome = { result: ToolResult; logFields: Partial<CallEvent> };
@@ -236,8 +236,9 @@ async function createToolContext(
 async function confirmCall(running: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
   const { server, call, tool } = running;
   const { confirmCredits } = server;
-  const { person, apiKey, tenantId, signal } = call;
-  if (confirmCredits === undefined || person === undefined || apiKey === undefined) return { isFirstPageOnly: false };
+  const { formPresenter, apiKey, tenantId, signal } = call;
+  if (confirmCredits === undefined || formPresenter === undefined || apiKey === undefined)
+    return { isFirstPageOnly: false };
   const { price, balance } = await withCallDeadline(running, async (deadline) => {
     const receipts = new Receipts();
     const { context } = await createToolContext(running, { signal: deadline, receipts, storedOnly: true });
@@ -258,7 +259,7 @@ async function confirmCall(running: RunningCall, input: Record<string, unknown>)
   return confirmSpend(
     { tool, input, owner: { apiKey, tenantId }, price, balance, canReadSeveralPages: 'maxAds' in tool.input.shape },
     {
-      person,
+      formPresenter,
       signals: [signal, server.closing],
       now: server.now(),
       createId: randomUUID,

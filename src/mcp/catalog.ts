@@ -122,20 +122,21 @@ export function createCatalog({ server, version, openCallResources, searchFilter
       return tools;
     },
     prompts: listPrompts(prompts),
-    /** The skills that this server offers. Empty if it does not offer a tool that the skill needs. */
+    /** The skills that this server offers. Empty if a tool that the skill needs is disabled. */
     skills,
-    getSkill: (uri: string, invalid: CreateError) => {
+    getSkill: (uri: string, createError: CreateError) => {
       const matchingSkill = skills.find((served) => served.uri === uri);
       if (matchingSkill) return { skill: matchingSkill };
-      throw invalid('No skill is served at that address: skills/list names those that are.');
+      throw createError('No skill is served at that address: skills/list names those that are.');
     },
     /** Time limit of a tool call, in milliseconds. Includes the time for which the call waits for a free slot. */
     timeoutMs: server.timeoutMs,
     callTool: async (call: ToolCall) => (await getOpenCalls()).callTool(call),
     reportsProgress: (name: unknown) => typeof name === 'string' && server.tools.get(name)?.canReportProgress === true,
     /** Builds the result of a call that was rejected before its tool could run. */
-    refuse: async (error: AdLibraryError) => (await import('./call-tool.ts')).buildErrorResult(server, error).result,
-    getPrompt: (request: PromptRequest, invalid: CreateError) => getPrompt(prompts, request, invalid),
+    buildRejectedResult: async (error: AdLibraryError) =>
+      (await import('./call-tool.ts')).buildErrorResult(server, error).result,
+    getPrompt: (request: PromptRequest, createError: CreateError) => getPrompt(prompts, request, createError),
     listResources: async (caller: Credentials) => {
       const { describeFile } = await import('./resources.ts');
       const files = await (await getOpenCalls()).getExports(caller).list();

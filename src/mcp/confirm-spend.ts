@@ -27,13 +27,13 @@ export interface FormAnswer {
 }
 
 /**
- * How a call can ask the user. Before protocol revision 2026-07-28, the server sends the form while the call is running
+ * Shows forms to the user. Before protocol revision 2026-07-28, the server sends a form while the call is running
  * (`duringCall`). Since then, the call ends with a request for input, and the client repeats the call with the answer
  * (`betweenCalls`).
  */
-export type PersonAtHost =
-  | { asks: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
-  | { asks: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
+export type FormPresenter =
+  | { timing: 'duringCall'; show(form: ConfirmationForm, signal: AbortSignal): Promise<FormAnswer> }
+  | { timing: 'betweenCalls'; answered?: { state: string; answer: FormAnswer } | undefined };
 
 /**
  * Thrown if the client must show a form and repeat the call with the answer. The call then returns `input_required`
@@ -61,7 +61,7 @@ const maxStateAgeMs = 5 * 60_000;
 
 const choices = { all: 'spend', firstPage: 'first page only', none: 'cancel' };
 
-interface SpendQuestion {
+interface SpendRequest {
   tool: Tool;
   input: Record<string, unknown>;
   owner: Pick<CallOwner, 'apiKey' | 'tenantId'>;
@@ -74,7 +74,7 @@ interface SpendQuestion {
 }
 
 interface ConfirmOptions {
-  person: PersonAtHost;
+  formPresenter: FormPresenter;
   /** Signals that end the waiting for the user's answer when they abort. */
   signals: readonly AbortSignal[];
   /** The current time in milliseconds since the Unix epoch. */
@@ -94,27 +94,27 @@ export interface Confirmation {
  * @throws AdLibraryError `credit_budget` if the user declines or does not answer
  * @throws FormNeeded if the client must show the form and repeat the call with the answer
  */
-export async function confirmSpend(question: SpendQuestion, options: ConfirmOptions): Promise<Confirmation> {
-  const { person, signals } = options;
-  const form = createForm(question);
-  if (person.asks === 'duringCall') {
-    const answer = await withDeadline({ signals, timeoutMs: maxAnswerMs }, (signal) => person.show(form, signal)).catch(
-      () => undefined,
-    );
-    return readConfirmation(question, answer);
+export async function confirmSpend(spendRequest: SpendRequest, options: ConfirmOptions): Promise<Confirmation> {
+  const { formPresenter, signals } = options;
+  const form = createForm(spendRequest);
+  if (formPresenter.timing === 'duringCall') {
+    const answer = await withDeadline({ signals, timeoutMs: maxAnswerMs }, (signal) =>
+      formPresenter.show(form, signal),
+    ).catch(() => undefined);
+    return readConfirmation(spendRequest, answer);
   }
-  const { answered } = person;
-  if (answered === undefined || !(await isAnswerToQuestion(answered.state, question, options)))
-    throw new FormNeeded(form, writeState(question, options));
-  return readConfirmation(question, answered.answer);
+  const { answered } = formPresenter;
+  if (answered === undefined || !(await isValidAnswer(answered.state, spendRequest, options)))
+    throw new FormNeeded(form, writeState(spendRequest, options));
+  return readConfirmation(spendRequest, answered.answer);
 }
 
-function createForm(question: SpendQuestion): ConfirmationForm {
-  const { balance, canReadSeveralPages } = question;
+function createForm(spendRequest: SpendRequest): ConfirmationForm {
+  const { balance, canReadSeveralPages } = spendRequest;
   const balanceText = balance === undefined ? '' : ` You have ${formatRounded(balance)} credits.`;
   const offered = canReadSeveralPages ? Object.values(choices) : [choices.all, choices.none];
   return {
-    message: `${describeCost(question)}${balanceText}`,
+    message: `${describeCost(spendRequest)}${balanceText}`,
     requestedSchema: {
       type: 'object',
       properties: { choice: { type: 'string', title: 'Spend the credits?', enum: offered } },
@@ -124,7 +124,7 @@ function createForm(question: SpendQuestion): ConfirmationForm {
 }
 
 /** Formats the price of a tool call, e.g. `Search ads (search_ads) costs 3 credits.` */
-function describeCost({ tool, price }: Pick<SpendQuestion, 'tool' | 'price'>): string {
+function describeCost({ tool, price }: Pick<SpendRequest, 'tool' | 'price'>): string {
   const cost = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
   return `${tool.title} (${tool.name}) ${cost}.`;
 }
@@ -132,15 +132,15 @@ function describeCost({ tool, price }: Pick<SpendQuestion, 'tool' | 'price'>): s
 const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
   Number.isFinite(atMost) ? formatPrice({ atLeast, atMost }) : 'an unknown number of credits';
 
-function readConfirmation(question: SpendQuestion, answer: FormAnswer | undefined): Confirmation {
+function readConfirmation(spendRequest: SpendRequest, answer: FormAnswer | undefined): Confirmation {
   const choice = answer?.action === 'accept' ? answer.content?.choice : choices.none;
   if (choice === choices.all) return { isFirstPageOnly: false };
-  if (choice === choices.firstPage && question.canReadSeveralPages) return { isFirstPageOnly: true };
+  if (choice === choices.firstPage && spendRequest.canReadSeveralPages) return { isFirstPageOnly: true };
   throw new AdLibraryError({
     kind: 'credit_budget',
     limit: 'confirmation',
     isAnswered: answer !== undefined,
-    cost: describeCost(question),
+    cost: describeCost(spendRequest),
     wasSent: false,
   });
 }
@@ -156,19 +156,19 @@ const SpendState = z.object({
   callHash: z.string(),
 });
 
-function writeState(question: SpendQuestion, { now, createId }: ConfirmOptions): string {
-  const { atMost } = question.price;
+function writeState(spendRequest: SpendRequest, { now, createId }: ConfirmOptions): string {
+  const { atMost } = spendRequest.price;
   const state: z.infer<typeof SpendState> = {
     id: createId(),
     expiresAt: now + maxStateAgeMs,
     atMost: Number.isFinite(atMost) ? atMost : null,
-    callHash: hashCall(question),
+    callHash: hashCall(spendRequest),
   };
   const text = Buffer.from(JSON.stringify(state)).toString('base64url');
-  return `${text}.${signState(text, question.owner.apiKey).toString('base64url')}`;
+  return `${text}.${signState(text, spendRequest.owner.apiKey).toString('base64url')}`;
 }
 
-const hashCall = ({ tool, input }: SpendQuestion): string =>
+const hashCall = ({ tool, input }: SpendRequest): string =>
   createHash('sha256')
     .update(toCanonicalJson([tool.name, input]))
     .digest('base64url');
@@ -184,12 +184,12 @@ const signState = (text: string, apiKey: string): Buffer =>
 const maxStateLength = 1000;
 
 /** Returns true if a state belongs to this call, has not expired, and was not used before. */
-async function isAnswerToQuestion(
+async function isValidAnswer(
   state: string,
-  question: SpendQuestion,
+  spendRequest: SpendRequest,
   { now, useOnce }: ConfirmOptions,
 ): Promise<boolean> {
-  const { tenantId, apiKey } = question.owner;
+  const { tenantId, apiKey } = spendRequest.owner;
   const [text = '', signature = ''] = state.length > maxStateLength ? [] : state.split('.');
   const [receivedSignature, expectedSignature] = [Buffer.from(signature, 'base64url'), signState(text, apiKey)];
   if (receivedSignature.length !== expectedSignature.length || !timingSafeEqual(receivedSignature, expectedSignature))
@@ -198,8 +198,8 @@ async function isAnswerToQuestion(
   // The caller knows the key and can sign any text. Validate the text even though its signature is valid.
   if (!success) return false;
   const { id, expiresAt, atMost, callHash } = data;
-  const isSameCall = callHash === hashCall(question);
-  if (!isSameCall || now > expiresAt || question.price.atMost > (atMost ?? Infinity)) return false;
+  const isSameCall = callHash === hashCall(spendRequest);
+  if (!isSameCall || now > expiresAt || spendRequest.price.atMost > (atMost ?? Infinity)) return false;
   return useOnce(tenantId, id, maxStateAgeMs);
 }
 

@@ -30,7 +30,8 @@ export async function convertFilterTexts(
 }
 
 /**
- * Parses filters that arrive as a JSON string. Returns any other value unchanged, so that the validation rejects it.
+ * Parses filters that arrive as a JSON string. Returns any other string unchanged, so that the validation rejects it
+ * later.
  */
 function parseJsonText(value: unknown): unknown {
   const parsed = typeof value === 'string' ? parseJson(value) : undefined;

@@ -17,7 +17,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/t
 import * as z from 'zod';
 import { withDeadline } from '../api/abort.ts';
 import type { Catalog, Session } from './catalog.ts';
-import type { PersonAtHost } from './confirm-spend.ts';
+import type { FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
@@ -43,7 +43,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     );
     const { name, arguments: args } = params;
     const responseSent = waitUntilSent?.(requestId);
-    const person = findPerson(server, inputEnded);
+    const formPresenter = findFormPresenter(server, inputEnded);
     const caller = {
       apiKey,
       tenantId,
@@ -53,7 +53,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       signal,
       responseSent,
       linkOrigin,
-      person,
+      formPresenter,
     };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
@@ -96,10 +96,10 @@ const resourceNotFound = -32_002;
  * support for forms.
  * @param inputEnded aborts when the client can no longer send an answer
  */
-function findPerson(server: Server, inputEnded: AbortSignal | undefined): PersonAtHost | undefined {
+function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined): FormPresenter | undefined {
   if (server.getClientCapabilities()?.elicitation?.form === undefined) return undefined;
   return {
-    asks: 'duringCall',
+    timing: 'duringCall',
     show: (form, signal) =>
       withDeadline({ signals: inputEnded ? [signal, inputEnded] : [signal], timeoutMs: maxFormMs }, (formSignal) =>
         server.elicitInput({ ...form }, { signal: formSignal, timeout: maxFormMs }),

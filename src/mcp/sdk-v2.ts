@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
-import { FormNeeded, type PersonAtHost } from './confirm-spend.ts';
+import { FormNeeded, type FormPresenter } from './confirm-spend.ts';
 import { identifyClient } from './hosts.ts';
 import { createProgressReporter, type RequestSchemas, refusedReadCode } from './protocol.ts';
 
@@ -54,7 +54,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       signal,
       responseSent,
       linkOrigin,
-      person: findPerson(mcpReq),
+      formPresenter: findFormPresenter(mcpReq),
     };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
@@ -91,7 +91,7 @@ const formName = 'confirm';
  * Returns the object with which a call asks the user. It contains the user's answer if the client repeats the call
  * after showing a form. Returns undefined if the client has not announced support for forms.
  */
-function findPerson({ envelope, inputResponses, requestState }: RequestOfClient): PersonAtHost | undefined {
+function findFormPresenter({ envelope, inputResponses, requestState }: RequestOfClient): FormPresenter | undefined {
   const capabilities: { elicitation?: { form?: object; url?: object } } =
     envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? {};
   const { elicitation } = capabilities;
@@ -101,7 +101,7 @@ function findPerson({ envelope, inputResponses, requestState }: RequestOfClient)
   const state = requestState();
   const answer = inputResponse(inputResponses, formName);
   const isAnswered = typeof state === 'string' && answer.kind === 'elicit';
-  return { asks: 'betweenCalls', ...(isAnswered && { answered: { state, answer } }) };
+  return { timing: 'betweenCalls', ...(isAnswered && { answered: { state, answer } }) };
 }
 
 interface RequestOfClient {

@@ -83,7 +83,7 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
       // appear in the log.
       const tool = catalog.hasTool(call.name) ? call.name : 'unknown';
       onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
-      return catalog.refuse(error);
+      return catalog.buildRejectedResult(error);
     });
   };
 
