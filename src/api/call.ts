@@ -130,8 +130,8 @@ export interface ServiceResponse {
    */
   seenIn?: string;
   /**
-   * True if the response comes from a dataset (stored ads) of which the service could not confirm that it belongs to
-   * the caller.
+   * True if the response comes from a dataset (stored ads), and the service could not confirm that this dataset belongs
+   * to the caller.
    */
   isUnconfirmed?: true;
   /** True if the call was sent again although the service may have performed the first attempt. */

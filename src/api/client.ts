@@ -69,9 +69,9 @@ const pagingFields = {
   hasMore: z.boolean().optional().catch(undefined),
   totalHits: z.number().optional().catch(undefined),
 };
-const addHasMore = <Answer extends { cursor: string | null; hasMore?: boolean | undefined }>(answer: Answer) => ({
-  ...answer,
-  hasMore: answer.hasMore ?? answer.cursor !== null,
+const addHasMore = <Page extends { cursor: string | null; hasMore?: boolean | undefined }>(page: Page) => ({
+  ...page,
+  hasMore: page.hasMore ?? page.cursor !== null,
 });
 
 const createPageSchema = <Item extends z.ZodType>(item: Item) =>
@@ -174,8 +174,8 @@ export interface Caller extends Credentials {
   /** Called for each failed call, because the service may also charge for failed calls. */
   onFailure?: (failure: Failure) => void;
   /**
-   * Called if data was read from a dataset (stored ads) of which the service could not confirm that it belongs to the
-   * caller.
+   * Called if data was read from a dataset (stored ads), but the service could not confirm that this dataset belongs to
+   * the caller.
    */
   onUnconfirmed?: () => void;
 }

@@ -19,7 +19,7 @@ interface OperationRules {
    */
   requiresCredits: boolean;
   /**
-   * How often a call is retried that the service may already have performed. The number is 0 for reads that cost
+   * How often a call is retried if the service may already have performed it. The number is 0 for reads that cost
    * credits, because the service may have charged for them. It is 1 for adding an item to a collection, because adding
    * it twice is harmless (API document, *Endpoints*, rule 1).
    */

@@ -65,13 +65,16 @@ export function openCallCache(
   const inFlight = trackInFlightCalls(options);
   const sharedCalls = new Map<string, SharedCall>();
 
-  async function answerCall(call: ApiCall): Promise<ServiceResponse> {
+  async function handleCall(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, signal } = call;
     if (request.operation.changesData) return sendWrite(call);
     if (!request.operation.requiresCredits) return meter.send(call);
     // Run both lookups at the same time, because each one is a network round trip if the store is remote.
-    const [storedResponse, isAccepted] = await Promise.all([findStored(call), acceptedKeys.has(owner.tenantId)]);
-    if (storedResponse && !isAccepted) assertIdentity(await whoami(owner, signal));
+    const [storedResponse, isAccepted] = await Promise.all([
+      findStoredResponse(call),
+      acceptedKeys.has(owner.tenantId),
+    ]);
+    if (storedResponse && !isAccepted) assertIdentity(await callWhoami(owner, signal));
     if (storedResponse) return storedResponse;
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw createAbortError(signal, false);
@@ -90,7 +93,7 @@ export function openCallCache(
     }
   }
 
-  async function findStored({
+  async function findStoredResponse({
     request,
     owner,
     cache: { fresh, acceptsListedAd },
@@ -167,15 +170,15 @@ export function openCallCache(
     return startedCall;
   }
 
-  function forgetSharedCall(name: string, shared: SharedCall): void {
-    if (sharedCalls.get(name) === shared) sharedCalls.delete(name);
+  function forgetSharedCall(name: string, sharedCall: SharedCall): void {
+    if (sharedCalls.get(name) === sharedCall) sharedCalls.delete(name);
   }
 
   /**
    * Calls `whoami`, to learn whether the service accepts the caller's API key. This request does not appear in the
    * receipt (the recorded cost) of the tool call.
    */
-  function whoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
+  function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
     const request = requestWithoutArguments(operations.whoami);
     return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { isSent: false } });
   }
@@ -185,7 +188,7 @@ export function openCallCache(
    * @throws AdLibraryError if the service rejects the key; data stored for the key must then not be shown
    */
   async function confirmKey(owner: CallOwner, signal: AbortSignal): Promise<void> {
-    if (!(await acceptedKeys.has(owner.tenantId))) assertIdentity(await whoami(owner, signal));
+    if (!(await acceptedKeys.has(owner.tenantId))) assertIdentity(await callWhoami(owner, signal));
   }
 
   /**
@@ -213,15 +216,15 @@ export function openCallCache(
   async function sendWrite(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
     const send: SendCall = async (sentCall) => {
-      const forget = () =>
+      const forgetCachedLists = () =>
         responseCache.forgetGroup(sentCall.owner.tenantId, getCollectionCacheGroup(sentCall.request));
       const response = await meter.send(sentCall).catch(async (error) => {
         // The service may have made the change before the call failed, so the cached lists may be outdated. Delete
         // them.
-        if (!isRejected(error)) await forget();
+        if (!isRejected(error)) await forgetCachedLists();
         throw error;
       });
-      await forget();
+      await forgetCachedLists();
       return response;
     };
     const startedCall = inFlight.start(call, send);
@@ -230,9 +233,9 @@ export function openCallCache(
   }
 
   function forgetReadsOfCollection(writeCall: ApiCall): void {
-    const items = getCollectionCacheGroup(writeCall.request);
+    const group = getCollectionCacheGroup(writeCall.request);
     for (const [name, { call }] of sharedCalls)
-      if (call.owner.tenantId === writeCall.owner.tenantId && getResponseName(call.request).group === items)
+      if (call.owner.tenantId === writeCall.owner.tenantId && getResponseName(call.request).group === group)
         sharedCalls.delete(name);
   }
 
@@ -264,7 +267,7 @@ export function openCallCache(
   }
 
   return {
-    send: async (call: ApiCall) => meter.addBalance(call, answerCall(call)),
+    send: async (call: ApiCall) => meter.addBalance(call, handleCall(call)),
     close: inFlight.close,
     confirmKey,
     hasCachedResponse,
@@ -277,10 +280,10 @@ export function openCallCache(
   };
 }
 
-async function awaitSharedCall(shared: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
-  const response = await shared.join(signal);
-  if (shared.isChargeShown) return markAsCached(response);
-  shared.isChargeShown = true;
+async function awaitSharedCall(sharedCall: SharedCall, signal: AbortSignal): Promise<ServiceResponse> {
+  const response = await sharedCall.join(signal);
+  if (sharedCall.isChargeShown) return markAsCached(response);
+  sharedCall.isChargeShown = true;
   return response;
 }
 

@@ -11,7 +11,7 @@ export type Outcome = { response: ServiceResponse } | { error: unknown };
 interface FinishedCall {
   request: ServiceRequest;
   outcome: Outcome;
-  /** True if it was known that the operation costs credits when the call was sent. */
+  /** True if the operation was already known to cost credits when the call was sent. */
   isPaid: boolean;
 }
 

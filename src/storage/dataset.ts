@@ -20,8 +20,8 @@ import { type ContentRecords, emptyContentRecords, type UserRecords } from './us
  */
 export interface Dataset {
   /**
-   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. The
-   * dataset is then that of the account that the service last confirmed for this key.
+   * True if the service could not confirm which account the API key belongs to, e.g. because it is unreachable. This is
+   * then the dataset of the last account that the service confirmed for the key.
    */
   isUnconfirmed?: boolean;
   userRecords: UserRecords;

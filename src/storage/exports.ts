@@ -354,12 +354,12 @@ export function openMemoryExports(now: () => number): ExportStore {
   const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
   return openStoredExports(source, now, {
     maxBytes: maxTenantBytes / 2,
-    newId: () => String(++count),
+    createId: () => String(++count),
     lifetimeText: 'while this server runs',
   });
 }
 
-const randomId = () => randomBytes(9).toString('base64url');
+const createRandomId = () => randomBytes(9).toString('base64url');
 
 /**
  * Opens an export store that encrypts files and puts them into a `Store`, e.g. Redis, so that all replicas can serve
@@ -370,12 +370,12 @@ export function openStoredExports(
   clock: () => number,
   {
     maxBytes = maxTenantBytes,
-    newId = randomId,
+    createId = createRandomId,
     lifetimeText,
-  }: { maxBytes?: number; newId?(): string; lifetimeText?: string } = {},
+  }: { maxBytes?: number; createId?(): string; lifetimeText?: string } = {},
 ): ExportStore {
   const { store, documents, queue, buildKey } = access;
-  const linkKey = (link: string) => buildKey(`link ${link}`, 'link');
+  const getLinkKey = (link: string) => buildKey(`link ${link}`, 'link');
   const createGoneError = () =>
     new AdLibraryError({
       kind: 'not_found',
@@ -421,7 +421,7 @@ export function openStoredExports(
     return {
       create: async ({ name: fileName, mimeType, ttlMs = exportTtlMs, write }: NewFile) => {
         const at = clock();
-        const id = `${at.toString(36)}-${newId()}`;
+        const id = `${at.toString(36)}-${createId()}`;
         let [bytes, parts] = [0, 0];
         await write(async (bytesToWrite) => {
           for (let start = 0; start < bytesToWrite.length; start += exportChunkBytes) {
@@ -433,7 +433,7 @@ export function openStoredExports(
         }, maxExportBytes);
         const uri = formatUri(id, fileName);
         const link = randomBytes(16).toString('base64url');
-        await documents.write<LinkDocument>(linkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
+        await documents.write<LinkDocument>(getLinkKey(link), () => ({ tenantId, name: fileName }), linkTtlMs);
         const description = { id, uri, name: fileName, mimeType, bytes, at, parts, ttlMs, link };
         const update = await documents.update(listKey, (doc: StoredFileEntry[] = [], now) => {
           const newFile = { ...description, expiresAt: now + ttlMs };
@@ -449,7 +449,7 @@ export function openStoredExports(
             result: { file: createExportedFile(newFile), droppedFiles: expiredFiles.slice(maxExports) },
           };
         });
-        for (const { link } of update.droppedFiles) await documents.write(linkKey(link), () => null);
+        for (const { link } of update.droppedFiles) await documents.write(getLinkKey(link), () => null);
         const { doc: lastRejection } = await documents.read<KeyRejection>(rejectionKey);
         if (lastRejection === undefined || lastRejection.at < callStartedAt) return update.file;
         await disableLinks((file) => file.id === id);
@@ -474,7 +474,7 @@ export function openStoredExports(
     forTenant,
     links: {
       find: async (link, name) => {
-        const { doc } = await documents.read<LinkDocument>(linkKey(link));
+        const { doc } = await documents.read<LinkDocument>(getLinkKey(link));
         if (doc === undefined || doc.name !== name) return undefined;
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';

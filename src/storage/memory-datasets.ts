@@ -98,7 +98,7 @@ export class MemoryDatasets implements Datasets {
         const records = await readContentRecords(this.#records, tenantId);
         return dataset().getContents(records);
       },
-      estimateMaxAds: async () => dataset().estimateMaxAds(this.#availableBytes(tenantId)),
+      estimateMaxAds: async () => dataset().estimateMaxAds(this.#computeAvailableBytes(tenantId)),
     };
   }
 
@@ -181,7 +181,7 @@ export class MemoryDatasets implements Datasets {
    * Returns how many bytes the dataset of a tenant may use without shrinking the datasets of other tenants. This is at
    * least an equal share of the memory limit.
    */
-  #availableBytes(tenantId: string): number {
+  #computeAvailableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);
     return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - bytes));

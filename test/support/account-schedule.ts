@@ -222,11 +222,11 @@ class Replica {
       processNow: () => simulation.time,
       wait: (ms) => simulation.wait(this, ms),
     });
-    const newId = () => {
+    const createId = () => {
       this.lastId = `id ${simulation.ids++}`;
       return this.lastId;
     };
-    this.ledger = openLedger({ ...this, buildKey: () => simulation.accountKey }, { newId, isShared: true });
+    this.ledger = openLedger({ ...this, buildKey: () => simulation.accountKey }, { createId, isShared: true });
   }
 
   get isRunning(): boolean {

@@ -81,7 +81,7 @@ export class FileStore implements Store {
 
   constructor(options: FileStoreOptions) {
     this.#options = options;
-    this.#memory = this.#emptyMemory();
+    this.#memory = this.#createEmptyMemory();
   }
 
   readDocument: Store['readDocument'] = (...args) => this.#enqueue(false, (memory) => memory.readDocument(...args));
@@ -96,7 +96,7 @@ export class FileStore implements Store {
   putItems: Store['putItems'] = (name, changes, { ttlMs, maxBytes }) =>
     this.#enqueue(true, (memory) => memory.putItems(name, changes, { ttlMs: toStoredTtlMs(ttlMs), maxBytes }));
 
-  #emptyMemory(): MemoryStore {
+  #createEmptyMemory(): MemoryStore {
     const { now, maxBytes } = this.#options;
     const onChange = (record: StoreRecord) => void this.#changes.push(record);
     return new MemoryStore(now, { onChange, ...(maxBytes !== undefined && { maxBytes }) });
@@ -263,7 +263,7 @@ export class FileStore implements Store {
   }
 
   #reset(id: string): void {
-    this.#memory = this.#emptyMemory();
+    this.#memory = this.#createEmptyMemory();
     this.#changes = [];
     this.#fileId = id;
     this.#endPosition = 0;

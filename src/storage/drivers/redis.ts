@@ -231,8 +231,7 @@ const isTemporaryRefusal = (reply: string): boolean =>
 /** How long a measurement of Redis's memory usage stays valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * The store counts as nearly full when Redis uses more than 80 % of its setting `maxmemory`, until usage falls below 75
- * %.
+ * The fractions of Redis's setting `maxmemory` at which the store begins to count as nearly full, and no longer does.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;

@@ -21,7 +21,7 @@ const MB = 1024 * 1024;
 /**
  * The lifetime of a dataset (the stored ads of an account) after its last change, and its maximum size in the store.
  */
-const limits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
+const datasetLimits = { ttlMs: 30 * dayMs, maxBytes: 64 * MB };
 /** The memory limits for the copies of datasets in this process: in total, and per dataset. */
 const localCopyLimits: { maxBytes: number; maxBytesEach?: number } = { maxBytes: 256 * MB };
 /** The maximum size of a decompressed item, in bytes. This is enough, because an API response has at most 8 MB. */
@@ -89,7 +89,7 @@ export class StoreDatasets implements Datasets {
     const lastSequenceNumber = this.#lastSequenceNumber;
     const next = documents.update<{ order: number }, number>(key, (doc, now) => {
       const order = Math.max((doc?.order ?? 0) + 1, lastSequenceNumber + 1, Math.floor(now));
-      return { next: { order }, ttlMs: limits.ttlMs, result: order };
+      return { next: { order }, ttlMs: datasetLimits.ttlMs, result: order };
     });
     const order = await next.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, order);
@@ -160,7 +160,10 @@ export class StoreDatasets implements Datasets {
             ]
           : [];
       });
-      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, reduceIfNearlyFull(store, limits)))];
+      ids =
+        changes.length === 0
+          ? []
+          : [...(await store.putItems(name, changes, reduceIfNearlyFull(store, datasetLimits)))];
     }
   }
 }
@@ -186,7 +189,7 @@ function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => s
  * The zlib options for compressing ads. Compared with the default level, level 3 takes two thirds of the time and
  * produces 3 % more bytes.
  */
-const deflate = { level: 3, chunkSize: 4096 };
+const deflateOptions = { level: 3, chunkSize: 4096 };
 
 /** The memory limit, in bytes, for items that this process has written but not yet read back into its local copy. */
 const maxWrittenBytes = 16 * MB;
@@ -201,7 +204,7 @@ class RecordCodec {
    * Items that this process has written, with their records. When its local copy reads them, they need not be decoded,
    * which takes as long as encoding.
    */
-  readonly #written = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
+  readonly #writtenItems = new LRUCache<string, { body: Buffer; records: readonly DatasetRecord[] }>({
     maxSize: maxWrittenBytes,
     sizeCalculation: ({ body, records }) => body.length + estimateBytes(records),
   });
@@ -216,16 +219,16 @@ class RecordCodec {
    */
   encode(name: string, id: string, records: readonly DatasetRecord[]): Buffer {
     const key = `${name} ${id}`;
-    const body = this.#encryption.encrypt(key, deflateRawSync(serializeRecords(records), deflate));
-    this.#written.set(key, { body, records });
+    const body = this.#encryption.encrypt(key, deflateRawSync(serializeRecords(records), deflateOptions));
+    this.#writtenItems.set(key, { body, records });
     return body;
   }
 
   /** Decrypts, decompresses and parses an item. Returns an empty list if the item is damaged. */
   decode(name: string, id: string, body: Buffer): readonly DatasetRecord[] {
     const key = `${name} ${id}`;
-    const writtenItem = this.#written.get(key);
-    this.#written.delete(key);
+    const writtenItem = this.#writtenItems.get(key);
+    this.#writtenItems.delete(key);
     if (writtenItem?.body.equals(body)) return writtenItem.records;
     const decrypted = this.#encryption.decrypt(key, body);
     if (decrypted === undefined) return [];

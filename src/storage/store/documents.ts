@@ -24,7 +24,7 @@ interface CachedDocument<Doc> {
   /** The version of the document; `''` if the document did not exist. */
   version: string;
   doc: Doc | undefined;
-  /** The store's time when the document was read. */
+  /** The time at which the document was read, by the store's clock. */
   now: number;
 }
 
@@ -88,7 +88,7 @@ export class Documents {
    * Returns the document that this process last read or wrote, and its age in milliseconds. Does not read the store.
    */
   getCached<Doc>(key: string): (CachedDocument<Doc> & { ageMs: number }) | undefined {
-    const entry = this.#cachedEntry<Doc>(key);
+    const entry = this.#getCachedEntry<Doc>(key);
     return entry && { ...entry, ageMs: this.#options.processNow() - entry.receivedAt };
   }
 
@@ -99,7 +99,7 @@ export class Documents {
   update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const firstRequestNumber = ++this.#requestCount;
     return this.#runExclusively(key, async () => {
-      for (let currentEntry = this.#cachedEntry<Doc>(key); ; ) {
+      for (let currentEntry = this.#getCachedEntry<Doc>(key); ; ) {
         currentEntry ??= await this.read<Doc>(key);
         const now = currentEntry.now + this.#options.processNow() - currentEntry.receivedAt;
         const { next, ttlMs = 0, result } = change(structuredClone(currentEntry.doc), now, currentEntry.version);
@@ -132,7 +132,7 @@ export class Documents {
   async waitForChange(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { processNow } = this.#options;
     const waitUntil = processNow() + maxWaitMs;
-    while ((this.#cachedEntry(key)?.version ?? version) === version && processNow() < waitUntil)
+    while ((this.#getCachedEntry(key)?.version ?? version) === version && processNow() < waitUntil)
       await raceAbort(this.#pollSoon(key), signal);
   }
 
@@ -148,7 +148,7 @@ export class Documents {
     if (!swapResult.isDone)
       return { isDone: false, currentEntry: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
     const writtenDocument = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
-    this.#cacheEntry(key, {
+    this.#putIntoCache(key, {
       ...writtenDocument,
       now: swapResult.now,
       requestNumber: request,
@@ -157,11 +157,11 @@ export class Documents {
     return { isDone: true, currentEntry: undefined };
   }
 
-  /** Reads a document from the store. The store omits the body if its version is the cached one. */
+  /** Reads a document from the store. The store omits the body if this process has cached the current version. */
   async read<Doc>(key: string): Promise<CachedEntry<Doc>> {
     // Remember the cached document now. The store compares its version, but the cache may change before the store
     // replies.
-    const cachedEntry = this.#cachedEntry<Doc>(key);
+    const cachedEntry = this.#getCachedEntry<Doc>(key);
     const request = ++this.#requestCount;
     return this.#cacheReply(
       key,
@@ -182,7 +182,7 @@ export class Documents {
     previousEntry: CachedEntry<Doc> | undefined,
   ): CachedEntry<Doc> {
     if (document === undefined)
-      return this.#cacheEntry<Doc>(key, {
+      return this.#putIntoCache<Doc>(key, {
         version: '',
         doc: undefined,
         now,
@@ -192,21 +192,21 @@ export class Documents {
     const { version, body } = document;
     if (body === undefined) {
       if (previousEntry?.version !== version) throw new Error('the store left out a document that was not cached');
-      return this.#cacheEntry(key, { ...previousEntry, now, requestNumber: request });
+      return this.#putIntoCache(key, { ...previousEntry, now, requestNumber: request });
     }
     const text = this.#options.encryption.decrypt(key, body);
     const doc = text && (JSON.parse(String(text)) as Doc);
-    return this.#cacheEntry(key, { version, doc, now, requestNumber: request, bytes: estimateBytes(body.length) });
+    return this.#putIntoCache(key, { version, doc, now, requestNumber: request, bytes: estimateBytes(body.length) });
   }
 
-  #cachedEntry<Doc>(key: string): CachedEntry<Doc> | undefined {
+  #getCachedEntry<Doc>(key: string): CachedEntry<Doc> | undefined {
     return this.#entries.get(key) as CachedEntry<Doc> | undefined;
   }
 
-  #cacheEntry<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
+  #putIntoCache<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
     const newEntry = { ...document, receivedAt: this.#options.processNow() };
     // Replies can arrive out of order. Do not replace a newer reply with an older one.
-    const cachedEntry = this.#cachedEntry(key);
+    const cachedEntry = this.#getCachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
       this.#entries.set(key, newEntry);
       if (cachedEntry?.version !== document.version) this.#polls.get(key)?.wake();

@@ -20,7 +20,7 @@ import type { StoreAccess } from './access.ts';
 const maxEstimateAgeMs = 200;
 
 interface LedgerOptions {
-  newId?: () => string;
+  createId?: () => string;
   /**
    * True if replicas share the ledger. Each settlement (the recorded cost of a call) then has an id. If the settlement
    * is retried after a lost reply, the id ensures that it is counted only once.
@@ -46,7 +46,7 @@ export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
 ): CreditLedger {
-  const { newId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
+  const { createId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
   const getAccountKey = (tenantId: string) => buildKey(tenantId, 'account');
 
   /**
@@ -102,7 +102,7 @@ export function openLedger(
         : read(tenantId).catch(() => getCachedAccount(tenantId));
     },
     reserve: async (tenantId, buildRequest) => {
-      const id = newId();
+      const id = createId();
       leases.open(id);
       const reservation = changeAccount(tenantId, (account, now) => {
         const request = buildRequest(summarizeAccount(account));
@@ -127,7 +127,7 @@ export function openLedger(
     },
     waitForChange: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
-      const id = lease?.id ?? settlement.id ?? (isShared ? newId() : '');
+      const id = lease?.id ?? settlement.id ?? (isShared ? createId() : '');
       // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise made-up API keys could
       // fill the store with accounts.
       if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))

@@ -48,7 +48,7 @@ export class WriteQueue {
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
   #delayMs = minDelayMs;
-  /** The end of a pause, by `performance.now()`. The queue pauses after a run that could not get a lock. */
+  /** The time until which the queue pauses, by `performance.now()`. It pauses after a run that could not get a lock. */
   #pausedUntil = 0;
 
   constructor({ maxBytes, maxDelayMs = 60_000, runAfter = runInBackground }: WriteQueueOptions) {
