@@ -23,7 +23,7 @@ test.for([
   ['the time of day', "Time of day (viewer's time zone)", ['00:00:00 - 00:59:59', '01:00:00 - 01:59:59', '02:00']],
   ['the headline', 'Headline', ['One', 'Two', 'Three']],
 ] as const)(
-  'library import adds up Ads Manager rows that differ in %s',
+  'library import adds up the Ads Manager rows of one ad that differ in %s',
   async ([_, column, values], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -42,7 +42,9 @@ test.for([
   },
 );
 
-test('library import adds up the results of an ad in the exports of two months', async ({ libraryServer }) => {
+test('library import adds up the results of an ad from the Ads Manager exports of two months', async ({
+  libraryServer,
+}) => {
   const header = buildHeader('Objective');
   const { ads } = await importExport(
     libraryServer,
@@ -79,7 +81,7 @@ test.for([
   ],
   ['an unknown period', [january, ','], /are not separate, so the amount spent may be 2\.5 or 4;/],
 ] as const)(
-  'library import refuses Ads Manager rows of one ad with %s',
+  'library import rejects the second of two Ads Manager rows of one ad with %s',
   async ([_, periods, problem], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -96,7 +98,7 @@ test.for([
   },
 );
 
-test('library import refuses Ads Manager rows of one ad in two currencies', async ({ libraryServer }) => {
+test('library import does not add up Ads Manager results of one ad in two currencies', async ({ libraryServer }) => {
   const header = 'Reporting starts,Reporting ends,Ad name,Ad ID,Amount spent (EUR)';
   const { ads } = await importExport(libraryServer, header, `${january},A,1,5`);
   const pounds = await importExport(libraryServer, header.replace('EUR', 'GBP'), `${february},A,1,7`);
@@ -104,7 +106,9 @@ test('library import refuses Ads Manager rows of one ad in two currencies', asyn
   expect(pounds.ads).toMatchObject([{ adSpendMin: 7, currency: 'GBP' }]);
 });
 
-test('a period that lies within another one is not added to it', async ({ libraryServer }) => {
+test('the results of an Ads Manager row are not added if its period lies within the period of another row', async ({
+  libraryServer,
+}) => {
   const { ads } = await importExport(
     libraryServer,
     buildHeader('Objective'),
@@ -115,7 +119,7 @@ test('a period that lies within another one is not added to it', async ({ librar
   expect(ads).toMatchObject([{ adSpendMin: 5, impressionsMin: 50, audienceReach: 40, 'Link clicks': 4 }]);
 });
 
-test('two exports of Ads Manager with different columns of the same results describe one row', async ({
+test('two Ads Manager exports with different columns for the same results count as one row', async ({
   libraryServer,
 }) => {
   const results = await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,5,50,40,4,2`);
@@ -131,7 +135,9 @@ test('two exports of Ads Manager with different columns of the same results desc
   expect(ads[0]).not.toHaveProperty('breakdown');
 });
 
-test('no result of an Ads Manager row disappears, whatever column tells the rows apart', async ({ libraryServer }) => {
+test('library import adds up all Ads Manager rows of an ad, whatever column distinguishes the rows', async ({
+  libraryServer,
+}) => {
   let adId = 0;
   const rows = fc.uniqueArray(
     fc.record({

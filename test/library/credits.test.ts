@@ -13,17 +13,20 @@ const readAd = (key: string) => libraryServer.get(`/v1/ads/${createUuid(1)}`, ke
 const search = (key: string, body: object) => libraryServer.search(body, { key });
 const readCharge = ({ headers }: { headers: Headers }) => Number(headers.get('x-service-credits-charged'));
 
-test.each([1, 10, 11, 45])('a search that returns %i items costs one credit per ten items', async (limit) => {
-  const price = Math.ceil(limit / 10);
-  const key = libraryServer.createKey({ credits: 100 });
-  const answer = await search(key, { limit });
-  expect(readCharge(answer)).toBe(price);
-  expect(answer.headers.get('x-service-credits-remaining')).toBe(String(100 - price));
-  expect(await readCredits(key)).toMatchObject({ credits: 100 - price, creditsMax: 100 });
-  expect(readCharge(await search(key, { query: 'nowhere' }))).toBe(0);
-});
+test.each([1, 10, 11, 45])(
+  'a search in the local library that returns %i items costs one credit per ten items',
+  async (limit) => {
+    const price = Math.ceil(limit / 10);
+    const key = libraryServer.createKey({ credits: 100 });
+    const answer = await search(key, { limit });
+    expect(readCharge(answer)).toBe(price);
+    expect(answer.headers.get('x-service-credits-remaining')).toBe(String(100 - price));
+    expect(await readCredits(key)).toMatchObject({ credits: 100 - price, creditsMax: 100 });
+    expect(readCharge(await search(key, { query: 'nowhere' }))).toBe(0);
+  },
+);
 
-test('the charges of concurrent calls add up to the decrease in the credit balance', async () => {
+test('the charges of library calls at the same time add up to the decrease in the credit balance', async () => {
   const calls: Record<string, (key: string) => ReturnType<typeof readAd>> = {
     ad: readAd,
     page: (key) => libraryServer.get('/v1/pages/page-1', key),
@@ -51,7 +54,7 @@ test('the charges of concurrent calls add up to the decrease in the credit balan
   );
 });
 
-test('the hourly usage limit resets on the hour and the daily limit at midnight UTC', async () => {
+test("the library's hourly usage limit resets on the hour, and the daily limit resets at midnight UTC", async () => {
   const key = libraryServer.createKey({ hourlyLimit: 2, dailyLimit: 3 });
   const expectations: [time: number, status: number, limitType?: string][] = [
     [testStartTime, 200],
@@ -74,7 +77,7 @@ test('the hourly usage limit resets on the hour and the daily limit at midnight 
   libraryServer.clock.now = testStartTime;
 });
 
-test('the credit balance is refilled at the start of each month', async () => {
+test('the local library refills the credit balance of an account at the start of each month', async () => {
   const key = libraryServer.createKey({ credits: 1 });
   expect((await readAd(key)).status).toBe(200);
   const { error } = (await readAd(key)).body;
@@ -86,7 +89,7 @@ test('the credit balance is refilled at the start of each month', async () => {
   libraryServer.clock.now = testStartTime;
 });
 
-test('an account without a subscription has no billing period and no balance', async () => {
+test('a library account without a subscription has neither a billing period nor a credit balance', async () => {
   const key = libraryServer.createKey({ subscription: false });
   const noSubscription = { planId: null, periodStart: null, periodEnd: null, credits: null, creditsMax: null };
   expect(await readCredits(key)).toMatchObject(noSubscription);
@@ -94,7 +97,7 @@ test('an account without a subscription has no billing period and no balance', a
   expect(body.user).toMatchObject({ planId: 'none', subscriptionStatus: 'none' });
 });
 
-test('calls with an unmetered API key cost nothing', async () => {
+test('calls to the local library with an unmetered API key cost nothing', async () => {
   const key = libraryServer.createKey({ unmetered: true });
   libraryServer.library.context.database.run('UPDATE accounts SET creditsMax = 0, hourlyLimit = 0, dailyLimit = 0');
   for (const answer of [await readAd(key), await search(key, {})])

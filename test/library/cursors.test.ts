@@ -23,7 +23,7 @@ async function createPage(...ads: object[]) {
 const fiveAds = Array.from({ length: 5 }, (_, at) => ({ duplicates: at }));
 
 describe('Search cursors from the local library', () => {
-  test('a search cursor supports filters of up to 48,000 bytes', async () => {
+  test('a search cursor of the local library works with filters of up to 48,000 bytes', async () => {
     const { pageId } = await createPage({}, {});
     const createFilters = (length: number) => ({ pageId, not: { ctaType: ['세'.repeat(length)] }, limit: 1 });
     const { cursor } = (await search(createFilters(15_900))).body;
@@ -32,7 +32,7 @@ describe('Search cursors from the local library', () => {
     expect(await search(createFilters(16_000))).toMatchObject({ status: 422, body: { error: { message } } });
   });
 
-  test('paging through a search neither skips nor repeats records while records are added', async () => {
+  test('reading all pages of a library search skips and repeats no record while records are added', async () => {
     // With few different prices, many ads have the same sort value, so that result pages end between ads with equal
     // values.
     const price = fc.oneof(fc.nat(5), fc.double({ noNaN: true, noDefaultInfinity: true }));
@@ -66,7 +66,7 @@ describe('Search cursors from the local library', () => {
     );
   });
 
-  test('a search cursor for common filters is shorter than 180 characters', async () => {
+  test('a search cursor of the local library has fewer than 180 characters for common filters', async () => {
     const dates = { startedAt: '2026-01-02T03:04:05.000Z', lastSeenAt: '2026-03-15T00:00:00Z' };
     await createPage(...fiveAds.map(() => ({ ...dates, headline: 'Free shipping', countries: ['US'] })));
     const getCursorLength = async (body: object) => (await search({ ...body, limit: 2 })).body.cursor.length;
@@ -75,7 +75,7 @@ describe('Search cursors from the local library', () => {
     expect(await getCursorLength(filters)).toBeLessThan(180);
   });
 
-  test('a search cursor with any changed character is rejected', async () => {
+  test('the local library rejects a search cursor in which any character was changed', async () => {
     const { pageId } = await createPage(...fiveAds);
     const cursor: string = (await search({ pageId, limit: 2 })).body.cursor;
     const getStatus = async (altered: string) => (await search({ cursor: altered })).status;
@@ -89,7 +89,7 @@ describe('Search cursors from the local library', () => {
       expect(await getStatus(altered)).toBe(422);
   });
 
-  test('a search cursor is rejected with other filters or for another list', async () => {
+  test('the local library rejects a search cursor that is used with other filters or for another list', async () => {
     const { pageId } = await createPage(...fiveAds);
     const filters = { pageId, duplicatesFrom: 1, not: { ctaType: 'BUY' }, sort: 'duplicates' };
     const { body } = await search({ ...filters, limit: 1 });
@@ -107,7 +107,7 @@ describe('Search cursors from the local library', () => {
   });
 });
 
-test('the cursor of a collection continues correctly after items were added', async () => {
+test('the cursor of a collection continues at the right item after items were added to the collection', async () => {
   const [savedAds, savedPages] = (await get('/v1/collections')).body.items;
   const { ads } = await createPage(...Array.from({ length: 13 }, () => ({})));
   const [lateId, ...ids] = ads.map(({ id }) => id);

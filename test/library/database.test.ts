@@ -26,7 +26,7 @@ describe('Opening a database file', () => {
       /made by another version of ad-library-mcp. Name another/,
     ],
   ])(
-    'opening a database file of %s fails and leaves the file unchanged',
+    'the library cannot open a database file of %s and leaves the file unchanged',
     async ([_, statements, message], { folder, database }) => {
       await createChangedLibrary(database, ...statements);
       const originalBytes = await readFile(database);
@@ -36,7 +36,7 @@ describe('Opening a database file', () => {
     },
   );
 
-  test('opening a library database fails for a file of another program or in a missing folder', async ({
+  test('the library cannot open a database in a missing folder or in a file of another program', async ({
     folder,
     database,
   }) => {

@@ -45,7 +45,7 @@ const ads = await readAll<Ad>(demo, 'ads');
 const pages = await readAll<Page>(demo, 'pages');
 
 describe('The demo ads', () => {
-  test('a demo library that is opened a day later has the same ads with dates moved by one day', async () => {
+  test('the demo has the same ads a day later, and all of their dates have moved by one day', async () => {
     const laterDemo = await openDemoLibrary({ now: () => testStartTime + 86_400_000 });
     const stringifyWithoutDates = (someAds: Ad[]) => JSON.stringify(someAds).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '');
     const laterAds = await readAll<Ad>(laterDemo, 'ads');
@@ -95,7 +95,7 @@ describe('The demo ads', () => {
   });
 });
 
-test('the demo ads are identical each time they are generated', async () => {
+test('the demo ads are exactly the same each time they are generated', async () => {
   const demoData = await makeDemoData();
   for (const [file, bytes] of Object.entries(packDemoData(demoData)))
     writeFileSync(new URL(file, packedDataFolder), bytes);
@@ -105,7 +105,7 @@ test('the demo ads are identical each time they are generated', async () => {
 });
 
 describe('The demo library', () => {
-  test('an open demo library has no files in the temporary folder', async () => {
+  test('the demo library creates no files in the temporary folder', async () => {
     const listDemoFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('ad-library-demo-'));
     const foldersBefore = listDemoFolders();
     const openedDemo = await openDemoLibrary({ now: () => testStartTime });
@@ -116,7 +116,7 @@ describe('The demo library', () => {
     openedDemo.library.close();
   });
 
-  test('a demo library always has the same API key with 10,000 credits', async () => {
+  test('the demo library always has the same API key, with 10,000 credits', async () => {
     const secondDemo = await openDemoLibrary({ now: () => testStartTime });
     expect(await request(secondDemo, '/v1/credits')).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
     secondDemo.library.close();
@@ -180,7 +180,7 @@ describe('The demo pictures', () => {
   });
 });
 
-test("the HTTP server in demo mode serves the demo's pictures, but not its API or web pages", async () => {
+test('the HTTP server in demo mode serves the pictures of the demo, but not its API or web pages', async () => {
   const { origin, close } = await startHttp({ demo: true });
   const pictureUrl = `${origin}/media/demo/${pictureFiles[0]}`;
   const response = await fetch(pictureUrl);

@@ -49,13 +49,13 @@ test.each<[query: string, matches: string[]]>([
   ),
   ...['세분', 'コー豆', '"shipping free"', '"run"', 'shoes -returns', 'sh'].map((query) => [query, []] as [string, []]),
   ['-e -shoes', names.filter((name) => name !== 'english')],
-])('the full-text query %s finds exactly the ad texts %j', async (query, matches) => {
+])('the full-text search for %s finds exactly the example ads %j', async (query, matches) => {
   expect((await searchIds({ query, pageId })).map((id) => names[Number(id.slice(-6))]).sort()).toEqual(
     matches.toSorted(),
   );
 });
 
-test('a full-text search for arbitrary text causes no internal error', async () => {
+test('a full-text search for random text never causes an internal error', async () => {
   const pieces = ['"', '-', '*', 'a b', '세럼', ' ', ':', '(', ')', 'NOT', 'AND', 'OR', '^', '{', '}', '\0', "'"];
   const text = fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
@@ -71,7 +71,7 @@ test('a full-text search for arbitrary text causes no internal error', async () 
   expect(libraryServer.errors).toEqual([]);
 });
 
-test('a full-text search for a word of an ad finds the ad', async () => {
+test('a full-text search for any word of an ad finds this ad', async () => {
   const letters = fc.constantFrom(...'abcßéñ수분세럼後味コのعطرकाไทИж1 -,.!🔥\u0301\u200d');
   const texts = fc.array(
     fc.array(letters, { minLength: 1, maxLength: 30 }).map((characters) => characters.join('')),

@@ -109,7 +109,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     (record) => ({ data: [record], paging: {} }),
   ],
 ])(
-  'library import converts a Meta Ad Library record (%s) into an ad in the API format',
+  'library import converts a record of the Meta Ad Library (%s) into an ad in the API format',
   async ([_, mappings, filters, wrap], { libraryServer }) => {
     const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
     const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
@@ -122,7 +122,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   },
 );
 
-test('library import reads ids of 16 digits that Python has written as floating-point numbers', async ({
+test('library import reads a 16-digit id correctly if Python has written the id as a floating-point number', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords({ ad_archive_id: '1100000000000009.0', page_id: '5.0' });
@@ -131,7 +131,7 @@ test('library import reads ids of 16 digits that Python has written as floating-
   ]);
 });
 
-test('library import stores whether an ad without an end date is active', async ({ libraryServer }) => {
+test('library import stores whether an ad is active if the ad has no end date', async ({ libraryServer }) => {
   for (const isActive of [true, false])
     await libraryServer.importRecords({ ad_archive_id: `300${Number(isActive)}`, is_active: isActive });
   const ads = await findAds(libraryServer);
@@ -141,7 +141,9 @@ test('library import stores whether an ad without an end date is active', async 
   ]);
 });
 
-test('library import stores values that it cannot parse under their original keys', async ({ libraryServer }) => {
+test('library import stores a value that it cannot read under the original key of the value', async ({
+  libraryServer,
+}) => {
   const { notes, keys } = await libraryServer.importRecords({
     ad_archive_id: '2002',
     is_active: false,
@@ -186,7 +188,7 @@ test.for([
   { impressions: '5000-1000' },
   { impressions_lower: '5000', impressions_upper: '1000' },
 ])(
-  'library import reports the range %j, whose lower bound exceeds its upper bound, as invalid',
+  'library import reports the range %j as invalid, because its lower bound exceeds its upper bound',
   async (range, { libraryServer }) => {
     const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
     expect(notes).toContain(
@@ -222,12 +224,14 @@ test.for([
     /is a rounded number, so the id is lost/,
   ],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)('library import rejects an ad %s', async ([_, record, problem], { libraryServer }) => {
+] as const)('library import rejects a Meta Ad Library ad %s', async ([_, record, problem], { libraryServer }) => {
   const report = await libraryServer.importRecords(record);
   expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
 });
 
-test('library import counts every malformed ad as either stored or skipped', async ({ libraryServer }) => {
+test('library import counts every malformed Meta Ad Library ad as either stored or skipped', async ({
+  libraryServer,
+}) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
   const record = fc.dictionary(fc.constantFrom(...names, 'images'), fc.jsonValue({ maxDepth: 4 }));
   await fc.assert(
@@ -272,7 +276,7 @@ test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
 ] as const)(
-  'library import reads Meta Ad Library ads from CSV with %s',
+  'library import reads Meta Ad Library ads from a CSV file with %s',
   async ([_, delimiter, lineEnd], { libraryServer }) => {
     const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
       row.join(delimiter),
@@ -285,7 +289,7 @@ test.for([
   },
 );
 
-test('the import report shows the line number of each unusable row', async ({ libraryServer }) => {
+test('the import report shows the line number of each row that cannot be used', async ({ libraryServer }) => {
   const rows = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
   const report = await libraryServer.importRecords(rows.join('\n'));
   expect(report).toMatchObject({ ads: 1, skipped: 3 });
@@ -296,7 +300,9 @@ test('the import report shows the line number of each unusable row', async ({ li
   ]);
 });
 
-test('library import skips a row with an unclosed quote and reads the next rows', async ({ libraryServer }) => {
+test('library import skips a row with a quotation mark that is not closed and reads the rows after it', async ({
+  libraryServer,
+}) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
     const rowCount = rows.split('\n').length - 1;
     const report = await libraryServer.importRecords(`ad_archive_id,page_name\n5,P\n6,"open\n${rows}8,"again\n9,R`);
@@ -306,7 +312,7 @@ test('library import skips a row with an unclosed quote and reads the next rows'
   }
 });
 
-test('library import rejects a table without ads and names the missing columns', async ({ libraryServer }) => {
+test('library import rejects a table that contains no ads and names the missing columns', async ({ libraryServer }) => {
   const { skipped, problems } = await libraryServer.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
@@ -325,7 +331,9 @@ test('an imported ad whose end date is in the future was last seen at the time o
   expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
-test('an imported Facebook redirect link gets the domain of its target page', async ({ libraryServer }) => {
+test('an imported ad whose link is a Facebook redirect gets the domain of the target page', async ({
+  libraryServer,
+}) => {
   const link = `https://l.facebook.com/l.php?u=${encodeURIComponent('https://www.shop.example/a?x=1')}&h=AT0`;
   await libraryServer.importRecords({ ad_archive_id: '1', snapshot: { title: 'T', link_url: link } });
   expect(await findAds(libraryServer, { domain: ['shop.example'] })).toMatchObject([
@@ -341,7 +349,7 @@ test.for<[query: string, storedQuery: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
-  'library import removes the access token from a URL with the query %s',
+  'library import removes the access token from a URL with the query "%s"',
   async ([query, storedQuery], { libraryServer }) => {
     const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
     await libraryServer.importRecords({
@@ -365,7 +373,7 @@ test.for<[query: string, storedQuery: string]>([
   },
 );
 
-test('importing a table for one region does not replace the total spend of an advertiser page', async ({
+test("importing the spend of a page in one region does not replace the page's total spend", async ({
   libraryServer,
 }) => {
   const wholeSpend =
@@ -382,7 +390,9 @@ test('importing a table for one region does not replace the total spend of an ad
   expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
 });
 
-test('library import reads the column adlib_id of older Radlibrary tables as the id', async ({ libraryServer }) => {
+test('library import reads the ad id from the column adlib_id of tables by older Radlibrary versions', async ({
+  libraryServer,
+}) => {
   const report = await libraryServer.importRecords(
     'adlib_id,ad_creation_time,ad_creative_body,page_name,page_id,spend_lower,spend_upper\n' +
       '123,2026-01-02,Fresh tea,Tea House,42,100,199\n',

@@ -460,12 +460,12 @@ const expectedImports: Record<string, ExpectedImport> = {
   },
 };
 
-test('every file in the import-files folder has an entry with its expected result', () => {
+test('every example file in the folder import-files has an expected import result', () => {
   expect(readdirSync(folder).sort()).toEqual(Object.keys(expectedImports).sort());
 });
 
 test.for(Object.entries(expectedImports))(
-  'library import of the file %s gives the expected ads and report',
+  'importing the example file %s gives the expected ads and the expected report',
   async ([name, expected], { libraryServer }) => {
     const report = await libraryServer.library.import(createReadStream(new URL(name, folder)));
     const [, ...lines] = formatImportReport({ name, ...report }).split('\n  ');
@@ -483,7 +483,7 @@ test.for(Object.entries(expectedImports))(
   },
 );
 
-test('library import ignores the computed columns of a CSV file that this server exported', async ({
+test('library import ignores the computed columns of a CSV file that export_ads has written', async ({
   libraryServer,
 }) => {
   await libraryServer.library.import(createReadStream(new URL('own-export.csv', folder)));

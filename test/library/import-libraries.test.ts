@@ -31,7 +31,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'library import counts every malformed record in the format %s as either stored or skipped',
+  'library import counts every malformed record of the format %s as either stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -51,7 +51,7 @@ test.for(Object.entries(records))(
   },
 );
 
-test('ads with the same id in different ad libraries are stored as different ads', async ({ libraryServer }) => {
+test('ads that have the same id in different ad libraries are stored as different ads', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     { ad_archive_id: '1', page_id: '7', snapshot: { page_name: 'Tea' } },
     { ad: { id: 1, first_shown_date: 20250102 }, advertiser: { business_id: 7, business_name: 'Tea' } },
@@ -71,7 +71,7 @@ test('ads with the same id in different ad libraries are stored as different ads
   expect(body.counts.values).toHaveLength(3);
 });
 
-test('library import removes access tokens from the ads of every ad library', async ({ libraryServer }) => {
+test('library import removes access tokens from the URLs of ads of every ad library', async ({ libraryServer }) => {
   const url = 'https://media.example/1.jpg?access_token=SECRET&id=1';
   await libraryServer.importRecords(
     { creative_id: 'CR1', details_link: url, image: url, advertiser_id: 'AR1' },
@@ -83,7 +83,7 @@ test('library import removes access tokens from the ads of every ad library', as
   expect(JSON.stringify(items)).not.toContain('SECRET');
 });
 
-test('if two keys have different values for the same field, library import uses one and stores the other under its own name', async ({
+test('if two keys of a record fit the same field, library import uses one and stores the other under its own name', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(
@@ -112,7 +112,7 @@ test('if two keys have different values for the same field, library import uses 
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
-test('library import reads regions of a Google ad in the notation of NumPy, and reports a text that is no list', async ({
+test('library import reads the regions of a Google ad in NumPy notation and reports a text that is no list', async ({
   libraryServer,
 }) => {
   const createRecord = (number: number, regions: string) => ({
@@ -136,7 +136,7 @@ test('library import reads regions of a Google ad in the notation of NumPy, and 
   ]);
 });
 
-test('library import stores all values of a region of a Google ad and reports unknown keys', async ({
+test('library import stores all values of the regions of a Google ad and reports keys that it does not know', async ({
   libraryServer,
 }) => {
   const region = {
@@ -173,7 +173,7 @@ const objectColumns = [
 ];
 
 test.for(objectColumns)(
-  'library import reports a text in the column %s, which must contain a list of objects',
+  'library import reports a text in the column %s, which should contain a list of objects',
   async (column, { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
     expect(ads).toBe(1);
@@ -181,7 +181,7 @@ test.for(objectColumns)(
   },
 );
 
-test('library import reads table cells with objects whose keys have no quotation marks', async ({ libraryServer }) => {
+test('library import reads table cells that contain objects with unquoted keys', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     'ad_archive_id,demographic_distribution\n1,"{percentage: 0.5, age: 18-24, gender: male}, {percentage: 0.5, age: 65+, gender: male}"\n',
   );
@@ -196,7 +196,7 @@ test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
 ] as const)(
-  'library import accepts a TikTok ad without dates and media from %s',
+  'library import accepts a TikTok ad that has neither dates nor media (source: %s)',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
     const { items } = await libraryServer.searchAll({});
@@ -204,7 +204,7 @@ test.for([
   },
 );
 
-test('a column and a JSON key of the same name are imported into the same field', async ({ libraryServer }) => {
+test('a table column and a JSON key with the same name are imported into the same field', async ({ libraryServer }) => {
   await libraryServer.importRecords(
     'Creative_ID,Advertiser_ID,Ad_Type,First_Shown,Age_Targeting,Spend_USD\nCR1,AR1,T,,18,5\n',
   );
@@ -212,7 +212,9 @@ test('a column and a JSON key of the same name are imported into the same field'
   expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
 });
 
-test("Radlibrary's tables of shares are added to the ads of an earlier import", async ({ libraryServer }) => {
+test('library import adds the tables of shares from Radlibrary to the ads of an earlier import', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords('id,page_id,ad_creative_bodies\n3001,77,Vote\n');
   const ages = '"",adlib_id,percentage,age,gender\n1,3001,0.75,18-24,male\n2,3001,0.25,65+,female\n';
   expect(await libraryServer.importRecords(ages)).toMatchObject({
@@ -236,7 +238,7 @@ test("Radlibrary's tables of shares are added to the ads of an earlier import", 
   ]);
 });
 
-test('library import rejects a table of shares if its ads are not stored, and names the table to import first', async ({
+test('library import rejects a Radlibrary table of shares if its ads are not stored, and says what to import first', async ({
   libraryServer,
 }) => {
   const { ads, problems } = await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
@@ -270,21 +272,23 @@ test.for([
       },
     },
   ],
-] as const)('library import reads an ad from this source: %s', async ([_, source], { libraryServer }) => {
+] as const)('library import reads an ad from a source of this kind: %s', async ([_, source], { libraryServer }) => {
   expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
   expect(Object.keys(items[0])).not.toContain('');
 });
 
-test('library import of a pandas table without column names tells the user how to write the table with pandas', async ({
+test('the error for a pandas table without column names says how to write the table with pandas', async ({
   libraryServer,
 }) => {
   const { problems } = await libraryServer.importRecords('[["1","Tea"],["2","Coffee"]]');
   expect(problems[0]?.problem).toMatch(/write a table of pandas with to_json\(orient="records"\)$/);
 });
 
-test('the filter payer finds ads by their payer, or by the disclaimer of a political ad', async ({ libraryServer }) => {
+test('the search filter payer finds ads by their payer, or by the disclaimer of a political ad', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords(
     { ad_archive_id: '1', beneficiary_payers: [{ payer: 'Tea Ltd', beneficiary: 'Tea', current: true }] },
     { ad_archive_id: '2', bylines: 'Tea Ltd' },
@@ -294,14 +298,14 @@ test('the filter payer finds ads by their payer, or by the disclaimer of a polit
   expect(items.map(({ adArchiveId }) => adArchiveId).sort()).toEqual(['1', '2']);
 });
 
-test('library import removes the API key of a scraping service from URLs', async ({ libraryServer }) => {
+test('library import removes the API key of a scraping service from URLs in ads', async ({ libraryServer }) => {
   const link = 'https://serpapi.example/search?engine=google&api_key=SECRET&id=1';
   await libraryServer.importRecords({ creative_id: 'CR1', first_shown: 1735776000, serpapi_details_link: link });
   const { items } = await libraryServer.searchAll({});
   expect(items).toMatchObject([{ serpapiDetailsLink: 'https://serpapi.example/search?engine=google&id=1' }]);
 });
 
-test('a table from a scraper of LinkedIn is read as ads of LinkedIn', async ({ libraryServer }) => {
+test('a table from a LinkedIn scraper is imported as ads of the LinkedIn ad library', async ({ libraryServer }) => {
   const url = 'https://www.linkedin.com/ad-library/detail/1521996440';
   await libraryServer.importRecords(
     `adId,adDetailUrl,advertiserName,headline,bodyText,imageUrls\n1521996440,${url},Tea,T,B,"https://m.example/1.png,https://m.example/2.png"\n`,
@@ -315,7 +319,7 @@ test('a table from a scraper of LinkedIn is read as ads of LinkedIn', async ({ l
   ]);
 });
 
-test('ids of different kinds never become the same ad or the same page', async ({ libraryServer }) => {
+test('two records whose ids only look the same are never stored as the same ad or page', async ({ libraryServer }) => {
   const shown = { first_shown_date: 20250102 };
   await libraryServer.importRecords(
     { ad_archive_id: '7', page_id: '111', page_name: 'On Facebook' },
@@ -356,7 +360,7 @@ test.for([
   ['Google', { creative_id: 'abc', target_domain: 'tea.example', first_shown: 1 }, /^creative_id: missing/],
   ['LinkedIn', { adUrl: 'https://www.linkedin.com/ad-library/detail/abc' }, /^adUrl: not the URL of an ad/],
 ] as const)(
-  'library import refuses an id that cannot be an id of %s',
+  'library import rejects a record whose id cannot be the id of an ad of %s',
   async ([_, record, problem], { libraryServer }) => {
     const { ads, problems } = await libraryServer.importRecords(record);
     expect(ads).toBe(0);
@@ -364,12 +368,12 @@ test.for([
   },
 );
 
-test('library import reads the id after the label of a library id', async ({ libraryServer }) => {
+test('library import reads the number in a library id such as "Library ID: 123456"', async ({ libraryServer }) => {
   await libraryServer.importRecords({ libraryId: 'Library ID: 123456', adText: 'Tea' });
   expect((await libraryServer.searchAll({})).items).toMatchObject([{ adArchiveId: '123456' }]);
 });
 
-test('library import keeps the readable shares of an ad of LinkedIn, and the bounds of the others', async ({
+test('library import reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as a bound', async ({
   libraryServer,
 }) => {
   const shares = { 'urn:li:country:DE': '<1%', 'urn:li:country:FR': 50, 'urn:li:country:IT': 'some', AT: '> 40%' };
@@ -397,7 +401,9 @@ test('library import keeps the readable shares of an ad of LinkedIn, and the bou
   ]);
 });
 
-test('library import stores who promotes an ad on LinkedIn as its payer', async ({ libraryServer }) => {
+test('library import stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords(
     {
       link: 'https://www.linkedin.com/ad-library/detail/1',
@@ -409,7 +415,7 @@ test('library import stores who promotes an ad on LinkedIn as its payer', async 
   expect((await libraryServer.searchAll({ payer: ['Tea Ltd'] })).items).toHaveLength(2);
 });
 
-test('one unreadable entry of a list does not remove the others', async ({ libraryServer }) => {
+test('library import stores the other entries of a list if one entry cannot be read', async ({ libraryServer }) => {
   const groups = [
     { age_range: '18-24', male: 'many', female: 2 },
     { age_range: '25-34', male: 3 },
@@ -453,7 +459,7 @@ test.for([
   ['Google', 'creative_id,first_shown,imageUrl\nCR1,2026-01-05,nonsense{\n', 'imageUrl'],
   ['Meta', 'libraryId,videoUrls\n1,nonsense{\n', 'videoUrls'],
 ] as const)(
-  'library import reports media of %s that it cannot read, with the row',
+  'the import report names the row of a media value of %s that cannot be read',
   async ([_, table, column], { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(table);
     expect(ads).toBe(1);
@@ -466,7 +472,7 @@ test.for([
   ['INACTIVE', false],
   ['Completed', undefined],
 ])(
-  'library import reads the status %s of a flat scrape as isActive %s',
+  'library import reads the status "%s" of a scraped Meta ad as the field isActive with the value %s',
   async ([status, isActive], { libraryServer }) => {
     await libraryServer.importRecords({ libraryId: '1', adText: 'Tea', status });
     const [ad] = (await libraryServer.searchAll({})).items;
@@ -475,7 +481,7 @@ test.for([
   },
 );
 
-test('library import reads the texts, links and media of the variations of an ad on Google', async ({
+test('library import reads the texts, links and media from the variations of a Google ad', async ({
   libraryServer,
 }) => {
   const scripted = 'https://displayads.example/ads/preview/content.js?client=x';
@@ -519,7 +525,7 @@ test('library import reads the texts, links and media of the variations of an ad
   expect(findAd('CR4')).toMatchObject({ media: [], previewUrl: scripted });
 });
 
-test("library import reads Google's table of political advertisers as pages with their spend", async ({
+test("library import reads Google's table of political advertisers as advertiser pages with their spend", async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(
@@ -539,7 +545,7 @@ test("library import reads Google's table of political advertisers as pages with
 });
 
 test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
-  "library import leaves out the rows of Google's political advertisers by %s",
+  "library import ignores rows of Google's political advertisers that split the spend by %s",
   async (column, { libraryServer }) => {
     const report = await libraryServer.importRecords(
       `Advertiser_ID,Advertiser_Name,${column},Spend_USD\nAR5,Tea Party,2026-01-05,50\n`,
@@ -549,7 +555,7 @@ test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
   },
 );
 
-test('a page that is created from ads gets the countries of all of them and its ad library', async ({
+test('an advertiser page that is created from ads gets the countries of all its ads and their ad library', async ({
   libraryServer,
 }) => {
   const buildAd = (id: number, countries: string[]) => ({

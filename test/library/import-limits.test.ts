@@ -46,7 +46,7 @@ function measureMemory(): number {
   return heapUsed + external;
 }
 
-test('library import does not load a 128 MB line into memory at once', async ({ libraryServer }) => {
+test('library import does not load a line of 128 MB into memory as a whole', async ({ libraryServer }) => {
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   let [bytesBefore, bytesAfter] = [0, 0];
   async function* source() {
@@ -60,7 +60,7 @@ test('library import does not load a 128 MB line into memory at once', async ({ 
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('library import reads a compressed 40 MB file using less than 64 MB of memory', async ({ libraryServer }) => {
+test('library import needs less than 64 MB of memory for a compressed file of 40 MB', async ({ libraryServer }) => {
   const emptyObjectCount = 40_000;
   const emptyObjects = JSON.stringify(Array.from({ length: emptyObjectCount }, () => ({}))).slice(1, -1);
   let bytesAfter = 0;
@@ -77,7 +77,7 @@ test('library import reads a compressed 40 MB file using less than 64 MB of memo
   expect(bytesAfter - bytesBefore).toBeLessThan(64 * 2 ** 20);
 });
 
-test('library import stops after 100,000 unusable records', async ({ libraryServer }) => {
+test('library import stops after 100,000 records that it cannot use', async ({ libraryServer }) => {
   // The reader looks for the end of the list in the first megabytes. Long records keep the number of its tokens small.
   const unusableRecords = gzipSync(`{"x":"${'x'.repeat(100)}"},`.repeat(1000));
   let chunkCount = 0;
@@ -93,7 +93,7 @@ test('library import stops after 100,000 unusable records', async ({ libraryServ
   expect(chunkCount).toBeLessThan(500);
 });
 
-test('library import rejects a table with 40,001 columns', async ({ libraryServer }) => {
+test('library import rejects a table that has 40,001 columns', async ({ libraryServer }) => {
   const tableOf = (columns: number) => `headline${',date'.repeat(columns)}\n${'5\n'.repeat(20_000)}`;
   expect(await libraryServer.importRecords(tableOf(40_000))).toMatchObject({
     skipped: 1,
@@ -117,7 +117,7 @@ test.for<[name: string, records: () => unknown[]]>([
     'ads with long texts',
     () => Array.from({ length: 25 }, (_, index) => ({ id: createUuid(index), body: makeWords(index * 50_000) })),
   ],
-])('the local library stays responsive during an import of %s', async ([_, records], { libraryServer }) => {
+])('the local library stays responsive while it imports %s', async ([_, records], { libraryServer }) => {
   const events: string[] = [];
   const importing = libraryServer.importRecords(...records()).then(() => events.push('imported'));
   expect((await libraryServer.get('/v1/whoami')).status).toBe(200);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-test('the import report names fields as they are stored', async ({ libraryServer }) => {
+test('the import report shows each field under the name that the stored ad has', async ({ libraryServer }) => {
   const { keys, columns } = await libraryServer.importRecords(
     {
       ad: { id: 1, first_shown_date: 20250102, status_statement: 'x' },
@@ -40,7 +40,7 @@ test.for([
     { headline: 'Tea', title: 'Coffee' },
   ],
 ] as const)(
-  'the import report lists a key of %s whose field another key already has',
+  'the import report lists a key of a source (%s) if another key already fills the same field',
   async ([_, source, list, ad], { libraryServer }) => {
     const { notes } = await libraryServer.importRecords(source);
     expect(notes).toContain(`${secondKeyNote}${list}`);
@@ -48,7 +48,9 @@ test.for([
   },
 );
 
-test('the import report lists values that are not stored', async ({ libraryServer }) => {
+test('the import report lists values that were not stored because another key fills their field', async ({
+  libraryServer,
+}) => {
   const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', page_id: '5', pageId: '6' });
   expect(notes).toContain('values that are not stored, because another key has the same field: pageId (1)');
   const equal = await libraryServer.importRecords({ ad_archive_id: '1', page_id: '5', pageId: '5' });

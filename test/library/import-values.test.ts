@@ -103,7 +103,9 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('library import either reads a date column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
+test('library import reads a date column either correctly or not at all, if its dates are ambiguous', async ({
+  libraryServer,
+}) => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...notations),
@@ -124,7 +126,7 @@ test('library import either reads a date column correctly or rejects it as ambig
   );
 });
 
-test('library import reads a date with dots as day first, even in a column with month-first dates', async ({
+test('library import reads a date with dots with the day first, even next to dates with the month first', async ({
   libraryServer,
 }) => {
   const { fieldValues } = await importColumn(
@@ -137,7 +139,7 @@ test('library import reads a date with dots as day first, even in a column with 
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'library import rejects a row with the date %s and shows its line number',
+  'library import rejects a row with the invalid date "%s" and shows the line number of the row',
   async (value, { libraryServer }) => {
     const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -168,7 +170,9 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('library import either reads an amount column correctly or rejects it as ambiguous', async ({ libraryServer }) => {
+test('library import reads a column of amounts either correctly or not at all, if its numbers are ambiguous', async ({
+  libraryServer,
+}) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
   await fc.assert(
     fc.asyncProperty(
@@ -207,7 +211,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
-  'library import reads a column %s with the values %j into the field %s as %j',
+  'library import reads the column "%s" with the values %j into the field %s as %j',
   async ([column, values, field, expected], { libraryServer }) => {
     expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
@@ -221,7 +225,7 @@ test.for([
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
-  'library import rejects a row whose column %s contains the invalid value %s',
+  'library import rejects a row whose column "%s" contains the invalid value "%s"',
   async ([column, value, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
@@ -233,7 +237,7 @@ test.for([
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'library import rejects a table whose column %s has ambiguous or contradictory values such as %j',
+  'library import rejects a table if its column "%s" contains ambiguous or contradictory values such as %j',
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
@@ -241,7 +245,7 @@ test.for([
 );
 
 test.for(['/', '.', '-'])(
-  'library import reads dates that start with a two-digit year, with the separator "%s", unless they are ambiguous',
+  'library import reads dates with a two-digit year in front and the separator "%s", unless they are ambiguous',
   async (separator, { libraryServer }) => {
     const write = (dates: string[]) => dates.map((date) => date.replaceAll('-', separator));
     const { fieldValues } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-01-31']), 'startedAt');
@@ -254,7 +258,7 @@ test.for(['/', '.', '-'])(
   },
 );
 
-test('library import infers the day and month order of JSON dates from all records', async ({ libraryServer }) => {
+test('library import finds out the order of day and month from all JSON dates together', async ({ libraryServer }) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
   const ambiguousReport = await libraryServer.importRecords(createRecord(1, '05/04/2026'));
   expect(ambiguousReport).toMatchObject({
@@ -286,7 +290,7 @@ const toPython = (value: unknown): string => {
     .join(', ')}}`;
 };
 
-test('library import reads objects in Python notation', async ({ libraryServer }) => {
+test('library import reads JSON objects that are written in the notation of Python', async ({ libraryServer }) => {
   const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
@@ -311,7 +315,7 @@ test('library import reads objects in Python notation', async ({ libraryServer }
 /** Unicode spaces that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
-test('library import accepts JSON with unusual spaces between tokens', async ({ libraryServer }) => {
+test('library import accepts JSON with unusual white space between its parts', async ({ libraryServer }) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
@@ -333,7 +337,7 @@ test('library import accepts JSON with unusual spaces between tokens', async ({ 
   );
 });
 
-test('library import removes access tokens from URLs in any spelling', async ({ libraryServer }) => {
+test('library import removes access tokens from URLs, however the token is written', async ({ libraryServer }) => {
   const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];
   const separators = ['&', '&amp;', '&#38;', '#'];
   const urls = ['fb_access_token', ...names].flatMap((name) =>

@@ -27,7 +27,9 @@ const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
     JSON.stringify([{ data: ads.slice(0, 1), paging: {} }, { data: ads.slice(1) }], null, indent),
 };
 
-test('library import stores API records unchanged from any JSON layout', async ({ libraryServer }) => {
+test('library import stores records in the API format unchanged, whatever the layout of the JSON file', async ({
+  libraryServer,
+}) => {
   const text = fc.string({ unit: 'binary' });
   const extraFields = fc.dictionary(
     fc.oneof(
@@ -65,7 +67,7 @@ test('library import stores API records unchanged from any JSON layout', async (
   );
 });
 
-test('an imported advertiser page replaces a page that was derived from an ad', async ({ libraryServer }) => {
+test('an imported advertiser page replaces the page that was created from an ad', async ({ libraryServer }) => {
   const ad = { id: createUuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
   const pageFromAd = { pageId: 'p', pageName: 'From the ad', adsAmount: 3, countries: ['FR'], detailsEstimated: true };
   const importedPage = { pageId: 'p', pageName: 'Itself' };
@@ -89,14 +91,17 @@ test.for([
   ['UTF-16 with a byte order mark', Buffer.from(`\uFEFF${text}`, 'utf16le')],
   ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
-] as const)('library import recognizes %s by its content', async ([_, bytes], { libraryServer }) => {
-  for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
-    expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
-    expect((await libraryServer.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(
-      adsWithSpecialCharacters,
-    );
-  }
-});
+] as const)(
+  'library import recognizes the encoding or compression of a file from its content (%s)',
+  async ([_, bytes], { libraryServer }) => {
+    for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
+      expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
+      expect((await libraryServer.searchAll({ sort: 'duplicates', order: 'asc' })).items).toEqual(
+        adsWithSpecialCharacters,
+      );
+    }
+  },
+);
 
 const compressedAds = gzipSync(toIndentedJson([createAd(1), createAd(2)]));
 const notJsonProblem = 'not JSON, or cut off; "library import --help" lists the formats';
@@ -215,7 +220,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'library import stores the valid records and shows the line of each problem (source: %s)',
+  'library import stores the valid records of a source (%s) and shows the line of each problem',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -226,7 +231,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('library import rejects page ids that cannot appear in a URL', async ({ libraryServer }) => {
+test('library import rejects a page id that cannot be part of a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
   const report = await libraryServer.importRecords(
@@ -238,7 +243,7 @@ test('library import rejects page ids that cannot appear in a URL', async ({ lib
   for (const id of validIds) expect((await libraryServer.get(`/v1/pages/${encodeURIComponent(id)}`)).status).toBe(200);
 });
 
-test('the import report counts repeated and skipped records', async ({ libraryServer }) => {
+test('the import report shows how many records were repeated or skipped', async ({ libraryServer }) => {
   const invalidRecords = Array.from({ length: 100 }, (_, index) => (index % 2 ? { id: `no uuid ${index}` } : 7));
   const report = await libraryServer.importRecords(createAd(1), createAd(1), createAd(2), ...invalidRecords);
   const lines = formatImportReport({ name: 'file', ...report }).split('\n');
@@ -250,13 +255,15 @@ test('the import report counts repeated and skipped records', async ({ librarySe
   expect(lines.slice(-3)).toEqual(['  and 50 more:', notAnObject, invalidId]);
 });
 
-test('the import report uses at most 500 characters for each record', async ({ libraryServer }) => {
+test('the import report shows at most 500 characters about each record', async ({ libraryServer }) => {
   const { problems } = await libraryServer.importRecords({ id: createUuid(1), countries: Array(50_000).fill(1) });
   expect(problems[0]?.problem).toMatch(/^countries\.0: /);
   expect(problems[0]?.problem.length).toBeLessThanOrEqual(500);
 });
 
-test('a page that is derived from an ad in the same import does not count as updated', async ({ libraryServer }) => {
+test('an advertiser page does not count as updated if the same import first created it from an ad', async ({
+  libraryServer,
+}) => {
   const page = { pageId: 'p', pageName: 'P' };
   expect(await libraryServer.importRecords({ ...createAd(1), pageId: 'p' }, page)).toMatchObject({
     ads: 1,
@@ -276,7 +283,7 @@ test.for([
   { duplicates: -1 },
   { adSpendMin: -0.5 },
 ])(
-  'library import rejects an ad in the API format with the fields %j, and names the invalid key',
+  'library import rejects an ad in the API format with the invalid field %j and names the key of the field',
   async (fields, { libraryServer }) => {
     const [key] = Object.keys(fields);
     const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));

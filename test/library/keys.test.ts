@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 import { libraryTest as test } from './support/fixtures.ts';
 
-test('the library database stores only the hash of an API key', ({ libraryServer: { library } }) => {
+test('the database of the local library stores only the hash of an API key', ({ libraryServer: { library } }) => {
   const { key } = library.keys.create({ name: 'Mine' });
   const storedData = [library.context.database.all('SELECT * FROM keys'), library.keys.list()];
   expect(JSON.stringify(storedData)).not.toContain(key.slice('svc_live_'.length));
 });
 
-test('an API key can be revoked by its secret, its id or its prefix', async ({
+test('an API key of the local library can be revoked by its secret, its id or its prefix', async ({
   libraryServer: { library, get, clock },
 }) => {
   for (const property of ['key', 'id', 'keyPrefix'] as const) {
@@ -20,7 +20,9 @@ test('an API key can be revoked by its secret, its id or its prefix', async ({
   }
 });
 
-test('revoking an unknown API key fails and revokes nothing', ({ libraryServer: { library } }) => {
+test('revoking an unknown API key of the local library fails and revokes no other key', ({
+  libraryServer: { library },
+}) => {
   const { keyPrefix } = library.keys.create();
   const keysBefore = library.keys.list();
   for (const name of ['svc_live_', keyPrefix.slice(0, -1), `svc_live_${'0'.repeat(40)}`, 'svc_live_zzz', ''])
@@ -28,7 +30,7 @@ test('revoking an unknown API key fails and revokes nothing', ({ libraryServer: 
   expect(library.keys.list()).toEqual(keysBefore);
 });
 
-test('each new API key gets its own account with two collections', async ({ libraryServer }) => {
+test('each new API key of the local library gets its own account with two collections', async ({ libraryServer }) => {
   const key = libraryServer.createKey();
   const listCollections = async (key: string) => (await libraryServer.get('/v1/collections', key)).body.items;
   const collections = await listCollections(key);
@@ -49,7 +51,7 @@ test.for([
     (options) => [{ unmetered: true, ...options }, /^An unmetered key has no credits or limits/] as const,
   ),
 ] as const)(
-  'creating an API key with %j fails and leaves no account behind',
+  'creating an API key with the invalid options %j fails and creates no account',
   ([options, message], { libraryServer: { library } }) => {
     const countAccounts = () => library.context.database.all('SELECT * FROM accounts').length;
     const countBefore = countAccounts();
@@ -58,7 +60,9 @@ test.for([
   },
 );
 
-test('the Authorization header accepts any letter case and extra spaces', async ({ libraryServer }) => {
+test('the local library accepts an Authorization header in any letter case and with extra spaces', async ({
+  libraryServer,
+}) => {
   const key = libraryServer.createKey();
   const getStatus = async (Authorization: string) =>
     (await libraryServer.request('GET', '/v1/whoami', { headers: { Authorization } })).status;

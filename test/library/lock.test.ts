@@ -27,7 +27,10 @@ async function startServer(database: string) {
   return { kill, getStatus };
 }
 
-test('a database opened through a symbolic link is locked under its real path', async ({ folder, database }) => {
+test('opening a library database through a symbolic link locks the file that the link points to', async ({
+  folder,
+  database,
+}) => {
   const link = join(folder, 'link.db');
   await symlink(database, link);
   const served = await serve(link);
@@ -35,7 +38,7 @@ test('a database opened through a symbolic link is locked under its real path', 
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('created and revoked API keys survive when the library server is killed', async ({ database }) => {
+test('API keys of the library stay created or revoked after the library server is killed', async ({ database }) => {
   const server = await startServer(database);
   const reportedKeys: string[] = [];
   const revokedKey = await createKey(createTarget(database), { name: 'Revoked' });
@@ -55,7 +58,10 @@ test('created and revoked API keys survive when the library server is killed', a
   expect((await listKeyNames(database)).length).toBeGreaterThanOrEqual(reportedKeys.length + 1);
 });
 
-test('a library command fails while another process imports, and names this process', async ({ folder, database }) => {
+test('a library command fails while another process imports ads, and its error names this process', async ({
+  folder,
+  database,
+}) => {
   await createKey(createTarget(database), { name: 'Saved' });
   const importProcess = startCommand(['library', 'import', '-', '--database', database]);
   onTestFinished(() => void importProcess.child.kill('SIGKILL'));
@@ -72,7 +78,7 @@ test('a library command fails while another process imports, and names this proc
   expect(await readdir(folder)).toEqual(['ad-library.db']);
 });
 
-test('library commands reach a running library server only with the token from its lock file', async ({
+test("a command can reach the running library server only with the token from the server's lock file", async ({
   folder,
   database,
 }) => {
@@ -108,18 +114,24 @@ test.for<[name: string, code: string, damage: (database: string) => Promise<unkn
     (file) => replaceFile(file, (newPath) => copyFile(file, newPath)),
   ],
   ['lock is deleted', 'database_taken_over', (file) => rm(`${file}.owner`)],
-])('a library server whose database %s responds to every request with 503', async ([_, code, damage], { database }) => {
-  const { key } = await createKey(createTarget(database), {});
-  const served = await serve(database);
-  const sendRequest = () => fetch(`${served.url}/v1/collections`, withToken(key));
-  expect((await sendRequest()).status).toBe(200);
-  await damage(database);
-  const answer = await sendRequest();
-  expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code } }]);
-  await served.close();
-});
+])(
+  'a library server responds to every request with 503 after its database %s',
+  async ([_, code, damage], { database }) => {
+    const { key } = await createKey(createTarget(database), {});
+    const served = await serve(database);
+    const sendRequest = () => fetch(`${served.url}/v1/collections`, withToken(key));
+    expect((await sendRequest()).status).toBe(200);
+    await damage(database);
+    const answer = await sendRequest();
+    expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code } }]);
+    await served.close();
+  },
+);
 
-test('a library server whose database file was moved writes to the moved file', async ({ folder, database }) => {
+test('a library server continues to write to its database file after the file was moved', async ({
+  folder,
+  database,
+}) => {
   const served = await serve(database);
   await createKey(createTarget(database), { name: 'Saved' });
   await rename(database, `${database}.old`);

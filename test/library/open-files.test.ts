@@ -39,7 +39,7 @@ async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-test('library import reads each entry of a ZIP archive', async ({ folder, database }) => {
+test('library import reads every file in a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   await writeFile(
     archive,
@@ -61,7 +61,7 @@ test('library import reads each entry of a ZIP archive', async ({ folder, databa
   ]);
 });
 
-test('library import reports a damaged entry of a ZIP archive', async ({ folder, database }) => {
+test('library import reports a file in a ZIP archive that is damaged', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   const bytes = zipSync({
     'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
@@ -73,7 +73,7 @@ test('library import reports a damaged entry of a ZIP archive', async ({ folder,
   expect(files[1]?.problems.at(-1)?.problem).toMatch(/the ZIP archive is cut off/);
 });
 
-test('library import reads the other entries of a ZIP archive if one entry has an unknown compression', async ({
+test('library import reads the other files of a ZIP archive if one file has an unknown compression', async ({
   folder,
   database,
 }) => {
@@ -90,7 +90,7 @@ test('library import reads the other entries of a ZIP archive if one entry has a
   expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('library import never reads a truncated ZIP archive as complete', async ({ folder }) => {
+test('library import never treats a ZIP archive that is cut off as complete', async ({ folder }) => {
   const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
   const archive = zipSync(Object.fromEntries(entries), { level: 0 });
   await fc.assert(
@@ -116,7 +116,10 @@ test('library import never reads a truncated ZIP archive as complete', async ({ 
   );
 });
 
-test('importing a ZIP archive that lost its last entries does not mark ads as gone', async ({ folder, database }) => {
+test('importing a ZIP archive whose last files are missing does not mark any ad as gone (no longer listed)', async ({
+  folder,
+  database,
+}) => {
   const [complete, cutOff] = [join(folder, 'complete.zip'), join(folder, 'cut-off.zip')];
   const archive = zipSync({ 'a.csv': strToU8(toCsv('One')), 'b.csv': strToU8(toCsv('Two')) }, { level: 0 });
   const secondEntry = Buffer.from(archive).indexOf('PK\x03\x04', 4);
@@ -129,7 +132,7 @@ test('importing a ZIP archive that lost its last entries does not mark ads as go
   expect(questionResult).toBeUndefined();
 });
 
-test('library import reads the first sheet of an Excel workbook and rejects rounded ids', async ({
+test('library import reads the first sheet of an Excel workbook and rejects ids that Excel has rounded', async ({
   folder,
   database,
 }) => {
@@ -152,7 +155,7 @@ test('library import reads the first sheet of an Excel workbook and rejects roun
   ]);
 });
 
-test('library import names an Excel workbook that it cannot read, and explains the reason', async ({
+test('library import names an Excel workbook that it cannot read and gives the reason', async ({
   folder,
   database,
 }) => {
@@ -181,7 +184,7 @@ const windows1252Records = [
 ] as const;
 
 test.for(windows1252Records)(
-  'library import reads %s encoded as Windows-1252 and says so',
+  'library import reads %s in the encoding Windows-1252 and says so in its report',
   async ([_, format], { folder, database }) => {
     const file = join(folder, 'ads.json');
     const text = format({ ad_archive_id: '2', snapshot: { title: 'Größe M für 5 €' } });
@@ -203,7 +206,7 @@ const otherEntries = {
   'week/picture.png': 'PNG',
 };
 
-test('an import of a ZIP archive lists the entries that contain no records and can still be complete', async ({
+test('an import of a ZIP archive names the files without records and can still count as complete', async ({
   folder,
   database,
 }) => {
@@ -231,7 +234,7 @@ test.for([
   ['a format that an import cannot read', 'b.parquet', 'PAR1'],
   ['an archive that an import cannot read', 'b.tar.gz', 'x'],
 ] as const)(
-  'an import of a ZIP archive with %s does not mark any ad as gone',
+  'an import of a ZIP archive with %s does not mark any ad as gone (no longer listed)',
   async ([_, name, text], { folder, database }) => {
     const archive = join(folder, 'ads.zip');
     const options = ['import', archive, '--question', 'tea', '--complete', '--database', database];
@@ -244,7 +247,7 @@ test.for([
   },
 );
 
-test('library import reads all files in a folder and merges their ads', async ({ folder, database }) => {
+test('library import reads all files in a folder and merges records of the same ad', async ({ folder, database }) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
   const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
@@ -271,7 +274,7 @@ test('library import reads all files in a folder and merges their ads', async ({
   ]);
 });
 
-test('importing an older version of a stored ad adds it to the history and keeps the newer version', async ({
+test("importing an older version of a stored ad adds it to the ad's history and keeps the newer version", async ({
   folder,
   database,
 }) => {
@@ -292,7 +295,7 @@ test('importing an older version of a stored ad adds it to the history and keeps
   ]);
 });
 
-test('the progress of an import shows the bytes that are read, then the records that are stored, and the remaining time', async ({
+test('the progress of an import shows the bytes read, the records stored and the remaining time', async ({
   folder,
   database,
 }) => {
@@ -310,7 +313,7 @@ test('the progress of an import shows the bytes that are read, then the records 
   );
 });
 
-test('library import reads each file of a folder once, even if the folder contains a link to itself', async ({
+test('library import reads each file of a folder once, although the folder contains a link to itself', async ({
   folder,
   database,
 }) => {

@@ -32,7 +32,9 @@ test('library import reads the example table from the documentation', async ({ l
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('library import reads payer and beneficiary columns in any capitalization', async ({ libraryServer }) => {
+test('library import recognizes the payer and beneficiary columns of a table in any letter case', async ({
+  libraryServer,
+}) => {
   const table = 'Advertiser,Headline,Payer,Beneficiary\nShop,Hats,Hat Ltd,Hat Brand\n';
   expect(await libraryServer.importRecords(table)).toMatchObject({ ads: 1, skipped: 0 });
   const otherTable = 'advertiser,headline,payer,Paid for by\nShop,Caps,Cap Ltd,\n';
@@ -43,7 +45,9 @@ test('library import reads payer and beneficiary columns in any capitalization',
   expect(await findAds(libraryServer, { query: 'caps' })).toMatchObject([{ payer: 'Cap Ltd' }]);
 });
 
-test('imported table rows without an id become one ad if their texts are equal', async ({ libraryServer }) => {
+test('two imported table rows without an id count as the same ad if their texts are equal', async ({
+  libraryServer,
+}) => {
   const buildTable = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 0 });
   expect(await libraryServer.importRecords(buildTable('Warm'))).toMatchObject({ ads: 1, updated: 1 });
@@ -52,13 +56,13 @@ test('imported table rows without an id become one ad if their texts are equal',
   expect(firstAd.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
 });
 
-test('an imported row with a known id replaces the stored ad', async ({ libraryServer }) => {
+test('an imported table row replaces the stored ad that has the same id', async ({ libraryServer }) => {
   await libraryServer.importRecords('ID,Body,My note\nnumber 7,First,x\n');
   expect(await libraryServer.importRecords('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('library import names the lines of invalid rows and stores the other rows', async ({ libraryServer }) => {
+test('library import names the line of each invalid row and stores the other rows', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -96,7 +100,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])(
-  'library import either reads all dates of %j in one day and month order or rejects the column',
+  'library import reads all dates of the column %j in the same day and month order or rejects the column',
   async ([cells, expected], { libraryServer }) => {
     const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
@@ -111,7 +115,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   },
 );
 
-test('library import accepts country names and country codes', async ({ libraryServer }) => {
+test('library import accepts both names and codes of countries in a table', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
@@ -126,7 +130,7 @@ test('library import accepts country names and country codes', async ({ libraryS
   ]);
 });
 
-test('library import counts each row as stored, repeated or skipped', async ({ libraryServer }) => {
+test('library import counts each row of a table as stored, repeated or skipped', async ({ libraryServer }) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
@@ -139,7 +143,7 @@ test('library import counts each row as stored, repeated or skipped', async ({ l
   );
 });
 
-test('imported table rows with the same id but different advertisers become different ads', async ({
+test('table rows with the same id are stored as different ads if their advertisers differ', async ({
   libraryServer,
 }) => {
   const buildTable = (advertiser: string) => `id,advertiser,headline\n1,${advertiser},One\n2,${advertiser},Two\n`;
@@ -162,7 +166,7 @@ test.for([
   ['campaign ids', 'Campaign ID'],
   ['ad set ids', 'Ad set ID'],
 ] as const)(
-  'Ads Manager rows without ids are stored as separate ads if their %s differ',
+  'Ads Manager rows without an ad id are stored as separate ads if their %s differ',
   async ([_, column], { libraryServer }) => {
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [
       '12,Video 1,100.00,5000,2026-01-31',
@@ -178,7 +182,7 @@ test.for([
   ['without a breakdown', 'Note', 'a', 'b'],
   ['with a breakdown by age', 'Age', '18-24', '18-24'],
 ] as const)(
-  'library import skips an Ads Manager row without an ad id %s, because it may belong to another ad',
+  'library import skips an Ads Manager row without an ad id %s, because the row may belong to another ad',
   async ([_, column, firstCell, secondCell], { libraryServer }) => {
     const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [
@@ -190,7 +194,7 @@ test.for([
   },
 );
 
-test('rows of two Ads Manager reports are refused if it is unknown when the reports start', async ({
+test('library import rejects rows of two Ads Manager reports if the start of the reports is unknown', async ({
   libraryServer,
 }) => {
   const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
@@ -212,7 +216,9 @@ async function importAdsManagerTable(libraryServer: LibraryServer, ...lines: str
 
 const breakdownColumns = 'Ad ID,Ad name,Age,Amount spent (EUR),Impressions,Reach,Link clicks,Results,CTR (all)';
 
-test('library import adds up the results of a breakdown that can be added up', async ({ libraryServer }) => {
+test('library import adds up the results of an Ads Manager breakdown, except those that have no sum', async ({
+  libraryServer,
+}) => {
   const { report, ads } = await importAdsManagerTable(
     libraryServer,
     breakdownColumns,
@@ -242,7 +248,7 @@ test.for([
   ['last', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,25-34,5,50,40,20,1,2.5', '1,V,,16,160,100,60,4,1.8']],
   ['in the middle', ['1,V,18-24,10,100,80,40,3,1.5', '1,V,All,16,160,100,60,4,1.8', '1,V,25-34,5,50,40,20,1,2.5']],
 ] as const)(
-  'an ad in a breakdown of Ads Manager keeps the results of its row of totals, which comes %s',
+  'an ad keeps the results from the total row of an Ads Manager breakdown (position of the row: %s)',
   async ([_, rows], { libraryServer }) => {
     const { report, ads } = await importAdsManagerTable(libraryServer, breakdownColumns, ...rows);
     expect(report).toMatchObject({ ads: 1, skipped: 0 });
@@ -262,7 +268,7 @@ test.for([
   },
 );
 
-test('a breakdown by day gives an ad its last day and no start date', async ({ libraryServer }) => {
+test('an Ads Manager breakdown by day gives an ad its last day, but no start date', async ({ libraryServer }) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     'Ad ID,Ad name,Day,Amount spent (EUR),Link clicks,Reporting starts,Reporting ends',
@@ -279,7 +285,7 @@ test('a breakdown by day gives an ad its last day and no start date', async ({ l
   expect(ads[0]).not.toHaveProperty('startedAt');
 });
 
-test('results of two breakdowns in one import are not counted twice', async ({ libraryServer }) => {
+test('the results of two Ads Manager breakdowns in one import are not counted twice', async ({ libraryServer }) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     'Ad ID,Ad name,Age,Country,Amount spent (EUR),Link clicks',
@@ -288,7 +294,7 @@ test('results of two breakdowns in one import are not counted twice', async ({ l
   expect(ads).toMatchObject([{ adSpendMin: 15, 'Link clicks': 6 }]);
 });
 
-test('the total of a breakdown does not depend on the order of its rows', async ({ libraryServer }) => {
+test('the total of an Ads Manager breakdown does not depend on the order of its rows', async ({ libraryServer }) => {
   const row = fc.record({ clicks: fc.option(fc.nat(1000)), spend: fc.nat(1000), reach: fc.nat(1000), ctr: fc.nat(9) });
   let adId = 0;
   await fc.assert(
@@ -310,7 +316,9 @@ test('the total of a breakdown does not depend on the order of its rows', async 
   );
 });
 
-test('the total of a breakdown lacks results of which one value cannot be read', async ({ libraryServer }) => {
+test('the total of an Ads Manager breakdown leaves out a result if one of its values cannot be read', async ({
+  libraryServer,
+}) => {
   const { ads } = await importAdsManagerTable(
     libraryServer,
     breakdownColumns,

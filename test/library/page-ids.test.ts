@@ -9,7 +9,7 @@ const ids = ['pAbC', 'p1!_.~-', 'pÉé%', 'p%41', 'p%%a', 'p_%Zz'].flatMap((id) 
 ]);
 
 freshServiceTest()(
-  'pages whose ids differ only in letter case are different pages in filters, lists and SQL',
+  'two pages whose ids differ only in letter case are different pages in filters, lists and SQL',
   async ({ service, server }) => {
     const pages = ids.map((pageId, at) => ({ pageId, pageName: `Name ${at}`, pageLikes: at }));
     const ads = ids.map((pageId, at) => ({ id: deriveUuid(`${at}`), pageId, headline: `Of ${at}` }));

@@ -62,7 +62,7 @@ const extractText = (text: string) =>
     .replace(/<[^>]*>/g, '|')
     .replace(/\|+/g, '|');
 
-test('the web page of an ad shows dates, countries and amounts in readable form', async () => {
+test("the library's web page of an ad shows dates, countries and amounts in readable form", async () => {
   const { text } = await library.get(getPath(ads[2]));
   const visibleText = extractText(text);
   for (const expectedText of [
@@ -78,7 +78,7 @@ test('the web page of an ad shows dates, countries and amounts in readable form'
   expect(extractText((await library.get(getPath(ads[1]))).text)).toContain('last seen 1\u00a0Jan\u00a02026');
 });
 
-test('the web page of an advertiser starts with charts of launches, formats and texts', async () => {
+test("the library's web page of an advertiser begins with charts of launches, formats and texts", async () => {
   const { text } = await library.get(advertiserPath);
   const visibleText = extractText(text);
   expect(visibleText.indexOf('Launches by month')).toBeLessThan(visibleText.indexOf('Socks 68'));
@@ -88,7 +88,7 @@ test('the web page of an advertiser starts with charts of launches, formats and 
   expect(visibleText).toMatch(/\|Longest runs\|days\|[^|]+\|72\|/);
 });
 
-test("the library's web pages show ads with equal text as one card with their number", async () => {
+test("the library's web pages show ads with the same text as one card with the number of ads", async () => {
   const { text } = await library.get('/?query=same');
   expect(extractText(text)).toMatch(/\|10 ads\|.*\|×10\|.*\|9 more ads with this message\|/);
   expect(text.match(/<li class="card/g)).toHaveLength(1);
@@ -104,20 +104,23 @@ test.each<[query: string, hits: number, filterLink?: string]>([
   ['startedAtFrom=2026-03-01', 23, 'Started from: |1 Mar 2026| ✕'],
   ['startedAtTo=2026-01-31', 24, 'Started until: |31 Jan 2026| ✕'],
   ['type=pages&query=shop', 1],
-])("the library's list page with %s finds %i records and can remove each filter", async (query, hits, filterLink) => {
-  const { text } = await library.get(`/?${query}`);
-  const visibleText = extractText(text);
-  expect(visibleText).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
-  if (filterLink === undefined) return;
-  expect(visibleText).toContain(filterLink);
-  const removalLinks = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
-    link?.replaceAll('&amp;', '&'),
-  );
-  expect(removalLinks.length).toBe(query.split('&').length);
-  for (const link of removalLinks) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
-});
+])(
+  "the library's list page with the query %s shows %i records and a link to remove each filter",
+  async (query, hits, filterLink) => {
+    const { text } = await library.get(`/?${query}`);
+    const visibleText = extractText(text);
+    expect(visibleText).toMatch(new RegExp(`\\|${hits} (ads?|advertisers?)\\|`));
+    if (filterLink === undefined) return;
+    expect(visibleText).toContain(filterLink);
+    const removalLinks = [...text.matchAll(/href="(\?[^"]*)"[^>]*>[^<]*<bdi>/g)].map(([, link]) =>
+      link?.replaceAll('&amp;', '&'),
+    );
+    expect(removalLinks.length).toBe(query.split('&').length);
+    for (const link of removalLinks) expect(new URLSearchParams(link).size).toBe(query.split('&').length);
+  },
+);
 
-test("the library's list page can search, sort and page through ads", async () => {
+test("a user can search and sort ads on the library's list page and go to the next result page", async () => {
   expect((await library.get('/?query=socks+17')).text).toMatch(/1 ad<.*Socks 17/s);
   expect((await library.get('/?query=nothing+of+this')).text).toContain('Nothing matches.');
   const firstPage = (await library.get('/?sort=daysRunning')).text;
@@ -127,7 +130,7 @@ test("the library's list page can search, sort and page through ads", async () =
   expect(new Set([...listAdIds(firstPage), ...listAdIds(secondPage)]).size).toBe(70);
 });
 
-test("the library's list page shows why a search is invalid", async () => {
+test("the library's list page shows an error message if the search is invalid", async () => {
   for (const query of ['query=%21%21', 'startedAtFrom=soon', 'displayFormat=%20&cursor=x'])
     expect((await library.get(`/?${query}`)).text).toContain('role="alert"');
   for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])
@@ -160,7 +163,7 @@ test("the library's web pages are served only under a random path", async () => 
   await publicLibrary.close();
 });
 
-test('the web page of an ad says why a picture is missing', async () => {
+test("the library's web page of an ad says why a picture is missing", async () => {
   const database = join(folder, 'odd.db');
   const urls = [
     '{media_url}/größe.jpg',
@@ -195,7 +198,7 @@ test('the web page of an ad says why a picture is missing', async () => {
   await served.close();
 });
 
-test('the web page of every imported ad opens without an error', async () => {
+test("the library's web page of every imported ad opens without an error", async () => {
   const word = fc.oneof(
     fc.constantFrom(
       '',
@@ -265,7 +268,7 @@ inChromium("The library's web pages in a browser", () => {
   });
   afterAll(() => browser.close());
 
-  test("the library's web pages run no script from hostile ad texts", async () => {
+  test("the library's web pages never run scripts from hostile ad texts", async () => {
     for (const [width, colorScheme] of [
       [360, 'light'],
       [1100, 'dark'],
@@ -287,7 +290,7 @@ inChromium("The library's web pages in a browser", () => {
     }
   });
 
-  test("a user of the library's web pages can search and open an ad using only the keyboard", async () => {
+  test("a user can search and open an ad on the library's web pages using only the keyboard", async () => {
     const page = await browser.newPage();
     await page.goto(`${library.origin}${library.home}/`);
     await page.getByRole('searchbox').focus();

@@ -19,7 +19,10 @@ async function writeDownload(folder: string, name: string, titleById: Record<str
 
 const question = ['--question', 'socks', '--complete'];
 
-test('check_watches finds new, changed and gone ads after two weekly imports', async ({ folder, database }) => {
+test('check_watches finds new, changed and gone ads after a saved search was imported in two weeks', async ({
+  folder,
+  database,
+}) => {
   const databaseFlag = ['--database', database];
   const firstWeek = await writeDownload(folder, 'week-1.json', { 1: 'Warm', 2: 'Thin', 3: 'Long' });
   const secondWeek = await writeDownload(folder, 'week-2.json', { 2: 'Thin', 3: 'Longer', 4: 'Short' });
@@ -59,7 +62,7 @@ test.for([
   ['of another question', ['--question', 'hats', '--complete'], {}],
   ['that skipped a record', question, { '': 'No id' }],
 ] as const)(
-  'an import of a saved search %s does not mark any ad as gone',
+  'an import of a saved search %s does not mark any ad as gone (no longer listed)',
   async ([_, options, extraAds], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
@@ -76,7 +79,10 @@ test.for([
   },
 );
 
-test('an ad does not count as ended while another saved search still lists it', async ({ folder, database }) => {
+test('an ad does not count as ended while another saved search in the library still lists it', async ({
+  folder,
+  database,
+}) => {
   const databaseFlag = ['--database', database];
   const fileWithBoth = await writeDownload(folder, 'both.json', { 1: 'Warm', 2: 'Thin' });
   const fileWithOne = await writeDownload(folder, 'one.json', { 2: 'Thin' });
@@ -98,7 +104,7 @@ test('an ad does not count as ended while another saved search still lists it', 
   await close();
 });
 
-test('library import rejects --complete without --question', async ({ database }) => {
+test('library import rejects the option --complete without the option --question', async ({ database }) => {
   await expect(run(['import', '-', '--complete', '--database', database])).rejects.toThrow(
     /--complete needs --question/,
   );
@@ -134,7 +140,7 @@ test.for([
     /the last page is missing/,
   ],
 ] as const)(
-  'an incomplete import of a saved search (with a file that %s) does not mark any ad as gone',
+  'an import of a saved search with a file that %s does not mark any ad as gone (no longer listed)',
   async ([_, text, reason], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
@@ -155,7 +161,7 @@ test.for([
   ['without ads', '{"data":[]}', '1 ad listed, 1 gone'],
   ['of TikTok', JSON.stringify({ data: { ads: [], has_more: false }, error: { code: 'ok' } }), '1 ad listed, 1 gone'],
 ] as const)(
-  'an import of several result pages is complete if its last page (%s) names no next page',
+  'an import of several result pages counts as complete if its last page (%s) announces no further page',
   async ([_, text, line], { folder, database }) => {
     const databaseFlag = ['--database', database];
     const complete = await writeDownload(folder, 'complete.json', { 1: 'Warm', 2: 'Thin' });
@@ -410,23 +416,29 @@ for (const [outcome, cases] of [
   ['does not mark any ad as gone', incompleteFiles],
   ['marks the other ads as gone', completeFiles],
 ] as const)
-  test.for(cases)(`an import of files with %s ${outcome}`, async ([_, files], { folder, database }) => {
-    const databaseFlag = ['--database', database];
-    await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
-    const { code, err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
-    if (cases === completeFiles) expect(err).toMatch(/question socks: \d+ ads? listed, 1 gone\n$/);
-    else expect(err).toMatch(/question socks: no ad was marked as gone, because .* (?:missing|results|read);/);
-    expect(code).toBe(cases === completeFiles ? 0 : 1);
-  });
+  test.for(cases)(
+    `library import of a saved search ${outcome} (files of the import: %s)`,
+    async ([_, files], { folder, database }) => {
+      const databaseFlag = ['--database', database];
+      await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
+      const { code, err } = await run(['import', ...(await writeFiles(folder, files)), ...question, ...databaseFlag]);
+      if (cases === completeFiles) expect(err).toMatch(/question socks: \d+ ads? listed, 1 gone\n$/);
+      else expect(err).toMatch(/question socks: no ad was marked as gone, because .* (?:missing|results|read);/);
+      expect(code).toBe(cases === completeFiles ? 0 : 1);
+    },
+  );
 
-test('an import without --complete prints how many of the stated results are missing', async ({ folder, database }) => {
+test('an import without --complete says how many of the results are missing that a file announces', async ({
+  folder,
+  database,
+}) => {
   const paths = await writeFiles(folder, { 'a.json': { total: 120, has_more: false, ads: [firstAd] } });
   const { code, err } = await run(['import', ...paths, '--database', database]);
   expect(err).toMatch(/a\.json states 120 results, but only 1 were read\n$/);
   expect(code).toBe(0);
 });
 
-test('numbered tables from which any table but the last was removed never mark ads as gone', async ({
+test('an import of numbered tables does not mark any ad as gone if a table before the last one is missing', async ({
   folder,
   database,
 }) => {
@@ -455,7 +467,10 @@ test('numbered tables from which any table but the last was removed never mark a
   );
 });
 
-test('a chain of pages from which any page was removed never marks ads as gone', async ({ folder, database }) => {
+test('an import of connected result pages does not mark any ad as gone if one of the pages is missing', async ({
+  folder,
+  database,
+}) => {
   const databaseFlag = ['--database', database];
   await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);
   await fc.assert(
@@ -489,16 +504,19 @@ test.for([
   ['of LinkedIn', { elements: [], paging: { start: 0, count: 10, total: 0, links: [] } }],
   ['of SearchApi', { search_metadata: { status: 'Success' }, search_parameters: { q: 'tea' }, ad_creatives: [] }],
   ['of ScrapeCreators', { success: true, searchResults: [], searchResultsCount: 0, cursor: null }],
-])('a complete, empty response %s marks all ads of its search as gone', async ([_, response], { folder, database }) => {
-  const databaseFlag = ['--database', database];
-  await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
-  const paths = await writeFiles(folder, { 'empty.json': response });
-  expect((await run(['import', ...paths, ...databaseFlag])).err).not.toContain('gone');
-  const { code, err } = await run(['import', ...paths, ...question, ...databaseFlag]);
-  expect(err).toContain('the search has no results: its response lists no ad');
-  expect(err).toContain('question socks: 0 ads listed, 2 gone\n');
-  expect(code).toBe(0);
-});
+])(
+  'a complete response without ads (%s) marks all ads of its saved search as gone (no longer listed)',
+  async ([_, response], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+    const paths = await writeFiles(folder, { 'empty.json': response });
+    expect((await run(['import', ...paths, ...databaseFlag])).err).not.toContain('gone');
+    const { code, err } = await run(['import', ...paths, ...question, ...databaseFlag]);
+    expect(err).toContain('the search has no results: its response lists no ad');
+    expect(err).toContain('question socks: 0 ads listed, 2 gone\n');
+    expect(code).toBe(0);
+  },
+);
 
 test.for([
   ['a list', []],
@@ -514,20 +532,26 @@ test.for([
   ['a search that has not ended', { search_metadata: { status: 'Processing' }, ads: [] }],
   ['a failure', { success: false, searchResults: [] }],
   ['unfinished results', { data: [], is_result_complete: false }],
-])('an import of %s does not mark any ad as gone', async ([_, content], { folder, database }) => {
-  const databaseFlag = ['--database', database];
-  await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
-  const { code, err } = await run([
-    'import',
-    ...(await writeFiles(folder, { 'e.json': content })),
-    ...question,
-    ...databaseFlag,
-  ]);
-  expect(err).toContain('question socks: no ad was marked as gone');
-  expect(code).toBe(1);
-});
+])(
+  'an import that contains only %s does not mark any ad as gone (no longer listed)',
+  async ([_, content], { folder, database }) => {
+    const databaseFlag = ['--database', database];
+    await run(['import', ...(await writeFiles(folder, { 'x.json': complete })), ...question, ...databaseFlag]);
+    const { code, err } = await run([
+      'import',
+      ...(await writeFiles(folder, { 'e.json': content })),
+      ...question,
+      ...databaseFlag,
+    ]);
+    expect(err).toContain('question socks: no ad was marked as gone');
+    expect(code).toBe(1);
+  },
+);
 
-test('library import --question ignores the letter case of the name', async ({ folder, database }) => {
+test('library import --question treats names of saved searches that differ only in letter case as equal', async ({
+  folder,
+  database,
+}) => {
   const databaseFlag = ['--database', database];
   const download = await writeDownload(folder, 'week.json', { 1: 'Warm' });
   for (const name of ['Socks', 'socks']) await run(['import', download, '--question', name, ...databaseFlag]);

@@ -64,13 +64,13 @@ test.for<[body: object, ...notes: string[]]>([
   [{ not: { active: true } }, includedNote('active', 3)],
   [{}],
 ])(
-  'a library search with %j returns notes that explain its number of results',
+  'a library search with the filters %j returns notes that explain the number of results',
   async ([body, ...notes], { readNotes }) => {
     expect(await readNotes({ ...body })).toEqual(notes.length > 0 ? notes : undefined);
   },
 );
 
-test('a search note about ads without impressions does not count ads with only one bound of the range', async ({
+test('the search note on ads without impressions does not count ads that have one bound of the range', async ({
   libraryServer,
   readNotes,
 }) => {
@@ -78,7 +78,7 @@ test('a search note about ads without impressions does not count ads with only o
   expect(await readNotes({ impressionsFrom: 500 })).toEqual([leftOutNote('impressions', 3)]);
 });
 
-test('a search returns at most five short notes, and only on the first result page', async ({
+test('a library search returns at most five short notes, and only with the first result page', async ({
   libraryServer,
   readNotes,
 }) => {

@@ -172,7 +172,7 @@ const countableValues: Record<string, (ad: ModelAd) => unknown[]> = {
   active: (ad) => [isStillRunning(ad) ?? []].flat(),
 };
 
-test('a search in the local library returns the same ads as a simple model of its filters', async () => {
+test('a search in the local library returns the same ads as a simple reference implementation', async () => {
   const sortOptions = fc.record(
     { sort: fc.constantFrom(...Object.keys(sortValues)), order: fc.constantFrom('asc', 'desc') },
     { requiredKeys: [] },
@@ -228,7 +228,7 @@ test('a search in the local library returns the same ads as a simple model of it
   );
 });
 
-test('the count of a filter value equals the number of ads that this filter finds', async () => {
+test('the number of ads that the library counts for a filter value equals the number that the filter finds', async () => {
   const word = fc.constantFrom(
     'a',
     'A',
@@ -366,19 +366,19 @@ describe('Search filters of the local library', () => {
     [{ countries: 'de', order: 'ASC' }, [1]],
     [{ startedAtTo: '2026-01-05T12:00+01:00' }, [1]],
     [{ startedAtTo: '2026-01-05T00:30+01:00' }, []],
-  ] as const)('the search filters %j find exactly the example ads %j', async (filters, numbers) => {
+  ] as const)('a library search with the filters %j finds exactly the example ads %j', async (filters, numbers) => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ ...filters, pageId });
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('a search sorted by a range returns an ad without an upper bound first and an ad without any bound last', async () => {
+  test('a search that sorts by a range lists ads without an upper bound first and ads without bounds last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);
   });
 
-  test('advertiser pages can be searched by language, technology, likes and name', async () => {
+  test('a library search finds advertiser pages by language, technology, likes and name', async () => {
     await libraryServer.importRecords(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },

@@ -97,7 +97,7 @@ const documented: [name: string, call: Call, scope: string | undefined, price: 0
 const scopes = new Set(documented.flatMap(([, , scope]) => scope ?? []));
 
 describe.each(documented)("The local library's API operation %s", (name, call, scope, price, body, headers) => {
-  test('a valid request to the local library returns 200 with the documented body and headers', async () => {
+  test('the local library responds to a valid request with 200 and the documented body and headers', async () => {
     const answer = await send(call, keys.good);
     expect(answer.status).toBe(200);
     body.parse(answer.body);
@@ -107,7 +107,7 @@ describe.each(documented)("The local library's API operation %s", (name, call, s
     if (headers.length > 0) expect(answer.headers.get('x-service-credits-charged')).toBe(String(price));
   });
 
-  test('a request to the local library returns 401 without a valid key and 403 without the scope', async () => {
+  test('the local library responds with 401 to an invalid API key and with 403 to a missing permission', async () => {
     await expectError(call, undefined, 401, 'missing_api_key');
     await expectError(call, 'svc_live_0000', 401, 'invalid_api_key');
     await expectError(call, keys.revoked, 401, 'revoked_api_key');
@@ -122,7 +122,7 @@ describe.each(documented)("The local library's API operation %s", (name, call, s
     );
   });
 
-  test('calls for an account without credits fail only for paid operations', async () => {
+  test('calls of a library account without credits fail only if the operation costs credits', async () => {
     for (const [state, status, code] of [
       ['unsubscribed', 402, 'subscription_required'],
       ['empty', 402, 'credits_exhausted'],
@@ -136,7 +136,7 @@ describe.each(documented)("The local library's API operation %s", (name, call, s
 });
 
 describe("Details of the local library's API", () => {
-  test('adding the same item to a collection twice counts it once', async () => {
+  test('adding the same item to a collection of the library twice counts the item once', async () => {
     const key = libraryServer.createKey();
     const emptyCollection = await readFirstCollection(key);
     const collection = { ...emptyCollection, adCount: 1 };
@@ -148,25 +148,25 @@ describe("Details of the local library's API", () => {
     });
   });
 
-  test('ads have an appUrl in lists, but not in the response for a single ad', async () => {
+  test('ads from the library API have an appUrl in lists, but not if a single ad is requested', async () => {
     const { body } = await libraryServer.search({ query: 'socks', limit: 1 });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
     expect(body.items[0].appUrl).toBe(`${libraryServer.baseUrl}/ads/${createUuid(1)}`);
     expect((await libraryServer.get(`/v1/ads/${createUuid(1)}`)).body).not.toHaveProperty('appUrl');
   });
 
-  test('the library API returns an advertiser page that it knows only from ads', async () => {
+  test("the library API returns an advertiser page that it knows only from the page's ads", async () => {
     const page = { pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true };
     expect((await libraryServer.get('/v1/pages/page-1')).body).toEqual(page);
   });
 
-  test('whoami returns the name and prefix of the API key', async () => {
+  test('the operation whoami of the library API returns the name and prefix of the API key', async () => {
     const { body } = await libraryServer.get('/v1/whoami', keys.good);
     expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: keys.good.slice(0, 17) });
     expect(JSON.stringify(body)).not.toContain(keys.good);
   });
 
-  test('the library API ignores an API key in the query string', async () => {
+  test('the library API ignores an API key in the query of the URL', async () => {
     await expectError({ path: `/v1/account?api_key=${keys.good}` }, undefined, 401);
   });
 });
@@ -183,12 +183,12 @@ test.each<[string, Call, key?: keyof typeof keys]>([
   ['picture of the demo in a library without demo data', { path: '/media/demo/mossgate-1-offer.webp' }],
   ['ad to add', addItemCall({ itemType: 'ads', itemId: createUuid(99) })],
   ['page to add', addItemCall({ itemType: 'pages', itemId: 'nobody' })],
-])('a library API request for a nonexistent %s returns 404', async (_, call, key = 'good') => {
+])('the library API responds with 404 to a request for a %s that does not exist', async (_, call, key = 'good') => {
   await expectError(call, keys[key], 404, 'not_found');
 });
 
 test.each(['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b'])(
-  'the library API returns 404 for the unknown path %s',
+  'the library API responds with 404 to a request for the unknown path %s',
   async (path) => {
     await expectError({ path }, undefined, 404, 'no_such_path');
   },
@@ -297,11 +297,11 @@ test.each<[string, Call, RegExp]>([
     /key "contries"\. Did you mean "countries"\?/,
   ],
   ['__proto__ inside not', searchCall('{"not":{"__proto__":1}}'), /Unknown filter key "__proto__"/],
-])('the library API rejects %s with a 422 that says what was expected', async (_, call, message) => {
+])('the library API rejects %s with status 422 and says what it expects', async (_, call, message) => {
   expect((await expectError(call, keys.good, 422, 'invalid_request')).message).toMatch(message);
 });
 
-test('the library API rejects a request body with another media type or encoding', async () => {
+test('the library API rejects a request body whose media type or encoding is not supported', async () => {
   const sendBody = async (contentType: string, body: string | Uint8Array<ArrayBuffer>) => {
     const headers = { Authorization: `Bearer ${keys.good}`, 'Content-Type': contentType };
     const response = await fetch(`${libraryServer.baseUrl}/v1/ads/search`, { method: 'POST', headers, body });
@@ -318,7 +318,7 @@ test('the library API rejects a request body with another media type or encoding
   ]);
 });
 
-test('the library API reports several problems of one request in a fixed order', async () => {
+test('the library API reports several problems of a request in a fixed order, such as 401 before 403', async () => {
   const invalidCall = { path: '/v1/ads/not-a-uuid' };
   await expectError(invalidCall, 'svc_live_x', 401);
   await expectError(invalidCall, libraryServer.createKey({ scopes: ['pages:read'], credits: 0 }), 403);
@@ -328,7 +328,7 @@ test('the library API reports several problems of one request in a fixed order',
   await expectError({ path: `/v1/ads/${createUuid(1)}` }, libraryServer.createKey({ credits: 0, hourlyLimit: 0 }), 402);
 });
 
-test('the library API returns 405 for a request with a wrong method', async () => {
+test('the library API responds with 405 to a request with the wrong HTTP method', async () => {
   for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST']) {
     await expectError({ method, path: '/v1/account' }, keys.good, 405, 'method_not_allowed');
     expect((await libraryServer.request(method, '/v1/account')).headers.get('allow')).toBe('GET');
@@ -338,7 +338,7 @@ test('the library API returns 405 for a request with a wrong method', async () =
   expect((await libraryServer.get('/v1/credits', key)).body.credits).toBe(7);
 });
 
-test('the library API returns a documented response to any request, without an internal error', async () => {
+test('the library API responds to any random request as documented and never with an internal error', async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       'v1',
@@ -369,7 +369,7 @@ test('the library API returns a documented response to any request, without an i
   );
 });
 
-test('the library API returns an advertiser page whose id has unusual characters', async () => {
+test('the library API returns an advertiser page although the id of the page has unusual characters', async () => {
   const pageId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((id) => !/^\.\.?$/.test(id));
   await fc.assert(
     fc.asyncProperty(pageId, async (pageId) => {
@@ -379,13 +379,13 @@ test('the library API returns an advertiser page whose id has unusual characters
   );
 });
 
-test('the filters.json path of the library needs no API key', async () => {
+test("the list of search filters at the library's path /filters.json needs no API key", async () => {
   const { status, body } = await libraryServer.request('GET', '/filters.json');
   expect({ status, body }).toEqual({ status: 200, body: libraryFilters });
   expect(parseSearchFilters(body)).toEqual(libraryFilters);
 });
 
-test('the library logs an internal error in full and returns a 500 without details', async () => {
+test('the library logs an internal error in full and responds with 500 without details', async () => {
   // No test in this file has caused an internal error so far.
   expect(libraryServer.errors).toEqual([]);
   libraryServer.library.context.database.run('DROP TABLE collection_items');

@@ -48,7 +48,7 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl };
   });
 
-test('library import --pictures stores pictures, and the library serves them', async ({
+test('library import --pictures stores the pictures of ads, and the library then serves them', async ({
   pictureFolder,
   run,
   serve,
@@ -92,7 +92,7 @@ test('library import --pictures stores pictures, and the library serves them', a
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
 });
 
-test('library import --pictures stores only valid pictures', async ({ pictureFolder, run }) => {
+test('library import --pictures stores only files that are valid pictures', async ({ pictureFolder, run }) => {
   const webPage = pictureHost.serve(Buffer.from('<html>'));
   const missingPicture = pictureHost.serve((response) => response.writeHead(410).end());
   const input = writeAds([webPage, missingPicture, 'http://127.0.0.1:9/inside.jpg']);
@@ -107,7 +107,7 @@ test('library import --pictures stores only valid pictures', async ({ pictureFol
   expect((await run(['pictures', ...mediaHosts])).err).toContain('at most 5 to fetch');
 });
 
-test('the library returns an ad with 120,000 incomplete URLs within five seconds', async ({
+test('the library returns an ad whose text contains 120,000 incomplete URLs within five seconds', async ({
   pictureFolder,
   run,
   serve,
@@ -130,7 +130,7 @@ test('the library returns an ad with 120,000 incomplete URLs within five seconds
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('library pictures skips expired URLs and counts them', async ({ run }) => {
+test('the command library pictures skips picture URLs that have expired and counts them', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -140,7 +140,7 @@ test('library pictures skips expired URLs and counts them', async ({ run }) => {
   );
 });
 
-test('library pictures fetches only the missing pictures after it was killed', async ({
+test('after it was killed, the command library pictures fetches only the pictures that are still missing', async ({
   database,
   pictureFolder,
   run,
@@ -174,7 +174,10 @@ test('library pictures fetches only the missing pictures after it was killed', a
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('library pictures stops at --max-mb and continues with a larger limit', async ({ pictureFolder, run }) => {
+test('the command library pictures stops at the size --max-mb and continues with a larger size', async ({
+  pictureFolder,
+  run,
+}) => {
   const pictureUrls = await Promise.all(
     Array.from({ length: 20 }, async (_, number) =>
       pictureHost.serve(await createJpeg({ width: 400 + number, height: 400 })),
@@ -196,6 +199,6 @@ test('library pictures stops at --max-mb and continues with a larger limit', asy
 test.for([
   [['import', '--pictures'], 'name the files to import'],
   [['pictures', '--max-mb', 'many'], '--max-mb takes a number above 0'],
-] as const)('the library command rejects the arguments %j', async ([args, problem], { run }) => {
+] as const)('the library command rejects the arguments %j with an error', async ([args, problem], { run }) => {
   await expect(run([...args])).rejects.toThrow(problem);
 });

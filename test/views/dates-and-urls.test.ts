@@ -115,7 +115,7 @@ describe('The URLs in an ad', () => {
     ['without a query if it only has tracking parameters', '?utm_medium=cpc', ''],
     ['with letters instead of percent codes, but with encoded spaces', '%EB%B6%80%EC%B8%A0%20a', '부츠%20a'],
     ['unchanged if its percent codes are invalid', '%E0%A4%A', '%E0%A4%A'],
-  ])('a URL in a result is shown %s', (_, path, shownUrl) =>
+  ])('a result shows the URL of an ad in a readable form: %s', (_, path, shownUrl) =>
     expect(cleanUrl(`https://serra.example/${path}`, 60)).toBe(`https://serra.example/${shownUrl}`),
   );
 

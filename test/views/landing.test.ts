@@ -125,7 +125,9 @@ test.each([
     'l.facebook.com',
   ],
   ['missing for an ad without a URL', { offerLink: 'call us', website: {} }, undefined],
-])('the landing domain of an ad is %s', (_, ad, domain) => expect(findLandingDomain(ad)).toBe(domain));
+])('the landing domain of an ad is read from the right URL (expected: %s)', (_, ad, domain) =>
+  expect(findLandingDomain(ad)).toBe(domain),
+);
 
 test('the landing domain of an ad is the host behind all redirect wrappers that are known', () => {
   const wrapperFunctions: ((address: string) => string)[] = [

@@ -107,13 +107,16 @@ test.for([
     publicUrl,
   ],
   ['has no link for demo data under a public URL', { publicUrl, demo: true }, { host: 'ads.example.com' }, undefined],
-] as const)('the result of export_ads %s', async ([_, config, headers, origin], { open }) => {
-  const { write, get } = await open(config as Parameters<typeof open>[0]);
-  const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
-  if (origin === undefined) return expect(data).not.toHaveProperty('link');
-  expect(data.link).toMatch(/^https:\/\/ads\.example\.com\/files\/[\w-]{22}\/n\.csv$/);
-  expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
-});
+] as const)(
+  'whether export_ads returns a link to its file depends on the settings and the request: the result %s',
+  async ([_, config, headers, origin], { open }) => {
+    const { write, get } = await open(config as Parameters<typeof open>[0]);
+    const { data } = await write('export_ads', { sql: 'SELECT 1 AS n', name: 'n' }, headers);
+    if (origin === undefined) return expect(data).not.toHaveProperty('link');
+    expect(data.link).toMatch(/^https:\/\/ads\.example\.com\/files\/[\w-]{22}\/n\.csv$/);
+    expect((await get(new URL(data.link).pathname, { headers })).status).toBe(200);
+  },
+);
 
 test('the result of export_ads has a link to the file in protocol revision 2026-07-28', async ({ open }) => {
   const { send, origin } = await open({ demo: true });
