@@ -91,11 +91,11 @@ function Heading({ state, estimate }: { state: BoardState; estimate: string | un
  * @param props.isPanelOpen true if charts and filters are shown; undefined if there are too few ads for them
  */
 function Controls({ view, isPanelOpen }: { view: BoardView; isPanelOpen: boolean | undefined }) {
-  const { openVariant, mode, sort, chosenValues, display, formats } = view.state;
+  const { openVariantId, mode, sort, chosenValues, display, formats } = view.state;
   const activeFilterCount = Object.values(chosenValues).filter((values) => (values?.size ?? 0) > 0).length;
   return (
     <div id="tools">
-      {openVariant !== undefined && <BackButton view={view} />}
+      {openVariantId !== undefined && <BackButton view={view} />}
       <TwoOptionChoice
         label="View"
         symbols={['▦', '☰']}
@@ -164,7 +164,7 @@ function Charts({ view }: { view: BoardView }) {
  * make no difference.
  */
 const GroupingChoice = ({ view }: { view: BoardView }) =>
-  view.state.openVariant !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
+  view.state.openVariantId !== undefined || countVariants(view.state.ads) === view.state.ads.length ? null : (
     <TwoOptionChoice
       label="One card for each"
       names={['Messages', 'Ads']}
@@ -203,9 +203,9 @@ const TwoOptionChoice = ({ label, symbols, names, isFirstChosen, onChoose }: Two
 /** The button that returns to all ads from the ads of one variant (a group of ads with nearly the same text). */
 function BackButton({ view }: { view: BoardView }) {
   const showAllAds = () => {
-    const { openVariant } = view.state;
-    view.update({ openVariant: undefined });
-    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariant);
+    const { openVariantId } = view.state;
+    view.update({ openVariantId: undefined });
+    const cardIndex = view.state.cards.findIndex(([ad]) => ad !== undefined && getVariantId(ad) === openVariantId);
     document.querySelectorAll<HTMLElement>('#list .open')[cardIndex]?.focus();
   };
   return (
@@ -239,11 +239,11 @@ function FindingButton({ view, finding: { sentence, clickTarget } }: { view: Boa
   const { chosenValues } = view.state;
   const openTarget = () => {
     if ('ad' in clickTarget) return view.update({ openAdId: clickTarget.ad });
-    if ('variant' in clickTarget) return view.update({ openVariant: clickTarget.variant, chosenValues: {} });
+    if ('variant' in clickTarget) return view.update({ openVariantId: clickTarget.variant, chosenValues: {} });
     const values = Object.entries(clickTarget.values) as [FacetName, string][];
     const isChosen = values.every(([facet, value]) => chosenValues[facet]?.has(value));
     const valuesToChoose: ChosenValues = Object.fromEntries(values.map(([facet, value]) => [facet, new Set([value])]));
-    view.update({ openVariant: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
+    view.update({ openVariantId: undefined, chosenValues: isChosen ? chosenValues : valuesToChoose });
   };
   return (
     <button type="button" id="finding" onClick={openTarget}>

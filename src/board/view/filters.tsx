@@ -18,11 +18,11 @@ const collapsedValueCount = 2;
  * The filters of the board: one row per property of ads, such as *Country*, with the values that the user can select.
  */
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
-  const { chosenValues, ads, openVariant, formats } = view.state;
+  const { chosenValues, ads, openVariantId, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
   const groups = useMemo(
     () => listFacetValues(selectFilterableAds(view.state), chosenValues, formats),
-    [ads, openVariant, chosenValues, formats],
+    [ads, openVariantId, chosenValues, formats],
   );
   return (
     <section id="chips" aria-label="Filters">

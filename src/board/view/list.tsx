@@ -142,7 +142,7 @@ const OpenButton = ({ ad, view }: ItemProps) => (
 function VariantsButton({ ad, adCount, view }: ItemProps) {
   if (adCount < 2) return null;
   const openVariantAds = () => {
-    view.update({ openVariant: getVariantId(ad), chosenValues: view.state.chosenValues });
+    view.update({ openVariantId: getVariantId(ad), chosenValues: view.state.chosenValues });
     document.querySelector<HTMLElement>('#back')?.focus();
   };
   return (

@@ -30,7 +30,7 @@ export interface BoardState {
    * Id of the variant (a group of ads with nearly the same text) that the user has opened. The board then shows only
    * its ads.
    */
-  openVariant?: string | undefined;
+  openVariantId?: string | undefined;
   /**
    * True if the user chose to group ads with nearly the same text on one card, false for one card per ad. Undefined
    * until the user chooses.
@@ -172,15 +172,15 @@ export function countVariants(ads: readonly BriefAd[]): number {
  * Returns true if ads with nearly the same text share one card. The user can choose this. By default, they share a card
  * if this reduces the number of cards by at least a quarter.
  */
-export const isGrouped = ({ ads, openVariant, isGroupingChosen }: BoardState): boolean =>
-  openVariant === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
+export const isGrouped = ({ ads, openVariantId, isGroupingChosen }: BoardState): boolean =>
+  openVariantId === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
 /**
  * Returns the ads to which the filters apply: all ads, or the ads of the variant (nearly the same text) that the user
  * has opened.
  */
-export const selectFilterableAds = ({ ads, openVariant }: BoardState): readonly BriefAd[] =>
-  openVariant === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariant);
+export const selectFilterableAds = ({ ads, openVariantId }: BoardState): readonly BriefAd[] =>
+  openVariantId === undefined ? ads : ads.filter((ad) => getVariantId(ad) === openVariantId);
 
 /**
  * Applies a change to the state, and recomputes derived fields, such as `visibleAds`, if the change affects them. All
@@ -189,9 +189,9 @@ export const selectFilterableAds = ({ ads, openVariant }: BoardState): readonly 
 export function applyChange(previousState: BoardState, change: Partial<BoardState>): BoardState {
   const state = { ...previousState, ...change };
   const hasChanged = (...names: (keyof BoardState)[]) => names.some((name) => state[name] !== previousState[name]);
-  if (hasChanged('ads', 'openVariant', 'chosenValues'))
+  if (hasChanged('ads', 'openVariantId', 'chosenValues'))
     state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
-  if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariant'))
+  if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariantId'))
     state.cards = [
       ...groupBy(sortAds(state.visibleAds, state.sort), isGrouped(state) ? getVariantId : ({ id }) => id).values(),
     ];
