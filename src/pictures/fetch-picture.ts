@@ -17,7 +17,7 @@ type FetchResult = { bytes: Uint8Array } | { reason: string };
 interface FetchLimits {
   maxBytes: number;
   /** Time limit for fetching one picture, including all redirects, in milliseconds. */
-  fetchMs: number;
+  fetchTimeoutMs: number;
   /**
    * Time after which a request to a missing or private host fails, in milliseconds. It is constant, so that callers
    * cannot use the timing to find out which private hosts exist.
@@ -54,7 +54,7 @@ export async function fetchPicture(
     return { bytes: new Uint8Array(await response.arrayBuffer()) };
   }
   const fetchBytes = (deadline: AbortSignal) => fetchWithRedirects(new URL(pictureUrl), options, deadline);
-  return withDeadline({ signals: [signal], timeoutMs: limits.fetchMs }, fetchBytes).catch((error) => {
+  return withDeadline({ signals: [signal], timeoutMs: limits.fetchTimeoutMs }, fetchBytes).catch((error) => {
     signal.throwIfAborted();
     return { reason: explainFetchError(error, limits) };
   });
@@ -137,11 +137,11 @@ export async function readBody({ body, headers }: PictureResponse, maxBytes: num
 }
 
 /** Explains in a few words why a picture could not be fetched, e.g. `it is larger than 10 MB`. */
-function explainFetchError(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {
+function explainFetchError(error: unknown, { maxBytes, fetchTimeoutMs }: FetchLimits): string {
   if (error instanceof NonPublicHostError) return 'its host does not exist, or is not public';
   if (error instanceof PictureTooLargeError) return `it is larger than ${maxBytes / 1_000_000} MB`;
   const { name, code = '' } = error as { name?: string; code?: string };
-  if (name === 'TimeoutError') return `it did not come within ${fetchMs / 1000} s`;
+  if (name === 'TimeoutError') return `it did not come within ${fetchTimeoutMs / 1000} s`;
   if (code.includes('CERT') || code.startsWith('ERR_TLS')) return "its host's certificate is not valid";
   return 'its host could not be reached, or broke off';
 }
@@ -160,8 +160,8 @@ class NonPublicHostError extends Error {
 interface GuardOptions {
   hosts: MediaHosts;
   resolveHost: Resolve;
-  /** Time limit for resolving a host name, in milliseconds. */
-  resolveMs: number;
+  /** Time limit for looking up the IP addresses of a host, in milliseconds. */
+  dnsTimeoutMs: number;
 }
 
 /**
@@ -191,10 +191,10 @@ export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Pro
 
 /** Creates a DNS lookup that fails with `NonPublicHostError` if any IP address of the host is private. */
 const createPublicLookup =
-  ({ resolveHost, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
+  ({ resolveHost, dnsTimeoutMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
   (host, { all }, callback) => {
     const lookUp = async () => {
-      const addresses = await withDeadline({ signals: [], timeoutMs: resolveMs }, (signal) =>
+      const addresses = await withDeadline({ signals: [], timeoutMs: dnsTimeoutMs }, (signal) =>
         raceAbort(resolveHost(host, signal), signal),
       ).catch((): string[] => []);
       const [first] = addresses;

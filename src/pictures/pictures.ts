@@ -50,24 +50,24 @@ interface TileCaption {
 interface DrawingOptions {
   signal: AbortSignal;
   /** Returns how many milliseconds remain for drawing, including the wait for a worker. */
-  drawingMs(): number;
+  getRemainingMs(): number;
 }
 
 interface SheetOptions extends DrawingOptions {
   /** Maximum time to wait for pictures, in milliseconds. Pictures that have not arrived by then are left out. */
   waitMs: number;
-  /** True if tiles have the size of the pictures of `loadPreview`, so that cached previews can be reused. */
-  isOverview?: boolean;
+  /** True if each tile has the size of a picture of `loadPreview`, so that cached previews can be reused. */
+  usesPreviewSize?: boolean;
 }
 
 /** Default limits. All times are in milliseconds. */
 const defaultLimits = {
   maxBytes: 10_000_000,
-  fetchMs: 8000,
+  fetchTimeoutMs: 8000,
   nonPublicFailureMs: 2000,
   maxWorkers: 2,
   /** Time limit for decoding one picture. The limit for drawing a picture sheet or a chart is three times as long. */
-  drawMs: 5000,
+  drawTimeoutMs: 5000,
   /** Time after which an idle worker is stopped. */
   idleMs: 120_000,
   /**
@@ -128,18 +128,12 @@ const drawProblems = {
 export function openPictures({ resolve = resolveInDns, ...options }: PictureOptions) {
   const { hosts, servedPictures, userAgent, now, random } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const {
-    maxWorkers,
-    idleMs,
-    drawMs: maxDrawMs,
-    maxFetches: maxRunning,
-    maxFetchesPerTenant: maxRunningPerKey,
-  } = limits;
+  const { maxWorkers, idleMs, drawTimeoutMs, maxFetches: maxRunning, maxFetchesPerTenant: maxRunningPerKey } = limits;
   let agentPromise: Promise<GuardedAgent> | undefined;
   const getAgent = () => {
     // The time limit for DNS is slightly shorter than `nonPublicFailureMs`, so that a host with slow DNS fails after
     // the same time as a missing host.
-    agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, resolveMs: limits.nonPublicFailureMs * 0.9 });
+    agentPromise ??= openGuardedAgent({ hosts, resolveHost: resolve, dnsTimeoutMs: limits.nonPublicFailureMs * 0.9 });
     return agentPromise;
   };
   // The pool lets each tenant use at most one worker at a time, so that one tenant cannot occupy all workers.
@@ -159,12 +153,12 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   const sharedWorkByKey = new Map<string, { result: Promise<Thumbnail>; abort: AbortController; callers: number }>();
 
   function drawInWorker(tenantId: string, request: DrawRequest, signal: AbortSignal) {
-    const ms = request.type === 'thumbnail' ? maxDrawMs : 3 * maxDrawMs;
+    const timeoutMs = request.type === 'thumbnail' ? drawTimeoutMs : 3 * drawTimeoutMs;
     // An abort ends only the wait for the drawing. The worker continues, and its slot is released when it has finished.
     const drawing = workers.runInSlot(tenantId, signal, async () => {
       const worker = workers.takeIdleWorker() ?? workers.startWorker(undefined);
       try {
-        const drawing = await worker.sendRequest(request, { timeoutMs: ms });
+        const drawing = await worker.sendRequest(request, { timeoutMs });
         // A picture that cannot be decoded may have corrupted the worker's memory, so stop the worker.
         if (drawing === undefined) void worker.terminate();
         return drawing ?? { failed: 'damaged' as const };
@@ -178,16 +172,16 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
   }
 
   /**
-   * Draws a picture sheet or a chart. If drawing fails or exceeds `drawingMs`, resolves to the reason, so that a tool
+   * Draws a picture sheet or a chart. If drawing fails or exceeds `getRemainingMs`, resolves to the reason, so that a tool
    * can return its result without the picture. Rejects only if the signal aborts or an unexpected error occurs.
    */
   async function drawOrExplain(
     tenantId: string,
     request: DrawRequest,
-    { signal, drawingMs }: DrawingOptions,
+    { signal, getRemainingMs }: DrawingOptions,
   ): Promise<Drawing | { reason: string }> {
     try {
-      const drawing = await withDeadline({ signals: [signal], timeoutMs: drawingMs() }, (timeUpSignal) =>
+      const drawing = await withDeadline({ signals: [signal], timeoutMs: getRemainingMs() }, (timeUpSignal) =>
         drawInWorker(tenantId, request, timeUpSignal),
       );
       return 'failed' in drawing ? { reason: drawProblems[drawing.failed] } : drawing;
@@ -286,9 +280,9 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
        */
       async drawSheet(
         tiles: readonly SheetTile[],
-        { signal, waitMs, drawingMs, isOverview = false }: SheetOptions,
+        { signal, waitMs, getRemainingMs, usesPreviewSize = false }: SheetOptions,
       ): Promise<{ tiles: FetchedTile[]; jpeg?: Uint8Array; reason?: string }> {
-        const grid = computeGrid(isOverview ? maxTiles : tiles.length);
+        const grid = computeGrid(usesPreviewSize ? maxTiles : tiles.length);
         const fetchedTiles = await withDeadline({ signals: [signal], timeoutMs: waitMs }, (timeUpSignal) =>
           Promise.all(
             tiles.map(async (tile): Promise<FetchedTile> => {
@@ -300,7 +294,7 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
         );
         if (fetchedTiles.every((tile) => 'reason' in tile)) return { tiles: fetchedTiles };
         const request = { type: 'sheet', proofWord: generateProofWord(random()), grid, tiles: fetchedTiles } as const;
-        const drawing = await drawOrExplain(tenantId, request, { signal, drawingMs });
+        const drawing = await drawOrExplain(tenantId, request, { signal, getRemainingMs });
         return { ...('jpeg' in drawing ? { jpeg: drawing.jpeg } : drawing), tiles: fetchedTiles };
       },
       /** Draws a chart as a JPEG of at most 200,000 bytes. If drawing fails, resolves to the reason. */

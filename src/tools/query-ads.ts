@@ -101,7 +101,7 @@ export const queryAds = defineTool({
     if ('problem' in drawing) return buildOutputWithoutChart(drawing.problem);
     const chartPicture = await (await context.loadPictures()).drawChart(drawing, {
       signal,
-      drawingMs: () => getRemainingDrawingMs(context),
+      getRemainingMs: () => getRemainingDrawingMs(context),
     });
     if ('reason' in chartPicture) return buildOutputWithoutChart(chartPicture.reason);
     // Some hosts drop the picture if a result also has structured data. Therefore, the structured data does not mention

@@ -111,7 +111,12 @@ export const viewAds = defineTool({
         const label = [...comparisonTexts, shows].filter(Boolean).join(', ') || undefined;
         return { number, label, headline, ...('reason' in picture ? picture : { pictureUrl: picture.url }) };
       }),
-      { signal, waitMs, drawingMs: () => getRemainingDrawingMs(context), isOverview: comparison !== undefined },
+      {
+        signal,
+        waitMs,
+        getRemainingMs: () => getRemainingDrawingMs(context),
+        usesPreviewSize: comparison !== undefined,
+      },
     );
     const fetchedPictures = tilesToDraw.map(({ tile, picture }, index) => ({
       adId: tile.id,

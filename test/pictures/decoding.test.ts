@@ -16,7 +16,7 @@ import {
 } from './sample-pictures.ts';
 
 const host = await startPictureHost();
-const opened = openTestPictures([host.host], { drawMs: 30_000 });
+const opened = openTestPictures([host.host], { drawTimeoutMs: 30_000 });
 const { signal } = new AbortController();
 const showPicture = (bytes: Uint8Array, pictures = opened.forTenant('tenant')) =>
   pictures.thumbnail(host.serve(bytes), { maxSide: 100, signal });
@@ -136,7 +136,7 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
 });
 
 test('picture decoding stops at its time limit and does not delay pictures for other API keys', async () => {
-  const hastyPictures = openTestPictures([host.host], { drawMs: 4000 });
+  const hastyPictures = openTestPictures([host.host], { drawTimeoutMs: 4000 });
   const [attacker, other] = [hastyPictures.forTenant('attacker'), hastyPictures.forTenant('other')];
   const tooLong = { reason: 'decoding it takes too long' };
   // Start both worker threads first.

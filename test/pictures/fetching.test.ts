@@ -20,7 +20,7 @@ const resolve = async (name: string) => {
   resolvedHosts.push(name);
   return names[name] ?? [];
 };
-const limits = { nonPublicFailureMs: 800, fetchMs: 20_000 };
+const limits = { nonPublicFailureMs: 800, fetchTimeoutMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolve });
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
@@ -173,7 +173,7 @@ test('the download of a 200 MB picture is aborted at the size limit', async () =
 });
 
 test('the reason for a missing picture says how the request for the picture failed', async () => {
-  const hastyPictures = openTestPictures([host.host], { fetchMs: 500 });
+  const hastyPictures = openTestPictures([host.host], { fetchTimeoutMs: 500 });
   const serveSlowly: PictureAnswer = (response) => {
     const timer = setInterval(() => response.write('x'), 20);
     response.on('close', () => clearInterval(timer));
@@ -227,7 +227,7 @@ describe('Concurrent picture fetches', () => {
   });
 
   test('a picture that is being decoded still counts toward the limit of parallel downloads of its API key', async () => {
-    const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawMs: 4000 });
+    const limitedPictures = openTestPictures([host.host], { maxFetchesPerTenant: 2, drawTimeoutMs: 4000 });
     const showBytes = (bytes: Uint8Array) =>
       limitedPictures
         .forTenant('tenant')

@@ -206,7 +206,7 @@ const openPublicAgent = () =>
   openGuardedAgent({
     hosts: { public: true, listed: [] },
     resolveHost: resolveInDns,
-    resolveMs: nonPublicDelayMs * 0.9,
+    dnsTimeoutMs: nonPublicDelayMs * 0.9,
   });
 
 /**
