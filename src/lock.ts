@@ -102,7 +102,7 @@ function createLock(path: string, content: LockFileContent) {
     /**
      * Writes an endpoint into the lock file. Other processes can then use this process instead of waiting for the lock.
      */
-    announce(address: HolderEndpoint | undefined): void {
+    setEndpoint(address: HolderEndpoint | undefined): void {
       if (!isHeld()) return;
       const tempFile = `${path}.part`;
       writeFileSync(tempFile, JSON.stringify({ ...content, address }), { mode: 0o600 });

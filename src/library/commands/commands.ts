@@ -48,7 +48,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
     close();
     throw error;
   });
-  lock.announce({ url, token });
+  lock.setEndpoint({ url, token });
   return {
     url,
     /** The path of the database, and the number of ads and advertiser pages in it when the server started. */
@@ -57,7 +57,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions) {
     async close() {
       // Remove the URL from the lock file first. Other commands then wait until the database is free, instead of
       // calling a server that is closing.
-      lock.announce(undefined);
+      lock.setEndpoint(undefined);
       await stopListening();
       close();
     },
@@ -102,7 +102,7 @@ export interface ImportedFiles {
   questionResult?: { listed: number; gone: number } | undefined;
   /** The reason why no ads were marked as gone although `isComplete` was true. Otherwise undefined. */
   incompleteReason?: string | undefined;
-  /** A sentence for each search whose response states a larger number of results than the files contain. */
+  /** Sentences about searches of which the files contain fewer results than the response states. */
   unreadResults: string[];
 }
 

@@ -5,16 +5,16 @@ import { groupBy } from '../../views/lists.ts';
  * files, and whether a file between two others is missing. Dates and times of day in the names are no such numbers.
  */
 
-/** The name of a file, split into its text and its numbers. */
+/** A file name, split into its text and its numbers. */
 export interface NumberedName {
   name: string;
-  /** The name with a placeholder for each number. Dates stay in the text, because they do not number files. */
+  /** The name with `#` in place of each number. Dates stay in the name, because they do not show the order of files. */
   nameWithoutNumbers: string;
   /** All numbers in the name. The last one is the number of a copy, which is 0 if there is none. */
   numbers: number[];
 }
 
-/** A file name may contain a month as a word. */
+/** Matches the name of a month, e.g. `jan` or `January`. */
 const monthWord =
   '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
 const year = '(?:19|20)\\d\\d';
@@ -36,8 +36,8 @@ const datePattern = new RegExp(
 const timePattern = /(?<!\d)([01]\d|2[0-3])([-_.:])([0-5]\d)\2([0-5]\d)(?!\d)/g;
 
 /**
- * Parses the names of files. A browser numbers copies, as in `ads.json` and `ads (1).json`. If a file has the name of
- * numbered files without a number, it is the first of them, e.g. `ads.json` before `ads-2.json`.
+ * Parses the names of files. A browser adds a number to copies, as in `ads.json` and `ads (1).json`. A file without a
+ * number comes before numbered files of the same name, e.g. `ads.json` before `ads-2.json`.
  */
 export function parseFileNames(names: readonly string[]): NumberedName[] {
   const splitNames = names.map(splitName);
@@ -61,19 +61,19 @@ export function parseFileNames(names: readonly string[]): NumberedName[] {
   });
 }
 
-/** Splits a file name into its stem and the number of the copy. Removes extensions. */
+/** Removes the extensions of a file name, and splits off the number of a copy, e.g. 1 for `ads (1).json`. */
 function splitName(name: string) {
   const [, stem = name, copyNumber = '0'] = /^(.*?)(?: \((\d{1,6})\))?(?:\.[a-z]{2,6}){0,2}$/is.exec(name) ?? [];
   return { name, stem, copyNumber };
 }
 
-/** Returns the indexes of the numbers that differ between files. */
+/** Returns the indexes of the numbers in which the file names differ. */
 export const findVariableNumbers = (files: readonly NumberedName[]): number[] =>
   (files[0]?.numbers ?? []).flatMap((number, index) =>
     files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
   );
 
-/** Groups files whose names differ only in the number with this index. Each group is sorted by this number. */
+/** Groups files whose names differ only in the number at `numberIndex`. Each group is sorted by this number. */
 export function groupByNumber<File extends NumberedName>(files: readonly File[], numberIndex: number): File[][] {
   const groups = groupBy(files, ({ numbers }) => numbers.toSpliced(numberIndex, 1).join(' '));
   return [...groups.values()].map((group) =>
@@ -81,16 +81,16 @@ export function groupByNumber<File extends NumberedName>(files: readonly File[],
   );
 }
 
-/** The largest number that counts as the number of a page. A larger number may be an id. */
+/** The largest number in a file name that counts as the number of a page. A larger number may be an id. */
 const maxPageNumber = 999;
-/** The largest number that counts as the index of the first record in a file. */
+/** The largest number in a file name that counts as the index of the first record in the file. */
 const maxRecordIndex = 1_000_000;
 
 /**
- * Returns the reason why a file must be missing, because the names of the files have a gap, or undefined if there is no
- * gap.
- * @param hasNextPage returns true for a file that says that more results follow. Larger numbers can then be page
- * numbers.
+ * Returns the reason why a file must be missing if the numbers in the file names have a gap. Returns undefined if there
+ * is no gap.
+ * @param hasNextPage returns true for a file that says that more results follow; larger numbers can then be page
+ * numbers
  */
 export function findNumberGap(names: readonly string[], hasNextPage: (name: string) => boolean): string | undefined {
   const groups = groupBy(parseFileNames(names), ({ nameWithoutNumbers }) => nameWithoutNumbers);
@@ -117,7 +117,8 @@ function findGap(
     return { name, previousName: previous?.name, step: number - (previous?.number ?? 0) };
   });
   const smallestStep = Math.min(...steps.map(({ step }) => step).filter((step) => step > 0));
-  // Files may also be numbered by the index of their first record, e.g. 0, 25 and 50.
+  // The number may be the index of the first record in the file, e.g. 0, 25 and 50. All steps are then multiples of the
+  // smallest one.
   const isByRecord =
     smallestStep >= 10 &&
     last.number <= maxRecordIndex &&
@@ -136,7 +137,7 @@ function findGap(
   return undefined;
 }
 
-/** Returns the number of all files, if a file name contains it, as in `ads-1-of-3.csv`. */
+/** Returns the total number of files if a file name contains it, e.g. 3 for `ads-1-of-3.csv`. */
 function parseFileCount(name: string): number | undefined {
   const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(name) ?? [];
   return fileCount === undefined ? undefined : Number(fileCount);

@@ -17,10 +17,10 @@ import {
  * Many files, such as tables, say nothing about other pages. Their numbers still show if a file between them is missing.
  */
 
-/** The report about one imported file, with the name of the file. */
+/** The report about an imported file, with the name of the file. */
 export type ImportedFile = ImportReport & { name: string };
 
-/** A file and those of its result pages that no earlier file contains. */
+/** A file with its pages of search results, except for pages that an earlier file contains as well. */
 interface PagedFile {
   file: ImportedFile;
   pages: ResultPage[];
@@ -30,10 +30,10 @@ interface PagedFile {
 type NumberedPagedFile = PagedFile & NumberedName;
 
 /**
- * Finds out whether the files of an import lack a part of the search results. Returns the reason, or undefined if
- * nothing seems to be missing.
+ * Finds out whether some of the search results are missing in the files of an import. Returns the reason, or undefined
+ * if nothing seems to be missing.
  *
- * Something is missing in these cases:
+ * Results are missing in these cases:
  * - A file could not be read completely.
  * - A result page says that another page comes before or after it, and the files do not contain that page.
  * - A result page says that there are more results than the files contain.
@@ -55,8 +55,8 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
 }
 
 /**
- * Returns a sentence for each search whose response states a larger number of results than the files contain. It does
- * not check anything else, because an import may well contain only a part of the results.
+ * Returns a sentence for each search whose response states more results than the files contain. Checks nothing else,
+ * because an import may well contain only a part of the results.
  */
 export const findUnreadResults = (files: readonly ImportedFile[]): string[] =>
   groupFiles(listDifferentPages(files)).flatMap((group) => {
@@ -72,7 +72,10 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCount: number): string =>
   `${name} states ${formatCount(total, 'result')}, but only ${recordCount.toLocaleString('en-US')} were read`;
 
-/** Lists the files with result pages. Each page is listed once, even if several files contain a copy of it. */
+/**
+ * Lists the files that contain pages of search results. If several files contain the same page, only the first of them
+ * lists it.
+ */
 function listDifferentPages(files: readonly ImportedFile[]): PagedFile[] {
   const listedPages = new Set<string>();
   const isNew = ({ contentHash, recordCount, hasNextPage, nextToken }: ResultPage) => {
@@ -86,63 +89,67 @@ function listDifferentPages(files: readonly ImportedFile[]): PagedFile[] {
 }
 
 /**
- * Returns true for a file that contains only an empty result page and follows other pages of the results. Some APIs name
- * a next page although no results follow.
+ * Returns true for a file that contains only an empty result page and follows other result pages. Such a file is no
+ * error, because some APIs name a next page even if no results follow.
  */
 function isEmptyEndOfResults(file: ImportedFile, groups: readonly PagedFile[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
-  const isEmptyValue = ads + pages + repeated + skipped === 0 && problems.length === 1;
-  if (!isEmptyValue || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
+  const isEmptyFile = ads + pages + repeated + skipped === 0 && problems.length === 1;
+  if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
   return groups.some((group) => {
     const previousFile = group[group.findIndex((candidate) => candidate.file === file) - 1];
     return previousFile?.pages.at(-1)?.hasNextPage ?? false;
   });
 }
 
-/** Returns the reason why a page of the results must be missing, or undefined if all pages are there. */
+/** Returns the reason why a result page must be missing, or undefined if all pages are there. */
 function findMissingPage(group: readonly PagedFile[]): string | undefined {
-  /** The previous page and its file, if more results follow the page. */
-  let openPage: { file: ImportedFile; page: ResultPage } | undefined;
-  /** The number of records on the current page and on the pages that it continues. */
+  /** The previous page and its file. Set only if more results must follow the previous page. */
+  let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
+  /** The number of records on the current page and on the pages before it that belong to the same results. */
   let recordCount = 0;
-  /** The number of results that these pages state, if they do. */
+  /** The total number of results that these pages state, if any of them does. */
   let total: number | undefined;
   const describeGap = (file: ImportedFile, page: ResultPage) =>
     page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, total ?? 0, recordCount);
   for (const { file, page } of group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
-    if (openPage && !canFollow(openPage.page, page)) return describeGap(openPage.file, openPage.page);
-    if (!openPage && page.hasPrevious)
+    if (continuedPage && !canFollow(continuedPage.page, page))
+      return describeGap(continuedPage.file, continuedPage.page);
+    if (!continuedPage && page.hasPrevious)
       return `${file.name} does not contain the first results, and the page before them is missing`;
-    recordCount = page.recordCount + (openPage ? recordCount : 0);
+    recordCount = page.recordCount + (continuedPage ? recordCount : 0);
     // The number of results may change while a program requests the pages, so use the number on the last page.
-    total = page.totalRecords ?? (openPage ? total : undefined);
+    total = page.totalRecords ?? (continuedPage ? total : undefined);
     const hasUnreadResults = total !== undefined && recordCount < total;
     if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);
-    openPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
+    continuedPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
   }
-  return openPage && describeGap(openPage.file, openPage.page);
+  return continuedPage && describeGap(continuedPage.file, continuedPage.page);
 }
 
 const describeMissingEnd = ({ name }: ImportedFile): string =>
   `${name} says that more results follow, but the next page or the last page is missing`;
 
-/** Returns true if a page may contain the results directly after an earlier page, as far as the two pages say. */
-function canFollow(earlier: ResultPage, page: ResultPage): boolean {
-  const isSame = <Value>(left: Value | undefined, right: Value | undefined) =>
+/**
+ * Returns true unless something on two result pages, such as their page numbers, shows that `page` does not directly
+ * follow `previousPage`.
+ */
+function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
+  const isSameIfKnown = <Value>(left: Value | undefined, right: Value | undefined) =>
     left === undefined || right === undefined || left === right;
   return (
     !page.isFirst &&
-    isSame(earlier.nextToken, page.ownToken) &&
-    isSame(earlier.range?.end, page.range?.start) &&
-    (earlier.range === undefined || isSame(earlier.totalRecords, page.totalRecords)) &&
-    isSame(earlier.pageNumber === undefined ? undefined : earlier.pageNumber + 1, page.pageNumber) &&
-    page.recordCount <= (earlier.maxRecords ?? Number.POSITIVE_INFINITY)
+    isSameIfKnown(previousPage.nextToken, page.ownToken) &&
+    isSameIfKnown(previousPage.range?.end, page.range?.start) &&
+    (previousPage.range === undefined || isSameIfKnown(previousPage.totalRecords, page.totalRecords)) &&
+    isSameIfKnown(previousPage.pageNumber === undefined ? undefined : previousPage.pageNumber + 1, page.pageNumber) &&
+    page.recordCount <= (previousPage.maxRecords ?? Number.POSITIVE_INFINITY)
   );
 }
 
 /**
- * Groups the files that may contain pages of one search: the files whose names differ in one number, e.g. `page-1.json`
- * and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
+ * Groups the files that may contain pages of the same search. These are files whose names differ in one number, e.g.
+ * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
  */
 function groupFiles(files: readonly PagedFile[]): NumberedPagedFile[][] {
   const names = parseFileNames(files.map(({ file }) => file.name));
@@ -152,7 +159,10 @@ function groupFiles(files: readonly PagedFile[]): NumberedPagedFile[][] {
   );
 }
 
-/** Returns the reason why a file must be missing from files that are numbered one by one, or undefined. */
+/**
+ * Returns the reason why a file must be missing, or undefined. A file is missing if the numbers in the file names have
+ * a gap.
+ */
 function findMissingFile(files: readonly ImportedFile[]): string | undefined {
   const hasNextPage = (name: string) =>
     files.some((file) => file.name === name && file.resultPages.some((page) => page.hasNextPage));

@@ -32,7 +32,7 @@ const takenOverCode = 'database_taken_over';
  * @throws Error if the file cannot be written
  */
 export async function lockDatabase(path: string) {
-  if (path === ':memory:') return { databasePath: path, check() {}, announce() {}, release() {} };
+  if (path === ':memory:') return { databasePath: path, check() {}, setEndpoint() {}, release() {} };
   try {
     fs.closeSync(fs.openSync(path, 'a', 0o600));
   } catch (error) {

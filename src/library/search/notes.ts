@@ -64,9 +64,7 @@ function noteMissingValues(search: Search, database: Database): string[] {
   const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
-  /**
-   * Counts the records without a value, for each key in `comparedFilters`. The records must match the other filters.
-   */
+  /** Counts the records that match the other filters but have no value for a key, for each key in `comparedFilters`. */
   const countMissing = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
       .filter((key) => Object.keys(comparedFilters).map(toRecordKey).includes(key))

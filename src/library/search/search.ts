@@ -91,7 +91,10 @@ export type Search = {
 /** A condition of a WHERE clause in SQL, with the values of its parameters (`?`). */
 type Condition = { sql: string; parameters: (string | number)[] };
 
-/** A search whose time `asOf` is relative to `dateOrigin`, as are the dates in the database. */
+/**
+ * A search whose time `asOf` is relative to `dateOrigin`, as are the dates in the database. `dateOrigin` is the current
+ * day for demo data, and 0 for other libraries.
+ */
 type StoredSearch = Search & Pick<Database, 'dateOrigin'>;
 
 const toStoredSearch = ({ dateOrigin }: Database, search: Search): StoredSearch => ({

@@ -82,7 +82,7 @@ export type TextFilter = {
   description: string;
   /** The columns of the full-text index in which the filter searches. */
   columns: TextColumn[];
-  /** The fields of a record that these columns contain. */
+  /** The record fields in which the filter searches, e.g. `headline`. */
   fields?: string[];
   example?: string;
 };
