@@ -7,9 +7,9 @@ import type { Fields } from './view.ts';
 export interface ListFrame {
   /** Total number of matching items (`totalHits`), if the service reports it. */
   totalHits?: number | undefined;
-  /** Number of items that the service sent. Set only if the list shows fewer items. */
+  /** Day of the result, e.g. `2026-11-20`. Relative dates such as "3 days ago" refer to this day. */
   asOf?: string | undefined;
-  /** Number of items on the service's page. Set only if the list shows fewer items than that. */
+  /** Number of items that the service sent. Set only if the list shows fewer items. */
   sentCount?: number | undefined;
   /**
    * Number of the first item in the list, 1 by default. It is higher if an earlier result already showed the first
