@@ -27,7 +27,7 @@ async function clear(files: string) {
   return { code, printed };
 }
 
-test('the files clear command deletes the stored data but no files of other programs', async () => {
+test('the "files clear" command deletes the stored data but no files of other programs', async () => {
   const folder = newFolder();
   await addAds(await openDataset(folder), 1, { id: 'x' }, { id: 'y' });
   await addAds(await openDataset(folder), 2, { id: 'x', headline: 'new' });
@@ -55,7 +55,7 @@ test('the files clear command deletes the stored data but no files of other prog
   expect((await (await openDataset(folder)).readContents()).ads).toEqual([]);
 });
 
-test('the files clear command empties the stored ads of a server that is running', async () => {
+test('the "files clear" command empties the stored ads of a server that is running', async () => {
   const folder = newFolder();
   const { datasets } = openState(folder);
   const openRunning = () => datasets.open({ tenantId: 't', apiKey: 'k' });
@@ -68,7 +68,7 @@ test('the files clear command empties the stored ads of a server that is running
     expect((await dataset.readContents()).ads.map(({ id }) => id)).toEqual(['new']);
 });
 
-test('the files clear command keeps exported files and prints their folder', async () => {
+test('the "files clear" command keeps exported files and prints their folder', async () => {
   const folder = newFolder();
   const exports = openFolderExports({ folder: getExportsFolder(folder) }, Date.now).forTenant('a');
   for (const name of ['ads.csv', 'ads-methods.md'])
@@ -79,7 +79,7 @@ test('the files clear command keeps exported files and prints their folder', asy
   expect(await readdir(getExportsFolder(folder))).toHaveLength(2);
 });
 
-test('the files clear command fails if no data folder is set in the settings', async () => {
+test('the "files clear" command fails if no data folder is set in the settings', async () => {
   await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
     'AD_LIBRARY_FILES (or --files) must name the folder',
   );

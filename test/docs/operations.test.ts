@@ -120,7 +120,7 @@ describe('kubernetes.yaml', () => {
     expect(service.spec.ports[0].targetPort).toBe(container.ports[0].name);
   });
 
-  test('the grace period in kubernetes.yaml is longer than the shutdown of the server can take', () => {
+  test('the grace period in kubernetes.yaml is longer than the server needs to shut down', () => {
     const delay = container.lifecycle.preStop.sleep.seconds;
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
     expect(container.readinessProbe.periodSeconds).toBeLessThan(delay);

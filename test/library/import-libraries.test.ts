@@ -286,7 +286,7 @@ test('the error for a pandas table without column names says how to write the ta
   expect(problems[0]?.problem).toMatch(/write a table of pandas with to_json\(orient="records"\)$/);
 });
 
-test('the search filter payer finds ads by their payer, or by the disclaimer of a political ad', async ({
+test('the search filter "payer" finds ads by their payer, or by the disclaimer of a political ad', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(
@@ -319,7 +319,9 @@ test('a table from a LinkedIn scraper is imported as ads of the LinkedIn ad libr
   ]);
 });
 
-test('two records whose ids only look the same are never stored as the same ad or page', async ({ libraryServer }) => {
+test('records with equal ids of different kinds, such as ids of Meta and TikTok, never become the same ad or page', async ({
+  libraryServer,
+}) => {
   const shown = { first_shown_date: 20250102 };
   await libraryServer.importRecords(
     { ad_archive_id: '7', page_id: '111', page_name: 'On Facebook' },

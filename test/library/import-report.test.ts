@@ -40,7 +40,7 @@ test.for([
     { headline: 'Tea', title: 'Coffee' },
   ],
 ] as const)(
-  'the import report lists a key of a source (%s) if another key already fills the same field',
+  'the import report lists a key of a record (source: %s) if another key already fills the same field',
   async ([_, source, list, ad], { libraryServer }) => {
     const { notes } = await libraryServer.importRecords(source);
     expect(notes).toContain(`${secondKeyNote}${list}`);

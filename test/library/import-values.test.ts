@@ -103,7 +103,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('library import reads a date column either correctly or not at all, if its dates are ambiguous', async ({
+test('library import either reads every date of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   await fc.assert(
@@ -170,7 +170,7 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('library import reads a column of amounts either correctly or not at all, if its numbers are ambiguous', async ({
+test('library import either reads every amount of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });

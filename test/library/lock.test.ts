@@ -38,7 +38,9 @@ test('opening a library database through a symbolic link locks the file that the
   await expect(serve(database)).rejects.toThrow(`held by process ${process.pid} of`);
 });
 
-test('API keys of the library stay created or revoked after the library server is killed', async ({ database }) => {
+test('new API keys stay valid and revoked API keys stay invalid after the library server is killed', async ({
+  database,
+}) => {
   const server = await startServer(database);
   const reportedKeys: string[] = [];
   const revokedKey = await createKey(createTarget(database), { name: 'Revoked' });

@@ -428,7 +428,7 @@ for (const [outcome, cases] of [
     },
   );
 
-test('an import without --complete says how many of the results are missing that a file announces', async ({
+test('an import without --complete says how many of the results that a file announces are missing', async ({
   folder,
   database,
 }) => {
@@ -467,7 +467,7 @@ test('an import of numbered tables does not mark any ad as gone if a table befor
   );
 });
 
-test('an import of connected result pages does not mark any ad as gone if one of the pages is missing', async ({
+test('an import of a chain of result pages does not mark any ad as gone if a page of the chain is missing', async ({
   folder,
   database,
 }) => {

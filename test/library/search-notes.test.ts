@@ -70,7 +70,7 @@ test.for<[body: object, ...notes: string[]]>([
   },
 );
 
-test('the search note on ads without impressions does not count ads that have one bound of the range', async ({
+test('the search note on ads without impressions does not count ads whose impressions have only one bound', async ({
   libraryServer,
   readNotes,
 }) => {

@@ -372,7 +372,7 @@ describe('Search filters of the local library', () => {
     expect(items.map(({ id }) => Number(id.slice(-1))).sort()).toEqual(numbers);
   });
 
-  test('a search that sorts by a range lists ads without an upper bound first and ads without bounds last', async () => {
+  test('a search sorted by a range, such as impressions, lists ads without an upper bound first and ads without bounds last', async () => {
     await examplesImport;
     const { items } = await libraryServer.searchAll({ pageId, sort: 'impressions', limit: 1 });
     expect(items.map(({ id }) => Number(id.slice(-1)))).toEqual([3, 1, 2]);

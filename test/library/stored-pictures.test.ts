@@ -130,7 +130,7 @@ test('the library returns an ad whose text contains 120,000 incomplete URLs with
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('the command library pictures skips picture URLs that have expired and counts them', async ({ run }) => {
+test('the "library pictures" command skips picture URLs that have expired and counts them', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -140,7 +140,7 @@ test('the command library pictures skips picture URLs that have expired and coun
   );
 });
 
-test('after it was killed, the command library pictures fetches only the pictures that are still missing', async ({
+test('the "library pictures" command fetches only the missing pictures after it was killed and started again', async ({
   database,
   pictureFolder,
   run,
@@ -174,7 +174,7 @@ test('after it was killed, the command library pictures fetches only the picture
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('the command library pictures stops at the size --max-mb and continues with a larger size', async ({
+test('the "library pictures" command stops at the folder size --max-mb and continues with a larger size', async ({
   pictureFolder,
   run,
 }) => {

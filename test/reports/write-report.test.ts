@@ -271,7 +271,7 @@ describe('The plain text of a report', () => {
       { adCount: 30, gatheredAds: 20, gatherings: [older], period: { from: first, to: first } },
       '30 ads, 20 of them read in 1 gathering on 1 Nov 2026',
     ],
-  ])('the method section of a report says %s', async (_, reportFacts, expectedText) => {
+  ])('the method section of a report states %s', async (_, reportFacts, expectedText) => {
     const html = await writePage({ method: { ...method, ...reportFacts } });
     expect(html).toContain(expectedText);
     expect(html).not.toContain('Demo data');

@@ -97,7 +97,7 @@ export function testDatasets(name: string, open: () => Promise<Datasets>): void 
       expect([...(gatherings[0]?.adIds ?? [])]).toEqual(['a', 'b', 'c']);
     });
 
-    test('the contents of a dataset do not change in the hands of a caller that has read them', async () => {
+    test('dataset contents that a caller has read do not change when the dataset changes later', async () => {
       const dataset = await datasetFor();
       const state = createGathering({}, 1);
       await addAds(dataset, 1, { id: 'a', body: 'one' });

@@ -93,7 +93,7 @@ describe('Notes on ads of an advertiser that lack a field', () => {
       expect(await queryGaps(server, sql)).toEqual([sentence]);
   });
 
-  test('reports and exports note which fields the ads of the advertisers in their SQL lack', async ({ server }) => {
+  test('reports and exports say which fields some ads of the advertisers in their SQL lack', async ({ server }) => {
     const sql = `SELECT ${countries} WHERE pageName = 'Empty' GROUP BY 1`;
     const sentence = 'Known for some of the 240 ads of "Empty" only: country (0).';
     expect(readNotes(await server.call('export_ads', { sql }))).toEqual([sentence]);
@@ -122,7 +122,7 @@ test('query_ads names an advertiser whose ads often lack a field, although few a
   expect(await queryGaps(server, `SELECT ${countries} GROUP BY 1`)).toEqual([]);
 });
 
-test('the note for an advertiser shows the correct number of its ads that have the field', async ({
+test("the note on missing data shows the correct number of an advertiser's ads that have the field", async ({
   upstream,
   start,
 }) => {

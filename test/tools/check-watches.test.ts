@@ -103,7 +103,7 @@ test('check_watches reuses the ads that a recent gather_ads call stored for the 
   expect(fresh).toMatchObject({ new: [], read: 31 });
 });
 
-test('two watch names (names of saved searches) that differ only in their Unicode form refer to the same watch', async ({
+test('names of watches (saved searches) that differ only in their Unicode form refer to the same watch', async ({
   server,
 }) => {
   const args = { filters: { query: 'shoes' }, maxCredits: 10 };

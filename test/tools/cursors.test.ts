@@ -91,7 +91,7 @@ function computePrice(items: number, size: number): number {
 }
 
 describe('A result page that is cut to fit the token limit', () => {
-  test('the cursor of a page that was cut to fit the token limit continues within the page, which is charged once', async ({
+  test('the cursor of a page that was cut to fit the token limit returns the rest of the page at no extra charge', async ({
     server,
   }) => {
     const { data } = await server.call('list_collections');
@@ -122,7 +122,7 @@ describe('A result page that is cut to fit the token limit', () => {
     expect(data.shown).toMatchObject({ from: cut.items.length + 1, of: 40 });
   });
 
-  test('reading the rest of a page that was cut to fit is charged again only if the page is not in the cache', async ({
+  test('the rest of a page that was cut to fit the token limit is charged again only if the page is not cached', async ({
     server,
     other,
   }) => {

@@ -77,7 +77,7 @@ upstreamTest('query_ads keeps text from advertisers inside its quotes', async ({
 });
 
 upstreamTest(
-  'a query_ads call that runs out of time fails as timeout, and a call that only waited for it fails as busy',
+  'a query_ads call that runs too long fails as timeout, and a call that waits behind it fails as busy',
   async ({ start }) => {
     const server = await start({ timeoutMs: 1000 });
     // The statement is a single step of the SQL engine, which cannot be interrupted.

@@ -83,7 +83,7 @@ const { condition } = fc.letrec<{ condition: Condition }>((tie) => {
   };
 });
 
-test('if advertisers are recognized in a random SQL condition, they include the advertiser of every matching row', () => {
+test('the advertisers that are recognized in an SQL condition include the advertiser of every row that meets it', () => {
   fc.assert(
     fc.property(condition, ({ sql, isMet }) => {
       const { advertisers } = readLiterals(`SELECT pageName FROM ads WHERE ${sql} ORDER BY days`);

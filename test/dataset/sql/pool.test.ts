@@ -25,7 +25,7 @@ const drain = async ({ rows }: { rows: AsyncIterable<unknown> }) => {
   for await (const _ of rows);
 };
 
-test('the SQL pool loads the tables of a dataset only once for each version of the dataset', async () => {
+test('the pool of SQL workers loads the tables of a dataset only once for each version of the dataset', async () => {
   const first = createSnapshot('versions', createAds(3));
   expect([await countAds(pool, first), await countAds(pool, first)]).toEqual([3, 3]);
   expect(first.wanted).toEqual([{ includeJson: false }]);
@@ -57,7 +57,7 @@ test('an idle SQL worker frees the memory of its tables', async () => {
   await expect.poll(timesLoaded, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
 });
 
-test('the SQL pool rejects a dataset whose tables exceed the memory limit and gives the reason', async () => {
+test('the pool of SQL workers rejects a dataset whose tables exceed the memory limit and gives the reason', async () => {
   const small = openPool({ limits: { tableBytes: 4 * 2 ** 20 } });
   const large = createAds(200).map((ad) => ({ ...ad, body: 'x'.repeat(40_000) }));
   await expect(countAds(small, createSnapshot('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
@@ -154,7 +154,7 @@ test('an SQL export that never ends is stopped at its time limit', async () => {
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
-test('an SQL export frees its slot if the pool terminates its worker', async () => {
+test('an SQL export frees its slot if the pool of SQL workers terminates its worker', async () => {
   const hastyPool = openPool({ limits: { statementMs: 500 } });
   // The second batch of rows takes longer than the time limit.
   const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";

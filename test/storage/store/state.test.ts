@@ -399,7 +399,7 @@ describeEveryStore('State in the shared store', (_, { driver, isReal }) => {
       expect(await readIds(await new StoreDatasets(shared).open({ tenantId: 't6' }))).toHaveLength(40);
     });
 
-    test('ads that wait for an unreachable store are dropped above a size limit, and the log has one warning', async () => {
+    test('ads that wait for an unreachable shared store are dropped above a size limit, with one warning in the log', async () => {
       const one = await startReplica();
       await one.during('away', async () => {
         for (let at = 0; at < 50 && one.warned.join().indexOf('lost') < 0; at++)

@@ -340,7 +340,7 @@ upstreamTest(
 );
 
 upstreamTest(
-  'a search that was read completely says so if some of its ads were later removed from the dataset',
+  'the result of a search that was read completely says if some of its stored ads were later removed',
   async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 }, { datasets: new MemoryDatasets({ maxBytesEach: 100_000 }) });
     const service = serveAds(upstream, 3);

@@ -162,7 +162,7 @@ describe('HTTP requests', () => {
   test.for([
     ['bytes that are not HTTP', '400', '\0\x01 nonsense\r\n\r\n'],
     ['headers that are too large', '431', `POST /mcp HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ] as const)('%s close the HTTP connection', async ([_, status, text], { server }) => {
+  ] as const)('the server closes an HTTP connection on which it receives %s', async ([_, status, text], { server }) => {
     const { socket, closed } = openRawSocket(server.port);
     socket.write(text);
     expect((await closed).split(' ').slice(0, 2)).toEqual(['HTTP/1.1', status]);

@@ -39,7 +39,7 @@ test('the welcome page shows the public URL of the server and the hosts that can
 
 const loopback = { address: '127.0.0.1', prefixLength: 32, family: 'ipv4' } as const;
 
-test("the parameter output in the server's URL takes precedence over the output setting", async ({ serve }) => {
+test('the URL parameter "output" takes precedence over the output setting of the server', async ({ serve }) => {
   const { server } = await serve(documentedResponse, { output: 'text' });
   const sendCall = (query: string, body: object = toolCall('whoami')) =>
     openConnection(server.origin).send({ path: `/mcp${query}`, headers: validHeaders(), body: JSON.stringify(body) });

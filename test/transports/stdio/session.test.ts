@@ -181,7 +181,7 @@ describe('The end of standard input in a stdio session', () => {
     },
   );
 
-  test('a paid stdio call gets its response after standard input closes, even if it runs longer than drainMs', async () => {
+  test('a paid stdio call gets its response after standard input closes, even after the shutdown time (drainMs)', async () => {
     const gate = createGate();
     const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: answerWhenOpen(gate), drainMs: 50 });
     send(request(1, 'tools/call', { name: 'search_ads', arguments: {} }));
@@ -202,7 +202,7 @@ describe('The end of standard input in a stdio session', () => {
     expect(lines).toMatchObject([{ id: 1, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } }]);
   });
 
-  test('a stop signal ends a stdio session after drainMs and aborts the calls that are still running', async () => {
+  test('a stop signal ends a stdio session after the shutdown time (drainMs) and aborts the running calls', async () => {
     const { upstream, send, stdin, stop, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();

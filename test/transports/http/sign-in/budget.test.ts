@@ -29,7 +29,7 @@ test('a signed-in connection spends no more than its own credit budget', async (
   expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
 });
 
-test('a sign-in connection with a budget of 0 allows only free calls, and a token renewal keeps the spending', async ({
+test('a token renewal does not reset the spending of a sign-in connection, and a budget of 0 allows only free calls', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -43,7 +43,7 @@ test('a sign-in connection with a budget of 0 allows only free calls, and a toke
   expect(service.chargedCredits).toBe(2);
 });
 
-test('calls at the same time stay within the credit budgets of both their connection and the server', async ({
+test('concurrent calls stay within the credit budgets of both their sign-in connection and the server', async ({
   serve,
 }) => {
   const { service, server, search } = await serve({ creditBudget: 21 });
@@ -68,7 +68,7 @@ test('calls at the same time stay within the credit budgets of both their connec
   }
 });
 
-test('a call that several connections share is sent although the budget of one of the connections is too small', async ({
+test('a call that several sign-in connections share is sent although the budget of one connection is too small', async ({
   serve,
 }) => {
   const { service, server, search } = await serve();
@@ -88,7 +88,9 @@ test('a call that several connections share is sent although the budget of one o
   expect(otherResults.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
-test('a call that fits the budget as soon as running calls end fails with a retryable error', async ({ serve }) => {
+test('a call that will fit the credit budget when the running calls have ended fails with a retryable error', async ({
+  serve,
+}) => {
   const { service, server, search } = await serve();
   const { access } = await server.signIn('3');
   await search(goodKey, 'the price');
