@@ -104,13 +104,16 @@ interface GatheringFacts {
   listingOrders: ReadonlyMap<string, ListingOrder | undefined>;
   /** The first and the last date on which any ad of each gathering was seen running, by gathering id. */
   lastSeenRanges: Awaited<ReturnType<typeof findLastSeenRanges>>;
-  /** The gathering that read each ad last, by normalized ad id. */
+  /** The gathering that read each ad last, by ad id in lower case. */
   lastGatheringByAd: Awaited<ReturnType<typeof findLastGatherings>>;
 }
 
 type AdContents = Pick<DatasetContents, 'version' | 'ads' | 'gatherings' | 'pictures' | 'picturesVersion'>;
 
-/** Maximum number of tenants (API keys) whose facts stay in memory. As many tenants have their SQL tables loaded. */
+/**
+ * Maximum number of tenants (API keys) whose facts stay in memory. Equals the number of tenants whose SQL tables stay
+ * loaded.
+ */
 const maxCachedTenants = 2;
 /** After this number of ads, the event loop gets a turn, so that other calls are not delayed. */
 const adsPerBatch = 10;
@@ -174,8 +177,8 @@ export class AdRowReader {
 
   /**
    * Yields the table rows of ads in batches.
-   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the normalized ids of the ads to
-   * read; all ads by default.
+   * @param options `includeJson`: true if rows include the JSON of the ad. `ids`: the ids of the ads to read, in lower
+   * case; all ads by default.
    */
   async *readRows(contents: AdContents, { includeJson, ids }: { includeJson: boolean; ids?: ReadonlySet<string> }) {
     const adFacts = await this.readFacts(contents);
@@ -210,9 +213,9 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the perceptual hashes of ad pictures by normalized ad id. The value is `failedPicture` if a picture could
-   * not be fetched. Pictures that nobody has fetched are missing, unless a local library (a server of imported ads)
-   * stores them.
+   * Returns the perceptual hashes of ad pictures, by ad id in lower case. The value is `failedPicture` if a picture
+   * could not be fetched. Pictures that nobody has fetched are missing, unless a local library (a server of imported
+   * ads) stores them.
    */
   readPerceptualHashes({ ads, pictures }: AdContents): Map<string, unknown> {
     const storedHashes = ads.flatMap((item) => {
@@ -266,7 +269,7 @@ export class AdRowReader {
   }
 
   /**
-   * Returns the facts about each ad by normalized ad id. Calls run one after another, because each call reuses the
+   * Returns the facts about each ad, by ad id in lower case. Calls run one after another, because each call reuses the
    * facts of the previous call.
    */
   async readFacts(contents: Pick<AdContents, 'version' | 'ads'>) {

@@ -109,7 +109,7 @@ export const FileCoverageView = z
 /** The input for computing coverage, i.e. which ads a query result is based on and which ads are missing. */
 export interface CoverageInput {
   contents: DatasetContents;
-  /** Facts about all ads of the dataset, by normalized ad id. */
+  /** Facts about all ads of the dataset, by ad id in lower case. */
   adFacts: ReadonlyMap<string, KnownAdFacts>;
   /** The columns and rows of the query result. If undefined, the coverage describes the whole dataset. */
   columns?: readonly string[];

@@ -109,7 +109,7 @@ export interface GatherOutcome {
   contents: DatasetContents;
   /** Number of ads of this search that this call and earlier calls have read. */
   readCount: number;
-  /** Normalized ids of the ads that this call has read. */
+  /** Ids of the ads that this call has read, in lower case. */
   idsReadByCall: ReadonlySet<string>;
   /** Credits that this call has spent. If the service does not report a charge, the highest possible charge counts. */
   spentCredits: number;
@@ -204,7 +204,7 @@ const maxPagesWithoutNewAds = 3;
  */
 const slowestPageFactor = 1.5;
 /** Time reserved for building the summary, in milliseconds: a fixed amount, plus an amount for each ad. */
-const summaryTimeMs = { fixed: 300, perAd: 0.6 };
+const reservedSummaryMs = { fixed: 300, perAd: 0.6 };
 
 /**
  * The state of one part (smaller search) of a split search while this call reads it. A search without `split` has one
@@ -213,7 +213,7 @@ const summaryTimeMs = { fixed: 300, perAd: 0.6 };
 interface PartProgress extends GatheringPart {
   /** True to request pages from the service even if their responses are cached. */
   fresh: boolean;
-  /** Normalized ids of all ads that this call or earlier calls have read for this part of the search. */
+  /** Ids of all ads that this call or earlier calls have read for this part of the search, in lower case. */
   readAdIds: Set<string>;
   /**
    * Ids of the ads on all pages that this call has read. If a page adds no id, the service may be repeating its pages.
@@ -240,9 +240,8 @@ class GatheringReader {
   readonly #callBudget: CallBudget;
   /** The stored ads and the progress of the search and of each of its parts (smaller searches). */
   #openedGathering: OpenedGathering;
-  /** Normalized ids of all ads that this or an earlier call has read, in all parts of the search. */
+  /** Ids of all ads that this call or earlier calls have read for the whole search, in lower case. */
   readonly #adIds = new Set<string>();
-  /** Normalized ids of the ads that this call has read. */
   readonly #idsReadByCall = new Set<string>();
   /** Number of ads that the service has listed. An ad that belongs to two parts of the search counts twice. */
   #listedCount = 0;
@@ -553,7 +552,7 @@ class GatheringReader {
     if (this.#adIds.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
     if (this.#listedCount >= maxAdsInParts) return { reason: 'maxAds', maxAdsInParts };
     if (isDraining()) return { reason: 'shutdown' };
-    const remainingMs = deadline - clock() - summaryTimeMs.fixed - summaryTimeMs.perAd * this.#adIds.size;
+    const remainingMs = deadline - clock() - reservedSummaryMs.fixed - reservedSummaryMs.perAd * this.#adIds.size;
     return remainingMs < slowestPageFactor * this.#slowestPageMs ? { reason: 'deadline' } : undefined;
   }
 

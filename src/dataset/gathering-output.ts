@@ -19,8 +19,8 @@ import { stopReasons } from './stops.ts';
 import { formatIsoTime } from './tables.ts';
 
 /**
- * Schema for changes of the numbers that the service counts or estimates. For example, `{ duplicates: { rose: 6, fell:
- * 1 } }` means that the number of duplicates rose for 6 ads and fell for 1.
+ * Schema for changes of the service's counters, such as reach. For example, `{ reach: { rose: 6, fell: 1 } }` means
+ * that the reach rose for 6 ads and fell for 1.
  */
 export const CounterChangesView = z
   .looseObject({})

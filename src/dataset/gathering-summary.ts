@@ -26,7 +26,7 @@ interface GatheredRows {
   countries: readonly Row<'ad_countries'>[];
 }
 
-/** Reads the table rows of the given ads for a summary. The ids are normalized ad ids. */
+/** Reads the table rows of the given ads for a summary. The ids are in lower case. */
 export async function readGatheredRows(
   ids: ReadonlySet<string>,
   contents: DatasetContents,

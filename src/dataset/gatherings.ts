@@ -272,8 +272,8 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
   listGatheringsWithIds(gathering).every(({ ended, adIds, listed }) => ended && adIds.size >= listed);
 
 /**
- * Maps each normalized ad id of a gathering (stored result) to the sequence number of the latest API response that may
- * have contained the ad.
+ * Maps the id of each ad in a gathering (stored result) to the sequence number of the latest API response that may have
+ * contained the ad. The ids are in lower case.
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();

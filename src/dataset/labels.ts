@@ -12,7 +12,7 @@ export interface Label {
 }
 
 interface AdLabel extends Label {
-  /** Normalized id of the ad, i.e. in lower case. */
+  /** Id of the ad, in lower case. */
   adId: string;
   labelledAt: string;
 }

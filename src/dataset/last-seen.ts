@@ -14,7 +14,8 @@ export interface LastSeenRange {
 /**
  * Returns when the ads of each gathering (the stored ads of one search) were last seen running, by gathering id. A date
  * after the gathering comes from a later call, so the time of the gathering is used instead.
- * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch, for a normalized ad id
+ * @param getLastSeenAt returns when an ad was last seen, in milliseconds since the Unix epoch; the ad id is in lower
+ * case
  */
 export async function findLastSeenRanges(
   gatherings: readonly Gathering[],
@@ -42,7 +43,7 @@ export async function findLastSeenRanges(
 }
 
 /**
- * Returns which gathering (the stored ads of one search) read each ad last, by normalized ad id. A part (smaller
+ * Returns which gathering (the stored ads of one search) read each ad last, by ad id in lower case. A part (smaller
  * search) of a split search does not count, because only the whole search shows until when the service saw ads.
  */
 export async function findLastGatherings({

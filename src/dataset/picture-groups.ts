@@ -32,8 +32,8 @@ export const compareArrival = (left: StoredItem, right: StoredItem): number =>
 /**
  * Groups ads whose pictures look nearly the same. Ads are processed in the order of their arrival, so that every
  * process builds the same groups.
- * @param perceptualHashes perceptual hashes by normalized ad id
- * @returns the grouped pictures by normalized ad id
+ * @param perceptualHashes perceptual hashes by ad id in lower case
+ * @returns the grouped pictures by ad id in lower case
  */
 export async function groupPictures(ads: DatasetContents['ads'], perceptualHashes: ReadonlyMap<string, unknown>) {
   const groupIdByHash = new Map<string, string>();
@@ -141,7 +141,7 @@ const storedPictureUrl = /\/media\/kept\/[\da-f]{64}\.([\da-f]{16}-?)\.[a-z]+$/;
 /**
  * Stores the perceptual hashes of fetched pictures, and which pictures could not be fetched. Removes the oldest entries
  * if there are too many. Ignores errors, because the pictures can be fetched again.
- * @returns the new perceptual hashes by normalized ad id
+ * @returns the new perceptual hashes by ad id in lower case
  */
 export async function storePerceptualHashes(userRecords: UserRecords, fetchedPictures: readonly FetchedPicture[]) {
   const newHashes = new Map<string, string>();

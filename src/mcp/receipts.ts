@@ -9,11 +9,11 @@ import { sanitizeId } from '../views/tokens.ts';
 import type { ReceiptView } from './described-tools.ts';
 
 /**
- * Number of tokens in every result that are reserved for the line about credits and for the notice, e.g. that the ads
+ * Number of tokens that are reserved in every result for the line about credits and for the notice, e.g. that the ads
  * are demo data.
  */
 export const receiptTokens = 160;
-/** Number of UTF-8 bytes in every result that are reserved for the line about credits and for the notice. */
+/** Number of UTF-8 bytes that are reserved in every result for the line about credits and for the notice. */
 export const receiptBytes = 1000;
 
 export interface Cost {

@@ -108,8 +108,8 @@ function findFormPresenter(server: Server, inputEnded: AbortSignal | undefined):
 }
 
 /**
- * Time limit of a form that is passed to the SDK, in milliseconds. The server's own limit ends a form earlier. With the
- * SDK's default of 60 seconds, the SDK could end it with its own error.
+ * Time limit of a form for the SDK, in milliseconds; the default is 60 seconds. It is longer than the server's own
+ * limit, so that the SDK never ends a form with its own error.
  */
 const maxFormMs = 120_000;
 

@@ -86,7 +86,7 @@ export class SqlEngine {
       if (pattern === null || text === null) return null;
       if (regexp === undefined || compiledPattern !== pattern)
         [compiledPattern, regexp] = [String(pattern), compilePattern(String(pattern))];
-      return Number(regexp.matcher(String(text).slice(0, regexpLimits.textChars)).find());
+      return Number(regexp.matcher(String(text).slice(0, regexpLimits.maxTextChars)).find());
     };
     this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
   }
@@ -301,8 +301,9 @@ export class SqlEngine {
  * @throws Error that explains what is wrong with the pattern; SQLite copies the message to its own error
  */
 function compilePattern(pattern: string): RE2JS {
-  const { patternChars, steps } = regexpLimits;
-  if (pattern.length > patternChars) throw createPatternError(`the pattern has more than ${patternChars} characters`);
+  const { maxPatternChars, maxSteps } = regexpLimits;
+  if (pattern.length > maxPatternChars)
+    throw createPatternError(`the pattern has more than ${maxPatternChars} characters`);
   let regexp: RE2JS;
   try {
     regexp = RE2JS.compile(pattern);
@@ -310,8 +311,8 @@ function compilePattern(pattern: string): RE2JS {
     const [feature] = unsupportedFeatures.find(([, featurePattern]) => featurePattern.test(pattern)) ?? [];
     throw createPatternError(feature ?? (error instanceof Error ? error.message : String(error)));
   }
-  if (regexp.programSize() > steps)
-    throw createPatternError(`the pattern repeats too much: it has more than ${steps} steps`);
+  if (regexp.programSize() > maxSteps)
+    throw createPatternError(`the pattern repeats too much: it has more than ${maxSteps} steps`);
   return regexp;
 }
 
@@ -469,14 +470,14 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
 }
 
 /**
- * Runs an SQL statement. Returns its first rows and its number of rows. Stops counting after `countedRows` rows; the
+ * Runs an SQL statement. Returns its first rows and its number of rows. Stops counting after `maxCountedRows` rows; the
  * number is then unknown (null).
  */
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
-  let remainingChars = resultLimits.chars;
+  let remainingChars = resultLimits.maxTotalChars;
   let count = 0;
-  for (; count <= resultLimits.countedRows; count++) {
+  for (; count <= resultLimits.maxCountedRows; count++) {
     if (!reader.advance())
       return { columns: reader.readColumnNames(), rows, rowCount: count, truncated: count > rows.length };
     if (rows.length < options.limit && rows.length === count && remainingChars > 0) {

@@ -15,7 +15,7 @@ interface NamePattern {
 
 /** The advertisers to which a `WHERE` condition limits the rows, by id or name. */
 interface AdvertiserCondition {
-  /** Ids and names that must be equal, in lower case. */
+  /** An advertiser matches if its id or name is one of these texts, ignoring case. */
   exactValues: readonly string[];
   patterns: readonly NamePattern[];
 }
@@ -182,7 +182,7 @@ export function includesAdvertiser(
   return patterns.some((pattern) => matchesPattern(pageName ?? '', pattern));
 }
 
-/** Returns true if a name matches a `LIKE` pattern. */
+/** Returns true if a name matches a `LIKE` pattern, ignoring case. */
 function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: NamePattern): boolean {
   const lowerName = name.toLowerCase();
   if (hasLeadingWildcard) return hasTrailingWildcard ? lowerName.includes(searchText) : lowerName.endsWith(searchText);

@@ -245,8 +245,8 @@ export class SqlPool {
 }
 
 function assertSqlLength({ length }: string): void {
-  if (length > resultLimits.sqlChars)
-    throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
+  if (length > resultLimits.maxSqlChars)
+    throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.maxSqlChars} are allowed.`);
 }
 
 /** Approximate size of a batch of rows that is sent to a worker, in characters. */

@@ -39,20 +39,18 @@ export const engineLimits = {
   SQLITE_LIMIT_WORKER_THREADS: 0,
 } as const;
 
-/**
- * Limits of `REGEXP`: characters of the pattern, characters of the searched text, and steps of the compiled pattern.
- */
-export const regexpLimits = { patternChars: 500, textChars: 20_000, steps: 1000 } as const;
+/** Limits of the SQL operator `REGEXP`. `maxSteps` limits the steps of the compiled pattern. */
+export const regexpLimits = { maxPatternChars: 500, maxTextChars: 20_000, maxSteps: 1000 } as const;
 
 /** Limits of a query result, which keep it small enough for a model. */
 export const resultLimits = {
-  sqlChars: 20_000,
+  maxSqlChars: 20_000,
   defaultRows: 50,
   defaultCellChars: 160,
-  /** Maximum number of rows to count. A result with more rows has an unknown number of rows. */
-  countedRows: 100_000,
+  /** If a result has more rows, its number of rows is unknown. */
+  maxCountedRows: 100_000,
   /** Maximum number of characters in all cells together. Further rows are counted but not returned. */
-  chars: 2_000_000,
+  maxTotalChars: 2_000_000,
 } as const;
 
 /** Limits that a tool call sets for the result of its SQL statement. */
