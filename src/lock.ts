@@ -74,7 +74,7 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 }
 
 /**
- * Acquires a lock for this process. Waits while another process holds it. If that process has announced an endpoint,
+ * Acquires a lock for this process. Waits while another process holds it. If that process has written an endpoint into the lock file,
  * fails immediately, because the caller can use the endpoint instead.
  * @param signal ends the wait; default: after five seconds
  * @throws LockHeldError if the lock is not released in time
@@ -102,10 +102,10 @@ function createLock(path: string, content: LockFileContent) {
     /**
      * Writes an endpoint into the lock file. Other processes can then use this process instead of waiting for the lock.
      */
-    setEndpoint(address: HolderEndpoint | undefined): void {
+    setEndpoint(endpoint: HolderEndpoint | undefined): void {
       if (!isHeld()) return;
       const tempFile = `${path}.part`;
-      writeFileSync(tempFile, JSON.stringify({ ...content, address }), { mode: 0o600 });
+      writeFileSync(tempFile, JSON.stringify({ ...content, address: endpoint }), { mode: 0o600 });
       renameSync(tempFile, path);
     },
     release(): void {

@@ -360,8 +360,8 @@ export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
 async function loadAgent(): Promise<Agent> {
   // Use the default export of undici, a CommonJS package. Only this export works both with and without the bundler.
   const { Agent } = (await import('undici')).default;
-  // Turn off undici's timers, because they are inexact and would abort long responses; the call's signal aborts it
-  // instead. Do not limit the connections, because the number of calls is already limited. With fewer connections than
+  // Turn off undici's timers, because they are inexact and would abort long responses. The call's signal sets the time
+  // limit. Do not limit the connections, because the number of calls is already limited. With fewer connections than
   // calls, slow calls with one API key would delay other users.
   return new Agent({ maxResponseSize: maxResponseBytes, headersTimeout: 0, bodyTimeout: 0 });
 }

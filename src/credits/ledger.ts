@@ -85,9 +85,7 @@ export interface FullUsageWindow {
    * The time at which this server last asked the service for the usage limits, in milliseconds by a monotonic clock.
    */
   checkedAt: number;
-  /**
-   * A random id of the service's response, so that a call can detect whether another call has updated the window since.
-   */
+  /** A random id that changes with each response of the service, so that a call can detect a newer response. */
   id: string;
 }
 
@@ -108,23 +106,25 @@ export interface CreditLedger {
    * Returns the account of a tenant (API key), a connection or a tool call.
    * @throws AdLibraryError `unavailable` if the store cannot be reached
    */
-  read(tenantId: string): Promise<CreditAccount>;
-  /** Returns an account for an estimate. If the store cannot be reached, the account may be outdated. */
-  estimate(tenantId: string): Promise<CreditAccount>;
+  read(accountId: string): Promise<CreditAccount>;
+  /**
+   * Returns the account from which the cost of a call is estimated. If the store cannot be reached, it may be outdated.
+   */
+  estimate(accountId: string): Promise<CreditAccount>;
   /**
    * Reserves credits if the budget allows the call to start now. Otherwise tells the caller to wait, or refuses the
    * call.
    * @param buildRequest builds the request from the current account, which contains the prices
    * @throws AdLibraryError `unavailable` if the store cannot be reached
    */
-  reserve(tenantId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
+  reserve(accountId: string, buildRequest: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /** Resolves when the account has changed since `version`. Rejects with the reason of `signal` if it aborts first. */
-  waitForChange(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
+  waitForChange(accountId: string, version: string, signal: AbortSignal): Promise<void>;
   /**
    * Records the cost of a call and releases its reservation in one transaction. Never rejects; a failed write is
    * retried later.
    */
-  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
+  settle(accountId: string, settlement: Settlement, lease?: Lease): Promise<void>;
 }
 
 /** Returns the credits that count toward a budget: spent, uncertain and reserved credits. */

@@ -89,11 +89,11 @@ export interface FileLinks {
   find(link: string, name: string): Promise<{ tenantId: string; file: ExportedFile } | 'ended' | undefined>;
   /**
    * Disables all download links of a tenant, because the service has rejected the tenant's API key.
-   * @param hasCalls true if calls with this key may be in progress. The time of the rejection is then stored, so that
-   * files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot fill
-   * the store.
+   * @param mayHaveCalls true if calls with this key may be in progress. The time of the rejection is then stored, so
+   * that files of these calls get no links. Pass false for keys that were never accepted, so that made-up keys cannot
+   * fill the store.
    */
-  disable(tenantId: string, hasCalls: boolean): Promise<void>;
+  disable(tenantId: string, mayHaveCalls: boolean): Promise<void>;
 }
 
 const MB = 1024 * 1024;
@@ -479,8 +479,8 @@ export function openStoredExports(
         const file = await forTenant(doc.tenantId).openLink(link);
         return file ? { tenantId: doc.tenantId, file } : 'ended';
       },
-      disable: (tenantId, hasCalls) => {
-        const at = hasCalls ? clock() : undefined;
+      disable: (tenantId, mayHaveCalls) => {
+        const at = mayHaveCalls ? clock() : undefined;
         return queue.write(() => forTenant(tenantId).reject(at));
       },
     },

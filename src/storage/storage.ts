@@ -15,7 +15,7 @@ export interface Store {
    * @param expected the expected version; `''` if the document must not exist
    */
   swapDocument(key: string, expected: string, next: NextDocument): Promise<SwapResult>;
-  /** Reads items of a collection. The result has no entry for an id without an item. */
+  /** Reads items of a collection by id. Ids without an item have no entry in the result. */
   readItems(name: string, ids: readonly string[]): Promise<Map<string, Item>>;
   /**
    * Writes each item that still has the expected sequence number, then evicts the oldest items above the limits.

@@ -38,9 +38,9 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   readonly #slots: Semaphore;
   readonly #workers = new Set<PooledWorker<Request, Reply, Data>>();
   /** The workers that `reserveWorker` has reserved for long work. They do not count toward `maxWorkers`. */
-  readonly #reserved = new Set<PooledWorker<Request, Reply, Data>>();
+  readonly #reservedWorkers = new Set<PooledWorker<Request, Reply, Data>>();
   /** The idle workers, each with the timer that will terminate it. The one that has been idle longest comes first. */
-  readonly #idle = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
+  readonly #idleWorkers = new Map<PooledWorker<Request, Reply, Data>, NodeJS.Timeout>();
 
   constructor(options: PoolOptions) {
     const { maxWorkers, ...named } = options;
@@ -58,20 +58,20 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
   /** Takes an idle worker whose data `matches` accepts. Returns undefined if there is none. */
   takeIdleWorker(matches: (data: Data) => boolean = () => true): PooledWorker<Request, Reply, Data> | undefined {
-    const [worker] = [...this.#idle.keys()].filter(({ data }) => matches(data));
+    const [worker] = [...this.#idleWorkers.keys()].filter(({ data }) => matches(data));
     if (worker) this.#removeFromIdle(worker);
     return worker;
   }
 
   /** Starts a new worker. If there are already `maxWorkers` workers, terminates idle ones first. */
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
-    for (const idleWorker of this.#idle.keys())
+    for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
     const { worker: source, workerData } = this.#options;
     const worker = new PooledWorker<Request, Reply, Data>(data, { source, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);
-      this.#reserved.delete(worker);
+      this.#reservedWorkers.delete(worker);
     });
     this.#workers.add(worker);
     return worker;
@@ -79,8 +79,8 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
   /** Makes a worker available to `takeIdleWorker`. Terminates it after `idleMs` if nobody takes it. */
   returnToIdle(worker: PooledWorker<Request, Reply, Data>): void {
-    if (!worker.isAlive || this.#reserved.has(worker)) return;
-    this.#idle.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
+    if (!worker.isAlive || this.#reservedWorkers.has(worker)) return;
+    this.#idleWorkers.set(worker, setTimeout(() => void worker.terminate(), this.#options.idleMs).unref());
   }
 
   /**
@@ -89,12 +89,12 @@ export class WorkerPool<Request, Reply, Data = undefined> {
    */
   reserveWorker(worker: PooledWorker<Request, Reply, Data>): void {
     this.#workers.delete(worker);
-    this.#reserved.add(worker);
+    this.#reservedWorkers.add(worker);
   }
 
   /** Returns a reserved worker to the pool. Terminates it if the pool already has `maxWorkers` other workers. */
   returnReservedWorker(worker: PooledWorker<Request, Reply, Data>): void {
-    this.#reserved.delete(worker);
+    this.#reservedWorkers.delete(worker);
     if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.terminate();
     this.#workers.add(worker);
@@ -103,12 +103,12 @@ export class WorkerPool<Request, Reply, Data = undefined> {
 
   /** Terminates all workers, including reserved ones. */
   async close(): Promise<void> {
-    await Promise.all([...this.#workers, ...this.#reserved].map((worker) => worker.terminate()));
+    await Promise.all([...this.#workers, ...this.#reservedWorkers].map((worker) => worker.terminate()));
   }
 
   #removeFromIdle(worker: PooledWorker<Request, Reply, Data>): void {
-    clearTimeout(this.#idle.get(worker));
-    this.#idle.delete(worker);
+    clearTimeout(this.#idleWorkers.get(worker));
+    this.#idleWorkers.delete(worker);
   }
 }
 

@@ -231,7 +231,8 @@ const isTemporaryRefusal = (reply: string): boolean =>
 /** How long a measurement of Redis's memory usage stays valid, in milliseconds. */
 const maxInfoAgeMs = 2000;
 /**
- * The fractions of Redis's setting `maxmemory` at which the store begins to count as nearly full, and no longer does.
+ * The store counts as nearly full when Redis uses more than `nearlyFullRatio` of its setting `maxmemory`. It no longer
+ * does when usage falls below `noLongerFullRatio`.
  */
 const nearlyFullRatio = 0.8;
 const noLongerFullRatio = 0.75;

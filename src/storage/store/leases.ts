@@ -10,7 +10,7 @@ export interface LeaseHolder {
 }
 
 interface LeasesOptions {
-  /** An id of this process that no other process has. Default: a random id. */
+  /** A text that identifies this process among all processes that use the store. Default: a random id. */
   owner?: string;
   /**
    * Returns true if a process has ended, or if the call for which it took a lease (a reservation) has ended.

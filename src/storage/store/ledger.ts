@@ -47,18 +47,18 @@ export function openLedger(
   options: LedgerOptions = {},
 ): CreditLedger {
   const { createId = () => randomBytes(9).toString('base64url'), updateToTime, onLost, isShared = false } = options;
-  const getAccountKey = (tenantId: string) => buildKey(tenantId, 'account');
+  const getAccountKey = (accountId: string) => buildKey(accountId, 'account');
 
   /**
    * Changes a credit account.
    * @param change changes `account` in place; returns a result, and true if the account must be written
    */
   const changeAccount = <Result>(
-    tenantId: string,
+    accountId: string,
     change: (account: StoredAccount, now: number) => readonly [Result, boolean],
   ) => {
     type Changed = { result: Result; account: StoredAccount; version: string };
-    return documents.update<StoredAccount, Changed>(getAccountKey(tenantId), (doc, now, version) => {
+    return documents.update<StoredAccount, Changed>(getAccountKey(accountId), (doc, now, version) => {
       const storedAccount = doc ?? createEmptyAccount();
       const account = updateToTime?.(storedAccount, now) ?? storedAccount;
       const isLost = (id: string, lease: StoredLease) => leases.isClosed(id, lease) || leases.isAbandoned(lease, now);
@@ -69,42 +69,42 @@ export function openLedger(
     });
   };
 
-  const read = async (tenantId: string): Promise<CreditAccount> =>
-    summarizeAccount((await changeAccount(tenantId, () => [undefined, false])).account);
-  const getCachedAccount = (tenantId: string) =>
-    summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(tenantId))?.doc);
+  const read = async (accountId: string): Promise<CreditAccount> =>
+    summarizeAccount((await changeAccount(accountId, () => [undefined, false])).account);
+  const getCachedAccount = (accountId: string) =>
+    summarizeAccount(documents.getCached<StoredAccount>(getAccountKey(accountId))?.doc);
 
   /**
    * Settles a call, i.e. replaces its reserved credits with its charge. With `hasLease`, the account is written even if
    * the reservation is missing. This changes its version, so a reservation that is still being written fails.
    */
-  const settleOnce = async (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
+  const settleOnce = async (accountId: string, id: string, settlement: Settlement, hasLease: boolean) => {
     const onGiveUp = (error: unknown) => {
       leases.close(id);
       if (!isEmptySettlement(settlement)) onLost?.(error);
     };
-    const work = async () => {
-      await changeAccount(tenantId, (account, now) => [
+    const settleInAccount = async () => {
+      await changeAccount(accountId, (account, now) => [
         undefined,
         settle(account, id, settlement, { hasLease, now }) || hasLease,
       ]);
       leases.close(id);
     };
-    await queue.write(work, { onGiveUp });
+    await queue.write(settleInAccount, { onGiveUp });
   };
 
   return {
     read,
-    estimate: async (tenantId) => {
-      const age = documents.getCached(getAccountKey(tenantId))?.ageMs ?? Infinity;
+    estimate: async (accountId) => {
+      const age = documents.getCached(getAccountKey(accountId))?.ageMs ?? Infinity;
       return age < maxEstimateAgeMs
-        ? getCachedAccount(tenantId)
-        : read(tenantId).catch(() => getCachedAccount(tenantId));
+        ? getCachedAccount(accountId)
+        : read(accountId).catch(() => getCachedAccount(accountId));
     },
-    reserve: async (tenantId, buildRequest) => {
+    reserve: async (accountId, buildRequest) => {
       const id = createId();
       leases.open(id);
-      const reservation = changeAccount(tenantId, (account, now) => {
+      const reservation = changeAccount(accountId, (account, now) => {
         const request = buildRequest(summarizeAccount(account));
         const kind = reserve(account, request, { id, owner: leases.owner, at: now });
         return [{ kind, request }, kind === 'granted'] as const;
@@ -112,7 +112,7 @@ export function openLedger(
       const { result, account, version } = await reservation.catch((error) => {
         // The lease (the reservation) may be in the store although the write reported a failure. End it here, because
         // nobody else will.
-        void settleOnce(tenantId, id, emptySettlement, true);
+        void settleOnce(accountId, id, emptySettlement, true);
         throw error;
       });
       const { kind, request } = result;
@@ -125,14 +125,14 @@ export function openLedger(
       if (kind === 'refused') return { kind, account: summarizeAccount(account) };
       return { kind, version };
     },
-    waitForChange: (tenantId, version, signal) => documents.waitForChange(getAccountKey(tenantId), version, signal),
-    settle: async (tenantId, settlement, lease) => {
+    waitForChange: (accountId, version, signal) => documents.waitForChange(getAccountKey(accountId), version, signal),
+    settle: async (accountId, settlement, lease) => {
       const id = lease?.id ?? settlement.id ?? (isShared ? createId() : '');
       // Do not write a settlement (the recorded cost of a call) that charges nothing. Otherwise made-up API keys could
       // fill the store with accounts.
-      if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(tenantId).prices))
+      if (!lease && isEmptySettlement(settlement) && !changesPrices(settlement, getCachedAccount(accountId).prices))
         return;
-      await settleOnce(tenantId, id, settlement, lease !== undefined);
+      await settleOnce(accountId, id, settlement, lease !== undefined);
     },
   };
 }
