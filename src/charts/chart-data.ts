@@ -128,7 +128,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
        * Index of the series, which determines its color. The color stays the same if the series are divided into
        * panels.
        */
-      number: seriesIndex,
+      seriesIndex,
       values: filledPoints.map((point) => point.values[seriesIndex] ?? null),
     })),
   };

@@ -169,12 +169,12 @@ function drawHorizontalBars({ title, series, points, min, max }: Panel, layout: 
       y: middle,
     };
     shapes.push({ kind: 'text', ...label, size: fontSize, anchor: 'end', color: 'ink' });
-    series.forEach(({ values, number }, row) => {
+    series.forEach(({ values, seriesIndex }, row) => {
       const value = values[index] ?? null;
       const y1 = y + row * barThickness;
       const [from, to] = [scaleX(Math.min(0, value ?? 0)), scaleX(Math.max(0, value ?? 0))];
       const barRect = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: barThickness - 2 };
-      shapes.push({ kind: 'rect', ...barRect, color: number });
+      shapes.push({ kind: 'rect', ...barRect, color: seriesIndex });
       const numberSize = Math.min(fontSize, barThickness - 2);
       const label = { y: y1 + barThickness / 2 + numberSize * 0.3, size: numberSize, color: 'soft' } as const;
       const numberPosition =
@@ -239,38 +239,38 @@ function drawVertical(
       : left + 10 + (right - left - 20) * ((position - first) / (last - first)),
   );
   drawSeries(shapes, panel, { centers, slotWidth, scaleY });
-  const names = points.map(({ name, rowNumber }, index) => ({
+  const axisLabels = points.map(({ name, rowNumber }, index) => ({
     // For a date with a time, show only the day, because labels have little space.
     name: x === 'dates' ? name.replace(/T.*$/, '') : name,
-    row: rowNumber,
-    middle: centers[index] ?? 0,
+    rowNumber,
+    centerX: centers[index] ?? 0,
   }));
-  drawAxisLabels(shapes, names, { y: bottom + lineHeight - 4, left: margin, right, size: fontSize });
+  drawAxisLabels(shapes, axisLabels, { y: bottom + lineHeight - 4, left: margin, right, size: fontSize });
   return { width, height: Math.round(bottom + lineHeight + margin), shapes };
 }
 
 /** Draws the vertical bars of all series. A bar for an unfinished month, week or day is pale. */
 function drawBars(shapes: Shape[], { series, points }: Panel, { centers, slotWidth, scaleY }: Scale): void {
   const barWidth = Math.min(60, slotWidth * 0.78) / series.length;
-  series.forEach(({ values, number }, index) => {
+  series.forEach(({ values, seriesIndex }, index) => {
     values.forEach((value, pointIndex) => {
       if (value === null) return;
       const x = (centers[pointIndex] ?? 0) + (index - series.length / 2) * barWidth;
       const [y1, y2] = [scaleY(Math.max(0, value)), scaleY(Math.min(0, value))];
       const barRect = { x, y: y1, width: Math.max(1, barWidth - 1), height: Math.max(1, y2 - y1) };
       const isPale = points[pointIndex]?.isUnfinished === true;
-      shapes.push({ kind: 'rect', ...barRect, color: number, ...(isPale && { isPale }) });
+      shapes.push({ kind: 'rect', ...barRect, color: seriesIndex, ...(isPale && { isPale }) });
     });
   });
 }
 
 function drawLines(shapes: Shape[], { series, points }: Panel, { centers, scaleY }: Scale): void {
   const isLastPointUnfinished = points.at(-1)?.isUnfinished === true;
-  for (const { values, number } of series) {
+  for (const { values, seriesIndex } of series) {
     const linePoints = values.map((value, index) =>
       value === null ? undefined : ([centers[index] ?? 0, scaleY(value)] as const),
     );
-    drawLine(shapes, linePoints, number, isLastPointUnfinished);
+    drawLine(shapes, linePoints, seriesIndex, isLastPointUnfinished);
   }
 }
 
@@ -306,26 +306,26 @@ function drawLine(
  */
 function drawHeading(shapes: Shape[], title: string, series: readonly Series[], layout: Layout): number {
   const { width, margin, titleSize, fontSize, lineHeight } = layout;
-  const lettering = { anchor: 'start', color: 'ink' } as const;
+  const textStyle = { anchor: 'start', color: 'ink' } as const;
   let y = margin + titleSize - 4;
   for (const text of breakIntoTwoLines(title, width - 2 * margin, titleSize)) {
-    shapes.push({ kind: 'text', text, fallbackText: '', size: titleSize, bold: true, x: margin, y, ...lettering });
+    shapes.push({ kind: 'text', text, fallbackText: '', size: titleSize, bold: true, x: margin, y, ...textStyle });
     y += lineHeight;
   }
   y -= 4;
   if (series.length === 1) return y;
-  const box = fontSize - 3;
+  const boxSize = fontSize - 3;
   let x = margin;
-  for (const { title, number } of series) {
+  for (const { title, seriesIndex } of series) {
     const text = shortenMiddle(capitalize(title), width / 2 - 3 * fontSize, fontSize);
-    const entryWidth = box + 8 + estimateTextWidth(text, fontSize) + fontSize;
+    const entryWidth = boxSize + 8 + estimateTextWidth(text, fontSize) + fontSize;
     if (x + entryWidth > width - margin && x > margin) {
       x = margin;
       y += lineHeight;
     }
-    shapes.push({ kind: 'rect', x, y: y - 2, width: box, height: box, color: number });
-    const labelPosition = { x: x + box + 8, y: y + fontSize * 0.65, size: fontSize };
-    shapes.push({ kind: 'text', text, fallbackText: `column ${number + 2}`, ...labelPosition, ...lettering });
+    shapes.push({ kind: 'rect', x, y: y - 2, width: boxSize, height: boxSize, color: seriesIndex });
+    const labelPosition = { x: x + boxSize + 8, y: y + fontSize * 0.65, size: fontSize };
+    shapes.push({ kind: 'text', text, fallbackText: `column ${seriesIndex + 2}`, ...labelPosition, ...textStyle });
     x += entryWidth;
   }
   return y + lineHeight + 8;
@@ -337,19 +337,19 @@ function drawHeading(shapes: Shape[], title: string, series: readonly Series[], 
  */
 function drawAxisLabels(
   shapes: Shape[],
-  names: readonly { name: string; row: number; middle: number }[],
+  labels: readonly { name: string; rowNumber: number; centerX: number }[],
   { y, left, right, size }: Record<'y' | 'left' | 'right' | 'size', number>,
 ): void {
-  const maxLabelWidth = Math.min(150, Math.max(...names.map(({ name }) => estimateTextWidth(name, size))));
+  const maxLabelWidth = Math.min(150, Math.max(...labels.map(({ name }) => estimateTextWidth(name, size))));
   let nextFreeX = left;
-  const interval = Math.ceil(((maxLabelWidth + 18) * names.length) / (right - left));
-  names.forEach(({ name, row, middle }, index) => {
+  const interval = Math.ceil(((maxLabelWidth + 18) * labels.length) / (right - left));
+  labels.forEach(({ name, rowNumber, centerX }, index) => {
     if (index % interval !== 0) return;
     const text = shortenMiddle(name, maxLabelWidth, size);
     const halfWidth = estimateTextWidth(text, size) / 2;
-    const x = Math.min(Math.max(middle, left + halfWidth), right - halfWidth);
+    const x = Math.min(Math.max(centerX, left + halfWidth), right - halfWidth);
     if (x - halfWidth < nextFreeX) return;
-    shapes.push({ kind: 'text', text, fallbackText: `row ${row}`, x, y, size, anchor: 'middle', color: 'soft' });
+    shapes.push({ kind: 'text', text, fallbackText: `row ${rowNumber}`, x, y, size, anchor: 'middle', color: 'soft' });
     nextFreeX = x + halfWidth + 14;
   });
 }
