@@ -115,7 +115,7 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
   );
   const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined, freq: 2 });
   const step = weighted<Step & { isRepeat?: boolean }>(
-    [8, fc.record({ call, by, during, isAgain: oneIn(3) })],
+    [8, fc.record({ call, by, during, isRepeat: oneIn(3) })],
     [5, fc.record({ change })],
     [1, fc.record({ restart: by })],
   );
