@@ -16,7 +16,7 @@ import fc from 'fast-check';
 import { MemoryStore } from '../src/storage/drivers/memory.ts';
 import type { Store } from '../src/storage/storage.ts';
 import { type AccountSchedule, accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
-import { isBudgetRespected, isEveryFittingCallAdmitted, schedules } from '../test/support/credit-schedule.ts';
+import { creditSchedules, isBudgetRespected, isEveryFittingCallAdmitted } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
 import { sharedStores } from '../test/support/stores.ts';
 
@@ -65,10 +65,10 @@ async function runInAllProcesses(): Promise<void> {
 }
 
 async function checkInMemory(): Promise<void> {
-  await checkProperty('a budget is respected', fc.asyncProperty(schedules(true), isBudgetRespected));
+  await checkProperty('a budget is respected', fc.asyncProperty(creditSchedules(true), isBudgetRespected));
   await checkProperty(
     'every call that fits is admitted',
-    fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted),
+    fc.asyncProperty(creditSchedules(false), isEveryFittingCallAdmitted),
   );
   const accounts = fc.asyncProperty(accountSchedules, createLedgerCheck(new MemoryStore(() => 0)));
   await checkProperty('accounts equal those of a single ledger', accounts);

@@ -16,7 +16,6 @@ type Rows = (string | number)[][];
  */
 interface Session {
   call: CallTool;
-  /** Runs an SQL statement and returns its rows. */
   queryRows(sql: string, limit?: number): Promise<Rows>;
   advanceWeek(): void;
   /** Ids of the three ads in the answer to the first question. */

@@ -23,7 +23,7 @@ interface Coverage {
   notes?: string[];
 }
 
-/** The session in which the questions are answered. `query` runs an SQL statement and returns its rows as text. */
+/** The functions with which a question is answered. `query` runs an SQL statement and returns its rows as text. */
 interface Session {
   call: CallTool;
   query(sql: string): Promise<string>;

@@ -8,7 +8,7 @@ interface TestEnvironment {
   modelUrl: string;
   /** Path of the file that docs/hosts.md calls `/path/to/ad-library-mcp/dist/main.js`. */
   mainFile: string;
-  /** Returns the path of a plugin in `dist-plugins`. */
+  /** Returns the path of a plugin in `dist-plugins`, e.g. of `claude-plugin`. */
   pluginFolder(name: string): string;
 }
 
@@ -50,13 +50,13 @@ interface Expectations {
 }
 
 export interface HostUnderTest {
-  /** Title of the host in `src/mcp/hosts.json`. */
+  /** Title of the host in `src/mcp/hosts.json`, e.g. `Claude Code`. */
   title: string;
-  /** The npm package that installs the host. */
+  /** The npm package of the host, e.g. `@openai/codex`. */
   packageName: string;
   /** Version to install if the newest one cannot be installed. */
   packageVersion?: string;
-  /** Path of the program in the installation folder. */
+  /** Path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
   program: string;
   variables(environment: TestEnvironment): Record<string, string>;
   setups(environment: TestEnvironment): { command: Setup; plugin?: Setup };

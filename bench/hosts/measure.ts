@@ -17,7 +17,7 @@ export type ReadForm = 'text' | 'data' | 'both' | 'neither';
  * behaved.
  */
 export interface HostMeasurement {
-  /** The client name and the protocol revision that the host announces. */
+  /** The client name and the protocol revision that the host announces, e.g. `claude-code` and `2025-11-25`. */
   clientName: string;
   revision: string;
   /**
@@ -34,7 +34,6 @@ export interface HostMeasurement {
   pictures: PictureOutcome;
   /** True if the model received the error message of a failed tool call. */
   readsErrors: boolean;
-  /** Describes whether the link to a report reached the model. */
   links: LinkOutcome;
   /** Number of tools that the server listed. */
   listedTools: number;

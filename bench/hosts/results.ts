@@ -4,7 +4,7 @@ import type { HostMeasurement } from './measure.ts';
 export interface HostResult {
   title: string;
   version: string;
-  /** The date on which the host was tested. */
+  /** The date on which the host was tested, e.g. `2026-11-20`. */
   day: string;
   /** How the server was added to the host: `command`, `plugin`, or both. */
   setups: string[];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { deriveUuid } from '../support/derive-uuid.ts';
-import { argsOf, singleCallTools } from '../support/every-tool.ts';
+import { getExampleArguments, singleCallTools } from '../support/every-tool.ts';
 import {
   type Behaviour,
   creditHeaders,
@@ -86,7 +86,7 @@ test('a paid call is retried after a 503 response that says that nothing was cha
     json({}, { status: 503, headers: creditHeaders(0) }),
     json({ id: 'x' }, { headers: creditHeaders(3) }),
   );
-  const { isError, data } = await server.call('get_ad', argsOf('get_ad'));
+  const { isError, data } = await server.call('get_ad', getExampleArguments('get_ad'));
   expect([isError, data.receipt.charged]).toEqual([false, 3]);
   const { thisServer } = (await server.call('get_credits')).data;
   expect(thisServer).toMatchObject({ charged: 3, paidCalls: 1 });
@@ -102,8 +102,8 @@ test.for(['nonsense', '-1', ''])(
       json({ id: 'x' }, { headers: creditHeaders(3) }),
       json({}, { status: 503, headers: creditHeaders(charge) }),
     );
-    await serverWithBudget.call('get_ad', argsOf('get_ad'));
-    const { text } = await serverWithBudget.call('get_ad', argsOf('get_ad'));
+    await serverWithBudget.call('get_ad', getExampleArguments('get_ad'));
+    const { text } = await serverWithBudget.call('get_ad', getExampleArguments('get_ad'));
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
     expect(text).toContain('unknown whether the service charged');
     expect((await serverWithBudget.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });

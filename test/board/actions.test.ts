@@ -138,7 +138,7 @@ inChromium('Actions on the ad board', () => {
     const evictedId = createAdId(3).replace('0', 'f');
     const shown = await boards.show({
       ...searchOfSixAds,
-      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), evictedId)),
+      modifyResult: (result) => JSON.parse(JSON.stringify(result).replaceAll(createAdId(3), evictedId)),
     });
     await waitForAdCount(shown, '6 of 30 ads');
     expect(shown.calls[0]?.arguments.ids).toContain(evictedId);
@@ -152,9 +152,9 @@ inChromium('Actions on the ad board', () => {
   };
   const notPassedOn = 'The ads could not be read. The host did not pass on the ads';
   test.each([
-    ['removes the board data from search results only', { passOn: removeMetaOfItemResults }, ''],
-    ['removes the board data from every result', { passOn: removeMeta }, notPassedOn],
-    ['makes no calls', { passOn: removeMeta, beforeCall: interceptCall }, 'Not now.'],
+    ['removes the board data from search results only', { modifyResult: removeMetaOfItemResults }, ''],
+    ['removes the board data from every result', { modifyResult: removeMeta }, notPassedOn],
+    ['makes no calls', { modifyResult: removeMeta, beforeCall: interceptCall }, 'Not now.'],
     ['makes no calls but keeps the board data', { beforeCall: interceptCall }, 'Not now.'],
   ])(
     'the ad board shows either the ads of a result or an error message in an unusual host (host: %s)',
@@ -198,7 +198,7 @@ inChromium('Actions on the ad board', () => {
         isFirst = false;
         return { _meta: { 'ad-library/board': failingResult(requestedIds[0] ?? []) } };
       };
-      const shown = await boards.show({ ...searchOfSixAds, passOn: forwardCall, beforeCall: interceptCall });
+      const shown = await boards.show({ ...searchOfSixAds, modifyResult: forwardCall, beforeCall: interceptCall });
       await expect.poll(() => isFirst).toBe(false);
       await waitForAdCount(shown, '6 of 30 ads');
       await getButton(shown, 'Timeline').click();

@@ -165,7 +165,7 @@ inChromium('Hostile ids on the ad board', () => {
       { host: '127.0.0.1', port: 0 },
     );
 
-  test.each([{}, { passOn: removeMeta }])(
+  test.each([{}, { modifyResult: removeMeta }])(
     'the ad board never sends ad ids that contain instructions to the conversation (host options: %o)',
     async (host) => {
       const service = await listenWithIds();

@@ -74,7 +74,7 @@ inChromium('The ad board for an incomplete result', () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 20 },
-      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll('"totalHits":90', '"other":0')),
+      modifyResult: (result) => JSON.parse(JSON.stringify(result).replaceAll('"totalHits":90', '"other":0')),
     });
     await waitForAdCount(shown, '20 ads');
     expect(await readText(shown, '#part')).toBe(
@@ -131,7 +131,7 @@ inChromium('The ad board for an incomplete result', () => {
         _meta: { 'ad-library/error': { retryable } },
       });
       const search = { tool: 'search_ads', args: { filters: { colour: 'red' } } };
-      const shown = await boards.show({ ...search, passOn: forwardCall }, { demo: true });
+      const shown = await boards.show({ ...search, modifyResult: forwardCall }, { demo: true });
       const problem = shown.board.getByRole('alert');
       await problem.getByText("Unknown filter key 'colour'.", { exact: true }).waitFor();
       expect(await problem.locator('details p').textContent()).toMatch(

@@ -1,16 +1,21 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isBudgetRespected, isEveryFittingCallAdmitted, type Plan, schedules } from '../support/credit-schedule.ts';
+import {
+  creditSchedules,
+  isBudgetRespected,
+  isEveryFittingCallAdmitted,
+  type Plan,
+} from '../support/credit-schedule.ts';
 
 /** Keeps the test fast. `npm run schedules` tries many more schedules. */
 const options = { numRuns: 150 };
 
 test('spending exceeds the credit budget only after a price increase or a call of unknown price', async () => {
-  await fc.assert(fc.asyncProperty(schedules(true), isBudgetRespected), options);
+  await fc.assert(fc.asyncProperty(creditSchedules(true), isBudgetRespected), options);
 });
 
 test('every call that fits the credit budget is sent if the API reports all charges', async () => {
-  await fc.assert(fc.asyncProperty(schedules(false), isEveryFittingCallAdmitted), options);
+  await fc.assert(fc.asyncProperty(creditSchedules(false), isEveryFittingCallAdmitted), options);
 });
 
 test('the price of an empty page does not lower the expected price of a larger page', async () => {
@@ -18,9 +23,9 @@ test('the price of an empty page does not lower the expected price of a larger p
     kind: 'byLimit',
     credits: 1,
     hits: 0,
-    varies: false,
-    statesCharges: true,
-    tellsBalance: false,
+    hasVaryingHits: false,
+    reportsCharges: true,
+    reportsBalance: false,
   } as const;
   const failed = { fate: 'http 502', isCharged: true } as const;
   const plans: Plan[] = [{ fate: 'answer', isCharged: true }, ...Array.from({ length: 9 }, () => failed)];

@@ -162,12 +162,12 @@ test('the picture fetcher follows at most three redirects and sends only four re
 
 test('the download of a 200 MB picture is aborted at the size limit', async () => {
   for (const headers of [{ 'content-length': 200_000_000 }, undefined]) {
-    const sentBefore = host.sent();
+    const sentBefore = host.getSentBytes();
     expect(await showPicture(host.serve(streamBytes(200_000_000, headers)))).toEqual({
       reason: 'it is larger than 10 MB',
     });
-    await waitUntil(() => host.open() === 0);
-    expect(host.sent() - sentBefore).toBeLessThan(40_000_000);
+    await waitUntil(() => host.countOpenRequests() === 0);
+    expect(host.getSentBytes() - sentBefore).toBeLessThan(40_000_000);
   }
   expect(await showPicture(host.serve(validJpeg))).toHaveProperty('jpeg');
 });
@@ -218,7 +218,7 @@ describe('Concurrent picture fetches', () => {
     await waitUntil(() => answers.length === 1);
     await first.leave();
     await second.leave();
-    await waitUntil(() => host.open() === 0);
+    await waitUntil(() => host.countOpenRequests() === 0);
     const [third, fourth] = [requestPicture(), requestPicture()];
     await waitUntil(() => answers.length === 2);
     await third.leave();

@@ -20,7 +20,8 @@ import { openLedger, type StoredAccount, summarizeAccount } from '../../src/stor
 import { WriteQueue } from '../../src/storage/store/write-queue.ts';
 
 /**
- * How long a call's reservation lives at most, and the pause before a replica retries a failed write, in milliseconds.
+ * How long the reservation of a call (its lease) lasts at most, and the pause before a replica retries a failed write,
+ * in milliseconds.
  */
 const leaseMs = 8000;
 const retryIntervalMs = 2000;
@@ -38,7 +39,10 @@ const request = fc
     queue: fc.constantFrom(undefined, undefined, 'paid'),
     ifLost: fc.constantFrom(undefined, 0, 1, 4),
   })
-  .map((one) => ({ ...one, atLeast: Math.min(one.atLeast, one.credits) }));
+  .map((generatedRequest) => ({
+    ...generatedRequest,
+    atLeast: Math.min(generatedRequest.atLeast, generatedRequest.credits),
+  }));
 const settlement = fc.record({
   charged: credits,
   uncertain: fc.constantFrom(0, 0, 0, 2),
@@ -48,8 +52,8 @@ const settlement = fc.record({
 const selector = fc.nat(11);
 
 /**
- * Generates one step of a schedule (a random sequence of events). A selector number picks a replica or a message when
- * the step runs.
+ * Generates one step of a schedule (a random sequence of events), e.g. `{ dies: 4 }`, which ends a replica. The number
+ * selects one of the replicas or messages that exist when the step runs.
  */
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ reserve: selector, request }) },
@@ -73,7 +77,7 @@ export const accountSchedules = fc.record({
   steps: fc.array(step, { maxLength: 80, size: 'max' }),
 });
 
-type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
+type Generated<Some> = Some extends fc.Arbitrary<infer Value> ? Value : never;
 /** A random sequence of events in which replicas share a credit account. */
 export type AccountSchedule = Generated<typeof accountSchedules>;
 type Charge = Generated<typeof settlement>;
@@ -171,8 +175,8 @@ class ExpectedLedger {
       uncertain: this.uncertain,
       calls: this.calls,
       maxCharged: this.maxCharged,
-      reserved: openRequests.reduce((sum, one) => sum + one.credits, 0),
-      reservedAtLeast: openRequests.reduce((sum, one) => sum + one.atLeast, 0),
+      reserved: openRequests.reduce((sum, request) => sum + request.credits, 0),
+      reservedAtLeast: openRequests.reduce((sum, request) => sum + request.atLeast, 0),
       paidCallsInProgress: openRequests.filter(({ isPaid }) => isPaid).length,
     };
   }
@@ -275,8 +279,8 @@ class Simulation {
 
   async run(steps: AccountSchedule['steps']): Promise<void> {
     await this.#advanceClock(0);
-    for (const one of steps) {
-      await this.#runStep(one);
+    for (const step of steps) {
+      await this.#runStep(step);
       await nextTurn();
     }
     await this.#finishAllCalls();
@@ -394,8 +398,10 @@ class Simulation {
   #recordQuery(query: Omit<LedgerQuery, 'firstChange'>, answer: Promise<Partial<LedgerQuery>>): Promise<LedgerQuery> {
     const recordedQuery: LedgerQuery = { ...query, firstChange: this.#changes.length };
     this.#queries.push(recordedQuery);
-    const refused = () => ({ isRefusedByStore: true });
-    return answer.catch(refused).then((is) => Object.assign(recordedQuery, is, { lastChange: this.#changes.length }));
+    const buildRefusal = () => ({ isRefusedByStore: true });
+    return answer
+      .catch(buildRefusal)
+      .then((outcome) => Object.assign(recordedQuery, outcome, { lastChange: this.#changes.length }));
   }
 
   #reserve(replica: Replica, request: FixedRequest, tries: number): void {
@@ -496,17 +502,20 @@ class Simulation {
     );
   }
 
-  /** Sorts the accepted changes so that each follows the change it replaced. The store may write several in one step. */
+  /**
+   * Sorts the accepted changes by the version of the account that each one replaced. The order of their arrival is not
+   * reliable, because the store may write several changes in one step.
+   */
   #sortChanges(): AcceptedChange[] {
-    const changeByPredecessor = new Map(this.#changes.map((one) => [one.expected, one]));
+    const changeByPredecessor = new Map(this.#changes.map((change) => [change.expected, change]));
     assert.equal(
       changeByPredecessor.size,
       this.#changes.length,
       'two changes replaced the same version of the account',
     );
     const sortedChanges: AcceptedChange[] = [];
-    for (let one = changeByPredecessor.get(''); one; one = changeByPredecessor.get(one.version))
-      sortedChanges.push(one);
+    for (let change = changeByPredecessor.get(''); change; change = changeByPredecessor.get(change.version))
+      sortedChanges.push(change);
     assert.equal(
       sortedChanges.length,
       this.#changes.length,

@@ -38,7 +38,7 @@ export class AdService {
   /** Returns the ads that match the filters. By default, all ads match. */
   selectAds = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
   /** Modifies the normal response to a search before it is sent. */
-  changeAnswer: (answer: SearchAnswer, search: AdSearch) => object = (answer) => answer;
+  modifyResponse: (responseBody: SearchResponse, search: AdSearch) => object = (answer) => answer;
   /** False if the responses have no header with the charge. */
   hasChargeHeaders = true;
   /** How many ads a search without a limit returns. */
@@ -66,7 +66,7 @@ export class AdService {
 
   #answerAd(id: string): Behaviour {
     this.chargedCredits += 1;
-    return json(this.ads.find((one) => one.id === id) ?? {}, { headers: creditHeaders(1) });
+    return json(this.ads.find((ad) => ad.id === id) ?? {}, { headers: creditHeaders(1) });
   }
 
   answerSearch(body: string): Behaviour {
@@ -77,8 +77,8 @@ export class AdService {
     } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
     const search = { sequenceNumber: this.searches.length + 1, limit, cursor, filters };
     this.searches.push(search);
-    const fault = this.overrideResponse(search);
-    if (fault) return fault;
+    const override = this.overrideResponse(search);
+    if (override) return override;
     const start = Number(cursor ?? 0);
     const ads = this.selectAds(filters);
     const items = ads.slice(start, start + limit);
@@ -86,13 +86,16 @@ export class AdService {
     this.servedAdCount += items.length;
     const price = this.priceSearch(items.length, search);
     this.chargedCredits += price;
-    const answer = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: ads.length };
-    return json(this.changeAnswer(answer, search), this.hasChargeHeaders ? { headers: creditHeaders(price) } : {});
+    const responseBody = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: ads.length };
+    return json(
+      this.modifyResponse(responseBody, search),
+      this.hasChargeHeaders ? { headers: creditHeaders(price) } : {},
+    );
   }
 }
 
 /** The response body of a search. */
-export interface SearchAnswer {
+export interface SearchResponse {
   items: ServedAd[];
   cursor: string | null;
   hasMore: boolean;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { packagedFiles } from '../../src/drawing/codecs.ts';
 import { fontFiles } from '../../src/drawing/text.ts';
-import { workers } from './start-bundled-worker.ts';
+import { workersFolder } from './start-bundled-worker.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -14,11 +14,11 @@ export async function setup(): Promise<void> {
   const src = fileURLToPath(new URL('../../src/', import.meta.url));
   const { metafile } = await build({
     entryPoints: { 'sql-worker': `${src}dataset/sql/worker.ts`, 'picture-worker': `${src}pictures/worker.ts` },
-    ...{ bundle: true, format: 'esm', platform: 'node', outdir: workers, metafile: true, logLevel: 'error' },
+    ...{ bundle: true, format: 'esm', platform: 'node', outdir: workersFolder, metafile: true, logLevel: 'error' },
   });
   const commonJs = `import { createRequire as requireFrom } from 'node:module';
     const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;`;
   for (const file of Object.keys(metafile.outputs)) writeFileSync(file, `${commonJs}\n${readFileSync(file, 'utf8')}`);
   for (const file of ['@sqlite.org/sqlite-wasm/sqlite3.wasm', ...Object.values(packagedFiles), ...fontFiles])
-    copyFileSync(resolve(file), join(workers, basename(file)));
+    copyFileSync(resolve(file), join(workersFolder, basename(file)));
 }

@@ -21,14 +21,14 @@ export function testClient(connect: () => Promise<TestClient>): void {
     expect(items).toHaveLength(5);
     expect(searchResult.data).toMatchObject({ hasMore: true, receipt: { charged: 1, remaining: 9999, cached: false } });
 
-    const opened = await client.call('get_ad', { adId: items[0]?.id });
-    expect(opened.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });
+    const adResult = await client.call('get_ad', { adId: items[0]?.id });
+    expect(adResult.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });
 
     const { data } = await client.call('list_collections');
     const collectionId = data.items[0]?.id;
-    const saving = { collectionId, itemType: 'ads', itemId: items[0]?.id };
-    expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: true });
-    expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: false });
+    const saveArguments = { collectionId, itemType: 'ads', itemId: items[0]?.id };
+    expect((await client.call('add_collection_item', saveArguments)).data).toMatchObject({ added: true });
+    expect((await client.call('add_collection_item', saveArguments)).data).toMatchObject({ added: false });
 
     expect((await client.call('get_credits')).text).toMatch(/credits left: 9,?998 of 10,?000/);
   });

@@ -88,15 +88,15 @@ export function connectHttp(kind: ClientKind, address: string, key?: string): Pr
 
 async function connectClient(
   kind: ClientKind,
-  legacy: () => LegacyStdio | LegacyHttp,
-  modern: () => ModernStdio | ModernHttp,
+  createLegacyTransport: () => LegacyStdio | LegacyHttp,
+  createModernTransport: () => ModernStdio | ModernHttp,
 ): Promise<TestClient> {
   if (kind === 'v1') {
     const client = new LegacyClient(
       { name: 'test', version: '1' },
       { capabilities: mcpAppsCapabilities, jsonSchemaValidator: outputValidator },
     );
-    await client.connect(legacy() as LegacyStdio);
+    await client.connect(createLegacyTransport() as LegacyStdio);
     return wrapClient(client, (params, options) => client.callTool(params, undefined, options));
   }
   const versionNegotiation = { mode: kind === 'v2 auto' ? 'auto' : { pin: '2026-07-28' } } as const;
@@ -104,6 +104,6 @@ async function connectClient(
     { name: 'test', version: '1' },
     { capabilities: mcpAppsCapabilities, versionNegotiation },
   );
-  await client.connect(modern());
+  await client.connect(createModernTransport());
   return wrapClient(client, (params, options) => client.callTool(params, options));
 }

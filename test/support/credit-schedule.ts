@@ -21,7 +21,7 @@ interface Request {
   limit: number;
 }
 
-interface Charged {
+interface Charge {
   operation: Request['operation'];
   items: number;
   price: number;
@@ -34,15 +34,15 @@ class CreditService {
   charged = 0;
   maxCharged = 0;
   /** The total by which calls without a reported charge exceeded the highest reported charge. */
-  unstatedRise = 0;
-  readonly #stated: Charged[] = [];
+  unreportedIncrease = 0;
+  readonly #reportedCharges: Charge[] = [];
   paidInFlight = 0;
   maxPaidInFlight = 0;
   /** The number of running calls that will turn out to be free, which the server cannot know. */
   freeInFlight = 0;
   readonly pending: (() => void)[] = [];
-  requests = 0;
-  #late = 0;
+  requestCount = 0;
+  #lateCredits = 0;
   readonly #rule: PriceRule;
   readonly #plans: Plan[];
 
@@ -51,17 +51,17 @@ class CreditService {
     this.#plans = [...plans];
   }
 
-  priceOf({ operation, limit }: Request, hits: number = this.#rule.hits): number {
+  computePrice({ operation, limit }: Request, hits: number = this.#rule.hits): number {
     const { kind, credits } = this.#rule;
-    if (kind === 'rising') return credits + this.requests;
+    if (kind === 'rising') return credits + this.requestCount;
     if (kind === 'flat' || operation === 'ad') return credits;
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
   }
 
   /** Returns the highest price that is possible according to the charges reported so far. */
-  maxExpected({ operation, limit }: Request): number {
-    const matchingCharges = this.#stated.filter((one) => one.operation === operation);
-    return Math.max(0, ...matchingCharges.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
+  computeMaxExpectedPrice({ operation, limit }: Request): number {
+    const matchingCharges = this.#reportedCharges.filter((charge) => charge.operation === operation);
+    return Math.max(0, ...matchingCharges.map((charge) => charge.price * Math.ceil(limit / Math.max(1, charge.items))));
   }
 
   fetch = async (url: string, { body, onSent }: HttpRequest): Promise<HttpResponse> => {
@@ -69,46 +69,50 @@ class CreditService {
       operation: url.endsWith('/credits') ? 'credits' : url.includes('/search') ? 'search' : 'ad',
       limit: body === undefined ? 1 : Number((JSON.parse(body) as { limit?: number }).limit ?? defaultLimit),
     };
-    if (request.operation === 'credits') return this.#balance();
+    if (request.operation === 'credits') return this.#respondWithBalance();
     const plan = this.#nextPlan();
     if (plan.fate === 'unsent') throw new AdLibraryError({ kind: 'network', problem: 'ECONNREFUSED' });
     onSent();
-    const hits = this.#rule.varies ? (this.requests * 31) % (this.#rule.hits + 1) : this.#rule.hits;
+    const hits = this.#rule.hasVaryingHits ? (this.requestCount * 31) % (this.#rule.hits + 1) : this.#rule.hits;
     const price =
-      plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.priceOf(request, hits) : 0;
-    this.requests++;
-    this.charged += this.#late;
-    this.#late = plan.fate === 'late' ? price : 0;
+      plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.computePrice(request, hits) : 0;
+    this.requestCount++;
+    this.charged += this.#lateCredits;
+    this.#lateCredits = plan.fate === 'late' ? price : 0;
     this.charged += plan.fate === 'http 503' || plan.fate === 'late' ? 0 : price;
     this.maxCharged = Math.max(this.maxCharged, price);
     this.maxPaidInFlight = Math.max(this.maxPaidInFlight, ++this.paidInFlight);
-    const isFree = price === 0 ? 1 : 0;
-    this.freeInFlight += isFree;
+    const freeCallCount = price === 0 ? 1 : 0;
+    this.freeInFlight += freeCallCount;
     await new Promise<void>((resolve) => this.pending.push(resolve));
-    this.freeInFlight -= isFree;
+    this.freeInFlight -= freeCallCount;
     this.paidInFlight--;
-    return this.#answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
+    return this.#respond(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
   };
 
   #nextPlan(): Plan {
     const plan = this.#plans.shift() ?? { fate: 'answer', isCharged: true };
     // An API that reports charges also reports them for failures. An API that does not report charges never charges a
     // 503.
-    return plan.fate === 'charged 503' && !this.#rule.statesCharges ? { ...plan, fate: 'http 503' } : plan;
+    return plan.fate === 'charged 503' && !this.#rule.reportsCharges ? { ...plan, fate: 'http 503' } : plan;
   }
 
-  #balance(): HttpResponse {
-    const credits = this.#rule.tellsBalance ? 1_000_000 - this.charged : null;
+  #respondWithBalance(): HttpResponse {
+    const credits = this.#rule.reportsBalance ? 1_000_000 - this.charged : null;
     return response(200, { billingUserId: 'b', credits, usageLimit: { isLimitReached: false } }, {});
   }
 
-  #answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
-    const isStated = this.#rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
-    if (isStated) this.#stated.push({ operation, items: count, price });
-    else this.unstatedRise += Math.max(0, price - Math.max(0, ...this.#stated.map((one) => one.price)));
+  #respond(fate: Fate, { operation, items: count, price }: Charge): HttpResponse {
+    const isChargeReported = this.#rule.reportsCharges && (fate === 'answer' || fate === 'charged 503');
+    if (isChargeReported) this.#reportedCharges.push({ operation, items: count, price });
+    else
+      this.unreportedIncrease += Math.max(
+        0,
+        price - Math.max(0, ...this.#reportedCharges.map((charge) => charge.price)),
+      );
     if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
     if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
-    const charge = this.#rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
+    const charge = this.#rule.reportsCharges ? { 'x-service-credits-charged': String(price) } : {};
     if (fate === 'charged 503') return response(503, {}, { 'x-service-credits-charged': String(price) });
     if (fate.startsWith('http ')) return response(Number(fate.slice(5)), {}, {});
     const items = Array.from({ length: count }, (_, index) => ({ id: `ad-${index}` }));
@@ -127,16 +131,19 @@ const rule = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
   /** The price of a call, of each started group of ten items, or of the first call, depending on `kind`. */
   credits: fc.integer({ min: 0, max: 9 }),
-  /** The number of ads that match each search, or the maximum if `varies` is true. */
+  /** The number of ads that match each search, or the maximum if `hasVaryingHits` is true. */
   hits: fc.constantFrom(0, 7, 50, 1000),
-  varies: fc.boolean(),
+  hasVaryingHits: fc.boolean(),
   /** True if the responses report the charge in a header. */
-  statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  reportsCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   /** True if `GET /v1/credits` returns the credit balance. */
-  tellsBalance: fc.boolean(),
+  reportsBalance: fc.boolean(),
 });
 
-/** A step begins a call, responds to a call or cancels one. A search without a limit uses the API's page size. */
+/**
+ * A step of a schedule: `begin` starts a call, `answer` sends the response to a call, and `leave` cancels a call.
+ * Without a limit, a search uses the page size of the API.
+ */
 type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
 const limit = fc.constantFrom(undefined, 1, 5, 10, 20, 50, 100);
@@ -148,13 +155,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const plan = fc.record({ fate: fc.constantFrom(...fates), isCharged: fc.boolean() });
 
-type Generated<Some> = Some extends fc.Arbitrary<infer One> ? One : never;
+type Generated<Some> = Some extends fc.Arbitrary<infer Value> ? Value : never;
 type PriceRule = Generated<typeof rule>;
 /** What happens to one tool call, and whether it is charged despite a failure. */
 export type Plan = Generated<typeof plan>;
-type Schedule = Generated<ReturnType<typeof schedules>>;
+type Schedule = Generated<ReturnType<typeof creditSchedules>>;
 
-const removeCancellation = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
+const removeCancellation = (step: Step): Step => ('leave' in step ? { answer: step.leave } : step);
 
 /** Generates either faults at random calls, or an API that serves a few calls and then always fails in the same way. */
 const faults: fc.Arbitrary<Plan[]> = fc.oneof(
@@ -171,21 +178,21 @@ const answer: Plan = { fate: 'answer', isCharged: true };
 /** Generates sequential calls: a few with one page size, then many with another. */
 const sequentialCalls: fc.Arbitrary<Step[]> = fc
   .tuple(limit, fc.nat(3), limit)
-  .map(([first, times, then]) =>
-    Array.from({ length: 20 }, (_, call) => (call < times ? first : then)).flatMap((size): Step[] => [
+  .map(([first, firstCallCount, then]) =>
+    Array.from({ length: 20 }, (_, call) => (call < firstCallCount ? first : then)).flatMap((size): Step[] => [
       { begin: 'search', limit: size },
       { answer: 0 },
     ]),
   );
 
 /** Generates schedules, i.e. random sequences of calls and responses, with or without faults. */
-export const schedules = (faulty: boolean) =>
+export const creditSchedules = (hasFaults: boolean) =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
     rule,
-    plans: faulty ? faults : fc.constant<Plan[]>([]),
+    plans: hasFaults ? faults : fc.constant<Plan[]>([]),
     steps: fc.oneof(
-      { weight: 3, arbitrary: fc.array(faulty ? step : step.map(removeCancellation), { maxLength: 40 }) },
+      { weight: 3, arbitrary: fc.array(hasFaults ? step : step.map(removeCancellation), { maxLength: 40 }) },
       { weight: 1, arbitrary: sequentialCalls },
     ),
   });
@@ -195,7 +202,7 @@ interface RefusedCall {
   /** True if the call would have fit into the budget, given the charges and the running calls. */
   fits: boolean;
   /** The highest price in credits that is possible according to the earlier charges. */
-  maxExpected: number;
+  maxExpectedPrice: number;
 }
 
 /** Runs a schedule through the client, the cache and the credit meter. Returns the service with its recorded charges. */
@@ -204,17 +211,17 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
   const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
   const log = createLog('silent', () => {});
   const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
-  const { createContext: contextOf } = await openCallResources(
+  const { createContext } = await openCallResources(
     { config, log, now: () => 0, monotonicNow: () => 0, random: () => 0 },
     upstream,
   );
   const callers: AbortController[] = [];
   const calls: Promise<void>[] = [];
-  const refused: RefusedCall[] = [];
+  const refusedCalls: RefusedCall[] = [];
 
   const begin = (kind: 'search' | 'ad', limit: number | undefined) => {
     const caller = new AbortController();
-    const { api } = contextOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
+    const { api } = createContext({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
     // Give each call different arguments, because the server would merge identical concurrent calls.
     const pendingCall =
@@ -228,9 +235,13 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
           if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
           // The ledger assumes at least one credit for an unknown price.
           const request = { operation: kind, limit: kind === 'ad' ? 1 : (limit ?? defaultLimit) };
-          const price = Math.max(1, service.priceOf(request));
+          const price = Math.max(1, service.computePrice(request));
           const fits = service.charged + service.freeInFlight + price <= budget;
-          refused.push({ message: error.message, fits, maxExpected: Math.max(1, service.maxExpected(request)) });
+          refusedCalls.push({
+            message: error.message,
+            fits,
+            maxExpectedPrice: Math.max(1, service.computeMaxExpectedPrice(request)),
+          });
         },
       ),
     );
@@ -251,21 +262,21 @@ async function runSchedule({ budget, rule, plans, steps }: Schedule) {
     service.pending.shift()?.();
     await nextTurn();
   }
-  const { readSpending } = contextOf({
+  const { readSpending } = createContext({
     apiKey: 'svc_live_schedule',
     tenantId: 't',
     signal: new AbortController().signal,
   });
   const { charged, uncertain = 0 } = await readSpending();
-  return { service, refused, countedCredits: charged + uncertain };
+  return { service, refusedCalls, countedCredits: charged + uncertain };
 }
 
 /**
  * Returns by how many credits rising prices can exceed the budget. Up to four calls run at once, and each request
  * raises the price by a credit. Charges that were not reported add to this.
  */
-const computePriceRise = ({ rule }: Schedule, { requests, unstatedRise }: CreditService) =>
-  rule.kind === 'rising' ? 4 * requests + unstatedRise : 0;
+const computePriceRise = ({ rule }: Schedule, { requestCount, unreportedIncrease }: CreditService) =>
+  rule.kind === 'rising' ? 4 * requestCount + unreportedIncrease : 0;
 
 /**
  * Returns the size of a possible late charge, i.e. one that arrives after the server's balance check. The server
@@ -294,12 +305,12 @@ export async function isBudgetRespected(schedule: Schedule): Promise<boolean> {
  * with each call can look like prices that grow with the page size, and a page can have fewer items than reserved. The
  * rejection is excusable only if the expected price did not fit and the earlier charges make that price possible.
  */
-function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }: RefusedCall): boolean {
-  const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
-  const expected = Math.max(1, figure(/cost ([\d.]+?)( or more)?\./));
-  const usedCredits = figure(/([\d.]+) spent/) + figure(/([\d.]+) counted/) + figure(/([\d.]+) reserved/);
-  const isExpectedDearer = rule.kind === 'rising' || rule.kind === 'byItems';
-  return isExpectedDearer && usedCredits + expected > budget && expected <= maxExpected;
+function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpectedPrice }: RefusedCall): boolean {
+  const readNumber = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
+  const expectedPrice = Math.max(1, readNumber(/cost ([\d.]+?)( or more)?\./));
+  const usedCredits = readNumber(/([\d.]+) spent/) + readNumber(/([\d.]+) counted/) + readNumber(/([\d.]+) reserved/);
+  const canExpectHigherPrice = rule.kind === 'rising' || rule.kind === 'byItems';
+  return canExpectHigherPrice && usedCredits + expectedPrice > budget && expectedPrice <= maxExpectedPrice;
 }
 
 /**
@@ -307,7 +318,7 @@ function isRefusalExcusable({ rule, budget }: Schedule, { message, maxExpected }
  * Always returns true for an API that does not report its charges.
  */
 export async function isEveryFittingCallAdmitted(schedule: Schedule): Promise<boolean> {
-  const { service, countedCredits, refused } = await runSchedule(schedule);
-  const wrongRefusals = refused.filter((call) => call.fits && !isRefusalExcusable(schedule, call));
-  return !schedule.rule.statesCharges || (wrongRefusals.length === 0 && countedCredits === service.charged);
+  const { service, countedCredits, refusedCalls } = await runSchedule(schedule);
+  const wrongRefusals = refusedCalls.filter((call) => call.fits && !isRefusalExcusable(schedule, call));
+  return !schedule.rule.reportsCharges || (wrongRefusals.length === 0 && countedCredits === service.charged);
 }

@@ -14,4 +14,4 @@ export const singleCallTools = tools
   }));
 
 /** Returns the example arguments of a tool. */
-export const argsOf = (name: string) => singleCallTools.find(({ tool }) => tool === name)?.args ?? {};
+export const getExampleArguments = (name: string) => singleCallTools.find(({ tool }) => tool === name)?.args ?? {};

@@ -104,15 +104,18 @@ function createResponder(initialBehaviour: Behaviour) {
 
 const readKey = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
 
-/** Returns a name for the owner of an API key. The server would mask a name that looks like a key. */
+/**
+ * Returns a name for the owner of an API key, e.g. `caller test` for `svc_live_test`. The server would mask a name that
+ * looks like a key.
+ */
 export const toCallerName = (key: string): string => key.replace('svc_live_', 'caller ');
 
-/** Responds with the value that `answer` returns or resolves with. The request id names the caller. */
+/** Responds with the JSON body that `buildBody` returns or resolves with. The request id names the caller. */
 export const answerWith =
-  (answer: (caller: string, path: string) => object | Promise<object>): Behaviour =>
+  (buildBody: (caller: string, path: string) => object | Promise<object>): Behaviour =>
   async (request, response) => {
     const caller = toCallerName(readKey(request));
-    const value = await answer(caller, request.url ?? '');
+    const value = await buildBody(caller, request.url ?? '');
     json(value, { headers: { 'x-service-request-id': caller } })(request, response);
   };
 
@@ -152,11 +155,11 @@ export const creditHeaders = (charged: number | string, remaining: number | stri
 /** Responds to each API operation with its documented example. Only paid operations cost a credit. */
 export const documentedResponse: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
-  const answer = Object.entries(answers).find(([path]) =>
+  const documentedBody = Object.entries(documentedBodies).find(([path]) =>
     new RegExp(`^${path}$`).test(`${request.method} ${url.pathname}`),
   );
   const isGated = /POST .*search$|GET .*\/(ads|pages|collections)\//.test(`${request.method} ${url.pathname}`);
-  json(answer?.[1] ?? {}, { headers: creditHeaders(isGated ? 1 : 0) })(request, response);
+  json(documentedBody?.[1] ?? {}, { headers: creditHeaders(isGated ? 1 : 0) })(request, response);
 };
 
 const collection = {
@@ -199,7 +202,7 @@ export const creditStatus = (usageLimit: object = createUsageLimit(1)) => ({
   creditsMax: 100,
   usageLimit,
 });
-const answers: Record<string, unknown> = {
+const documentedBodies: Record<string, unknown> = {
   'GET /v1/whoami': {
     authenticated: true,
     authSource: 'api_key',
@@ -252,14 +255,14 @@ export const faults = {
   'sends bytes that are not text': bytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
   'sends 40 MB': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
-    const piece = Buffer.alloc(1024 * 1024, ' ');
-    let sent = 0;
-    const more = () => {
-      while (sent++ < 40) if (!response.write(piece)) return void response.once('drain', more);
+    const block = Buffer.alloc(1024 * 1024, ' ');
+    let sentBlocks = 0;
+    const writeMore = () => {
+      while (sentBlocks++ < 40) if (!response.write(block)) return void response.once('drain', writeMore);
       response.end('{}');
     };
     response.on('error', () => {});
-    more();
+    writeMore();
   },
   'sends ten thousand nested lists': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
 } satisfies Record<string, Behaviour>;

@@ -85,10 +85,10 @@ export const httpTest = test.extend('serve', ({ upstream }, { onCleanup }) => {
   return async (
     behaviour: Behaviour,
     config?: Parameters<typeof startHttp>[0],
-    ways?: Parameters<typeof startHttp>[1],
+    dependencies?: Parameters<typeof startHttp>[1],
   ) => {
     upstream.respondWith(behaviour);
-    const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, ways);
+    const server = await startHttp({ baseUrl: upstream.baseUrl, ...config }, dependencies);
     servers.push(server);
     /** Sends a JSON-RPC message over a new connection. */
     const post = (key: string, body: object = toolCall('whoami')) =>

@@ -4,7 +4,7 @@ import type { Call, Question } from './gathering-schedule.ts';
 import type { AdFields, GatheringService, ServedPage } from './gathering-service.ts';
 import type { Result } from './server.ts';
 
-/** The dataset tables that the oracle compares with its own records of what the API sent. */
+/** The tables of the dataset, which the oracle compares with its own records of the responses of the API. */
 export interface DatasetView {
   ads: (Row<'ads'> & { id: string })[];
   ad_versions?: Row<'ad_versions'>[];
@@ -13,27 +13,30 @@ export interface DatasetView {
 }
 
 /** A tool call in a schedule (a random sequence of events). `result` is set when the call has ended. */
-export interface MadeCall {
+export interface StartedCall {
   call: Call;
   /** The number of responses that had arrived when the call began. */
-  answersBefore: number;
-  at: number;
-  ended?: Promise<void>;
+  responsesBefore: number;
+  startedAt: number;
+  completion?: Promise<void>;
   result?: Result;
 }
 
 /** The calls in one step of a schedule: the scheduled call, and the calls that began while it ran. */
 interface StepOutcome {
-  calls: MadeCall[];
+  calls: StartedCall[];
   /** True if a caller cancelled its call or a response was lost. */
   isBroken: boolean;
-  after: DatasetView;
+  dataset: DatasetView;
 }
 
 interface ListedAds {
   ids: string[];
   found: number | null;
-  /** The arrival time of the last page, in milliseconds. With several parts, the earliest of these times. */
+  /**
+   * The arrival time of the last page, in milliseconds. For a search that is split into parts, the earliest of these
+   * times.
+   */
   oldestArrivalMs: number;
 }
 
@@ -66,10 +69,11 @@ export class GatheringOracle {
   hasClockJump = false;
   readonly #service: GatheringService;
   /**
-   * The versions of each ad, the oldest first. `since` is the number of the response that contained the version first.
+   * The versions of each ad, the oldest first. `firstArrival` is the number of the first response that contained the
+   * version.
    */
-  readonly #ads = new Map<string, { fields: AdFields; since: number }[]>();
-  readonly #callsByPage = new Map<ServedPage, MadeCall[]>();
+  readonly #ads = new Map<string, { fields: AdFields; firstArrival: number }[]>();
+  readonly #callsByPage = new Map<ServedPage, StartedCall[]>();
   /** The result pages that `gather_ads` has read. If a part of a search is read again, its first page is removed. */
   readonly #readPages = new Set<string>();
   readonly #completedGatherings: CompletedGathering[] = [];
@@ -78,8 +82,8 @@ export class GatheringOracle {
 
   constructor(service: GatheringService) {
     this.#service = service;
-    service.onArrival = (ads, arrived) => {
-      for (const ad of ads) this.#addVersion(ad, arrived);
+    service.onArrival = (ads, arrival) => {
+      for (const ad of ads) this.#addVersion(ad, arrival);
     };
   }
 
@@ -87,7 +91,7 @@ export class GatheringOracle {
    * Records a requested page and the tool calls that may have requested it. The one-ad search of an estimate belongs to
    * none.
    */
-  addRequest(page: ServedPage, pageCallers: MadeCall[], madeCalls: MadeCall[]): void {
+  addRequest(page: ServedPage, pageCallers: StartedCall[], madeCalls: StartedCall[]): void {
     const isSearch = page.limit === 1 && madeCalls.some(({ call }) => isEstimate(call));
     this.#callsByPage.set(page, isSearch ? [] : pageCallers);
   }
@@ -100,17 +104,17 @@ export class GatheringOracle {
     for (const madeCall of outcome.calls)
       if ('gather' in madeCall.call) this.#checkResult(madeCall, madeCall.call, outcome);
       else this.#checkCachedAge(madeCall);
-    this.#checkGatherings(outcome.after);
-    this.#checkAds(outcome.after);
+    this.#checkGatherings(outcome.dataset);
+    this.#checkAds(outcome.dataset);
   }
 
-  #addVersion(ad: AdFields, arrived: number): void {
+  #addVersion(ad: AdFields, arrival: number): void {
     const versions = this.#ads.get(ad.id) ?? [];
     this.#ads.set(ad.id, versions);
     const newest = versions.at(-1);
     const fields = { ...newest?.fields, ...ad };
     if (newest && formatTexts(fields) === formatTexts(newest.fields)) newest.fields = fields;
-    else versions.push({ fields, since: arrived });
+    else versions.push({ fields, firstArrival: arrival });
   }
 
   #listGatherCalls(page: ServedPage): Gather[] {
@@ -128,19 +132,19 @@ export class GatheringOracle {
     // If two calls read the same search at once, the oracle cannot tell which call started it over.
     const isRestartAmbiguous = gatherCalls.length > 1 && gatherCalls.some(({ fresh }) => fresh);
     for (const page of pages) {
-      const gathers = this.#listGatherCalls(page);
+      const gatherCallsOfPage = this.#listGatherCalls(page);
       const { question, cursor } = page;
-      if (gathers.length === 0) continue;
+      if (gatherCallsOfPage.length === 0) continue;
       const isFirst = cursor === null;
-      for (const one of gathers.filter((one) => isFirst && one.fresh && !restartedGathers.has(one))) {
-        restartedGathers.add(one);
-        for (const part of listParts(one.gather)) this.#readPages.delete(`${part} null`);
+      for (const call of gatherCallsOfPage.filter((one) => isFirst && one.fresh && !restartedGathers.has(one))) {
+        restartedGathers.add(call);
+        for (const part of listParts(call.gather)) this.#readPages.delete(`${part} null`);
       }
       const name = `${question} ${cursor}`;
       if (this.#readPages.has(name) && !(isRestartAmbiguous && isFirst))
         this.problems.push(`the page ${name} was paid again`);
       // Skip first pages after an ambiguous restart, because they may belong to the other call.
-      if (page.arrived > 0 && !(isRestartAmbiguous && isFirst)) this.#readPages.add(name);
+      if (page.arrival > 0 && !(isRestartAmbiguous && isFirst)) this.#readPages.add(name);
     }
   }
 
@@ -154,29 +158,33 @@ export class GatheringOracle {
   }
 
   /** Checks that a cached response is not older than the cache lifetime. Skipped if a clock was changed. */
-  #checkCachedAge({ at, result }: MadeCall): void {
+  #checkCachedAge({ startedAt, result }: StartedCall): void {
     const { receipt = {}, items = [], ad } = result?.data ?? {};
     if (this.hasClockJump || !('cached' in receipt && receipt.cached)) return;
     const ids = ad ? [ad.id] : items.map(({ id }) => id);
-    const isLate = (page: ServedPage) => page.arrived > 0 && page.arrivedAt >= at - 1000 * cacheSeconds - 1000;
+    const isLate = (page: ServedPage) => page.arrival > 0 && page.arrivedAt >= startedAt - 1000 * cacheSeconds - 1000;
     if (!this.#service.pages.some((page) => isLate(page) && ids.every((id) => page.ids.includes(id))))
       this.problems.push(`${ids.length} ads came from a cached answer that had expired`);
   }
 
   /** Checks a result against the tables of the dataset and the pages that the API sent. */
-  #checkResult({ answersBefore, result }: MadeCall, call: Gather, { calls, isBroken, after }: StepOutcome): void {
+  #checkResult(
+    { responsesBefore, result }: StartedCall,
+    call: Gather,
+    { calls, isBroken, dataset }: StepOutcome,
+  ): void {
     if (result === undefined || result.isError || result.data.gathering === null) return;
     const stated = result.data as unknown as StatedResult;
-    const row = after.gatherings?.find(({ id }) => id === stated.gathering);
+    const row = dataset.gatherings?.find(({ id }) => id === stated.gathering);
     const key = formatQuestionKey(call.gather);
     const reportDifference = (fieldName: string, actual: unknown, expected: unknown) =>
       this.problems.push(`${key}: ${fieldName} is ${actual} instead of ${expected}`);
     if (row === undefined) return void reportDifference('gathering', stated.gathering, 'a stored gathering');
     if (calls.length > 1) return;
-    const ids = readGatheredIds(stated.gathering, after);
+    const ids = readGatheredIds(stated.gathering, dataset);
     const versions = [...ids].map((id) => this.#ads.get(id) ?? []);
-    const addedAds = versions.filter(([first]) => (first?.since ?? 0) > answersBefore).length;
-    const changedAds = versions.filter((adVersions) => (adVersions.at(-1)?.since ?? 0) > answersBefore).length;
+    const addedAds = versions.filter(([first]) => (first?.firstArrival ?? 0) > responsesBefore).length;
+    const changedAds = versions.filter((adVersions) => (adVersions.at(-1)?.firstArrival ?? 0) > responsesBefore).length;
     const { found, gatheredAt, complete, read } = stated;
     const expected = {
       read: ids.size,
@@ -202,14 +210,15 @@ export class GatheringOracle {
     { gone, sinceLast }: StatedResult,
     ids: Set<string>,
     previousGathering: CompletedGathering | undefined,
-    differs: (what: string, said: unknown, expected: unknown) => void,
+    reportDifference: (fieldName: string, actual: unknown, expected: unknown) => void,
   ): void {
     const expected = previousGathering && [...previousGathering.ids].filter((id) => !ids.has(id)).sort();
-    if (`${gone && [...gone].sort()}` !== `${expected ?? null}`) differs('gone', gone, expected);
-    if (Boolean(sinceLast) !== Boolean(previousGathering)) differs('sinceLast', sinceLast, previousGathering?.id);
+    if (`${gone && [...gone].sort()}` !== `${expected ?? null}`) reportDifference('gone', gone, expected);
+    if (Boolean(sinceLast) !== Boolean(previousGathering))
+      reportDifference('sinceLast', sinceLast, previousGathering?.id);
     if (previousGathering === undefined || sinceLast === undefined) return;
     const newAdCount = [...ids].filter((id) => !previousGathering.ids.has(id)).length;
-    if (sinceLast.fresh !== newAdCount) differs('sinceLast.fresh', sinceLast.fresh, newAdCount);
+    if (sinceLast.fresh !== newAdCount) reportDifference('sinceLast.fresh', sinceLast.fresh, newAdCount);
   }
 
   /**
@@ -231,13 +240,13 @@ export class GatheringOracle {
         this.problems.push(`${name} is marked complete, but some of its ads are missing`);
       const question = filters === null ? { collectionId: collectionId ?? '' } : parseQuestion(filters);
       const possibleLists = this.#buildPossibleLists(listParts(question), isComplete).filter(
-        (listed) => listed.ids.length === ids.size && listed.ids.every((one) => ids.has(one)),
+        (listed) => listed.ids.length === ids.size && listed.ids.every((id) => ids.has(id)),
       );
       if (possibleLists.length === 0)
         this.problems.push(`${name} with ${ids.size} ads matches no list that the service sent`);
       // If ads disappear while a search is read, the API's total is smaller than the number of listed ads.
-      else if (!possibleLists.some((one) => one.found === found || (one.found !== null && one.found < ids.size)))
-        this.problems.push(`${name}: found is ${found} instead of ${possibleLists.map((one) => one.found)}`);
+      else if (!possibleLists.some((list) => list.found === found || (list.found !== null && list.found < ids.size)))
+        this.problems.push(`${name}: found is ${found} instead of ${possibleLists.map((list) => list.found)}`);
       if (!isComplete || possibleLists.length === 0) continue;
       const at = Date.parse(gatheredAt ?? '');
       // gather_ads may use a cached page until the page expires.
@@ -254,23 +263,23 @@ export class GatheringOracle {
   }
 
   /** Returns all possible lists of ads, for each way in which the pages that the API sent can follow each other. */
-  #buildPossibleLists([part, ...others]: string[], isComplete: boolean): ListedAds[] {
-    if (part === undefined) return [{ ids: [], found: 0, oldestArrivalMs: Infinity }];
-    const pages = this.#service.pages.filter(({ question, arrived }) => question === part && arrived > 0);
+  #buildPossibleLists([firstPart, ...otherParts]: string[], isComplete: boolean): ListedAds[] {
+    if (firstPart === undefined) return [{ ids: [], found: 0, oldestArrivalMs: Infinity }];
+    const pages = this.#service.pages.filter(({ question, arrival }) => question === firstPart && arrival > 0);
     const partLists = pages.flatMap((last): ListedAds[] => {
-      if (isComplete && last.next !== null) return [];
+      if (isComplete && last.nextCursor !== null) return [];
       const chain = [last];
       for (let first = last; first.cursor !== null; chain.unshift(first)) {
-        const before = pages.find(({ next }) => next === first.cursor);
-        if (before === undefined) return [];
-        first = before;
+        const previousPage = pages.find(({ nextCursor }) => nextCursor === first.cursor);
+        if (previousPage === undefined) return [];
+        first = previousPage;
       }
       const statedTotal = chain.findLast(({ total }) => total !== undefined)?.total ?? null;
       const ids = chain.flatMap((page) => page.ids);
       return [{ ids, found: statedTotal, oldestArrivalMs: last.arrivedAt }];
     });
     if (!isComplete) partLists.push({ ids: [], found: null, oldestArrivalMs: Infinity });
-    return this.#buildPossibleLists(others, isComplete).flatMap((otherList) =>
+    return this.#buildPossibleLists(otherParts, isComplete).flatMap((otherList) =>
       partLists.map((chain) => ({
         ids: [...new Set([...chain.ids, ...otherList.ids])],
         found: chain.found === null || otherList.found === null ? null : chain.found + otherList.found,

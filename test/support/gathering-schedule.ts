@@ -16,7 +16,7 @@ import { openFolderState } from '../../src/storage/folder.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
-import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type MadeCall } from './gathering-oracle.ts';
+import { cacheSeconds, type DatasetView, GatheringOracle, isEstimate, type StartedCall } from './gathering-oracle.ts';
 import { adId, collectionId, dayMs, GatheringService } from './gathering-service.ts';
 import { readResult } from './server.ts';
 
@@ -47,7 +47,7 @@ type Interruption = 'cancel' | 'stop' | 'break off' | { change: Change } | { cal
 
 /** One step of a schedule. Steps run one after another. `by` is the index of the process that handles the call. */
 type Step =
-  | { call: Call; by: 0 | 1; during?: { page: number; happens: Interruption } | undefined }
+  | { call: Call; by: 0 | 1; during?: { page: number; interruption: Interruption } | undefined }
   | { change: Change }
   | { restart: 0 | 1 };
 
@@ -55,11 +55,11 @@ const image = { displayFormat: 'IMAGE' };
 const video = { displayFormat: 'VIDEO' };
 const german = { countries: ['DE'] };
 
-const weighted = <One>(...all: [weight: number, arbitrary: fc.Arbitrary<One>][]): fc.Arbitrary<One> =>
+const generateWeighted = <Value>(...all: [weight: number, arbitrary: fc.Arbitrary<Value>][]): fc.Arbitrary<Value> =>
   fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-const oneIn = (times: number) => weighted([times, fc.constant(false)], [1, fc.constant(true)]);
+const generateOneIn = (times: number) => generateWeighted([times, fc.constant(false)], [1, fc.constant(true)]);
 
-const question = weighted<Question>(
+const question = generateWeighted<Question>(
   [3, fc.constantFrom<Filters>({}, image, video, german, { ...german, ...video }).map((filters) => ({ filters }))],
   [
     3,
@@ -79,8 +79,8 @@ const maxServedAds = 12;
 const ad = fc.nat(maxServedAds - 1);
 const fresh = fc.boolean();
 const limits = {
-  maxAds: weighted([2, fc.constant(1000)], [1, fc.constantFrom(1, 3, 4, 7)]),
-  maxCredits: weighted([3, fc.constant(1000)], [1, fc.constantFrom(0, 2, 5)]),
+  maxAds: generateWeighted([2, fc.constant(1000)], [1, fc.constantFrom(1, 3, 4, 7)]),
+  maxCredits: generateWeighted([3, fc.constant(1000)], [1, fc.constantFrom(0, 2, 5)]),
 };
 
 const times = [20, 60_000, dayMs / 24, (20 * dayMs) / 24, 3 * dayMs, 40 * dayMs];
@@ -88,7 +88,7 @@ const jumpMs = fc.constantFrom(...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 
 const by = fc.constantFrom<0 | 1>(0, 1);
 const passMs = fc.constantFrom(...times);
 
-const change = weighted<Change>(
+const change = generateWeighted<Change>(
   [4, fc.record({ ad, version: fc.nat(3) })],
   [2, fc.record({ gone: ad })],
   [3, fc.record({ passMs })],
@@ -97,25 +97,33 @@ const change = weighted<Change>(
 );
 
 /** Generates calls about only a few searches, so that their ads overlap. Some calls repeat the previous one. */
-function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
+function generateSteps(questions: Question[]): fc.Arbitrary<Step[]> {
   const filters = questions.flatMap(({ filters = {}, split = [] }) => [
     filters,
     ...split.map((part) => ({ ...filters, ...part })),
   ]);
-  const call = weighted<Call>(
+  const call = generateWeighted<Call>(
     [6, fc.record({ gather: fc.constantFrom(...questions), fresh, ...limits })],
-    [2, fc.record({ search: fc.constantFrom(...filters), limit: fc.constantFrom(2, 100), fresh, isNext: oneIn(3) })],
+    [
+      2,
+      fc.record({
+        search: fc.constantFrom(...filters),
+        limit: fc.constantFrom(2, 100),
+        fresh,
+        isNext: generateOneIn(3),
+      }),
+    ],
     [1, fc.record({ ad, fresh })],
   );
-  const happens = weighted<Interruption>(
+  const interruption = generateWeighted<Interruption>(
     [3, fc.constant('cancel')],
     [2, fc.constantFrom('stop', 'break off')],
     [2, fc.record({ change })],
     [3, fc.record({ call })],
   );
-  const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined, freq: 2 });
-  const step = weighted<Step & { isRepeat?: boolean }>(
-    [8, fc.record({ call, by, during, isRepeat: oneIn(3) })],
+  const during = fc.option(fc.record({ page: fc.nat(4), interruption }), { nil: undefined, freq: 2 });
+  const step = generateWeighted<Step & { isRepeat?: boolean }>(
+    [8, fc.record({ call, by, during, isRepeat: generateOneIn(3) })],
     [5, fc.record({ change })],
     [1, fc.record({ restart: by })],
   );
@@ -133,21 +141,21 @@ function stepsAbout(questions: Question[]): fc.Arbitrary<Step[]> {
 export const gatheringSchedules = fc.record({
   rule: fc.record({
     pageSize: fc.constantFrom(1, 2, 3, 5, 100),
-    perCall: fc.constantFrom(1, 0),
-    perAd: fc.constantFrom(0, 1),
-    statesTotals: oneIn(1),
+    pricePerCall: fc.constantFrom(1, 0),
+    pricePerAd: fc.constantFrom(0, 1),
+    reportsTotals: generateOneIn(1),
   }),
   ads: fc.nat(maxServedAds),
   storedIn: fc.constantFrom('memory', 'files'),
   hasCache: fc.boolean(),
-  steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
+  steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(generateSteps),
 });
 
-type GatheringSchedule = typeof gatheringSchedules extends fc.Arbitrary<infer One> ? One : never;
+type GatheringSchedule = typeof gatheringSchedules extends fc.Arbitrary<infer Value> ? Value : never;
 
 const baseUrl = 'https://service.invalid';
 
-interface Scene {
+interface ScheduleRun {
   apiKey: string;
   service: GatheringService;
   /** How far each process's clock is ahead, in milliseconds. */
@@ -167,41 +175,41 @@ export class GatheringServers {
   /** A folder in memory if possible, because the server syncs every write to the disk. */
   readonly #files = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ad-library-'));
   readonly #servers = new Map<string, Server>();
-  #scene: Scene | undefined;
-  #scenes = 0;
+  #currentRun: ScheduleRun | undefined;
+  #runCount = 0;
 
-  begin({ rule, ads, storedIn }: GatheringSchedule): Scene {
-    const time = (this.#scene?.service.time ?? Date.parse('2026-11-20T10:00:00Z')) + dayMs;
-    const apiKey = `svc_live_${++this.#scenes}`;
+  beginRun({ rule, ads, storedIn }: GatheringSchedule): ScheduleRun {
+    const time = (this.#currentRun?.service.time ?? Date.parse('2026-11-20T10:00:00Z')) + dayMs;
+    const apiKey = `svc_live_${++this.#runCount}`;
     const service = new GatheringService(rule, { apiKey, ads, time });
     const now = () => service.time;
     const folder = { folder: this.#files, baseUrl, apiKey, ttlMs: 0, now, monotonicNow: now };
-    const userIdOf = async () => service.userId;
+    const fetchUserId = async () => service.userId;
     const datasets =
       storedIn === 'files'
-        ? openFolderState({ ...folder, fetchUserId: userIdOf, warn: () => {} }).datasets
+        ? openFolderState({ ...folder, fetchUserId, warn: () => {} }).datasets
         : new MemoryDatasets();
-    this.#scene = { apiKey, service, clockAdvances: [0, 0], datasets };
-    return this.#scene;
+    this.#currentRun = { apiKey, service, clockAdvances: [0, 0], datasets };
+    return this.#currentRun;
   }
 
   async server({ storedIn, hasCache }: GatheringSchedule, processIndex: number): Promise<Server> {
     // A server with a data folder has a single API key, so each schedule needs its own server.
-    const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#scenes : ''}`;
+    const name = `${storedIn} ${hasCache} ${processIndex} ${storedIn === 'files' ? this.#runCount : ''}`;
     const runningServer = this.#servers.get(name);
     if (runningServer && !runningServer.isDead) return runningServer;
-    const scene = () => this.#scene as Scene;
-    const time = () => scene().service.time;
-    const datasets: Datasets = { open: (...args) => scene().datasets.open(...args), close: async () => {} };
+    const getRun = () => this.#currentRun as ScheduleRun;
+    const getTime = () => getRun().service.time;
+    const datasets: Datasets = { open: (...args) => getRun().datasets.open(...args), close: async () => {} };
     const shared: Partial<ReplicaState> = { state: (options) => ({ ...openMemoryState(options), datasets }) };
     const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? cacheSeconds : 0 };
     const app = await openApp({
-      config: storedIn === 'files' ? { ...config, apiKey: scene().apiKey, files: this.#files } : config,
+      config: storedIn === 'files' ? { ...config, apiKey: getRun().apiKey, files: this.#files } : config,
       log: createLog('silent', () => {}),
-      now: () => time() + (scene().clockAdvances[processIndex] ?? 0),
-      monotonicNow: time,
+      now: () => getTime() + (getRun().clockAdvances[processIndex] ?? 0),
+      monotonicNow: getTime,
       random: () => 0,
-      fetch: (url, request) => scene().service.fetch(url, request),
+      fetch: (url, request) => getRun().service.fetch(url, request),
       ...(storedIn === 'memory' && { shared: shared as ReplicaState }),
     });
     const server = { app, isDead: false };
@@ -234,25 +242,25 @@ const canDistinguishPages = (first: Call, other: Call): boolean =>
  */
 export async function assertGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<void> {
   const { storedIn, steps } = schedule;
-  const { service, clockAdvances, datasets, apiKey } = servers.begin(schedule);
+  const { service, clockAdvances, datasets, apiKey } = servers.beginRun(schedule);
   const oracle = new GatheringOracle(service);
   const adRows = createAdRowReaders(() => service.time).forTenant(apiKey);
-  const closing: (() => Promise<void>)[] = [() => datasets.close()];
+  const closeFunctions: (() => Promise<void>)[] = [() => datasets.close()];
   const processes: { server: Server; client: Client }[] = [];
   const getProcessIndex = (by: 0 | 1) => (storedIn === 'memory' ? 0 : by);
 
-  const start = async (number: number) => {
-    const server = await servers.server(schedule, number);
-    const [ours, theirs] = InMemoryTransport.createLinkedPair();
-    await bindV1(server.app.catalog, { apiKey, tenantId: apiKey }).connect(ours);
+  const startProcess = async (processIndex: number) => {
+    const server = await servers.server(schedule, processIndex);
+    const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
+    await bindV1(server.app.catalog, { apiKey, tenantId: apiKey }).connect(serverTransport);
     const client = new Client({ name: 'schedule', version: '1' });
-    await client.connect(theirs);
-    closing.unshift(() => client.close());
-    processes[number] = { server, client };
+    await client.connect(clientTransport);
+    closeFunctions.unshift(() => client.close());
+    processes[processIndex] = { server, client };
   };
   const killServer = (server: Server) => {
     server.isDead = true;
-    closing.push(() => server.app.close());
+    closeFunctions.push(() => server.app.close());
   };
 
   const applyChange = (change: Change) => {
@@ -277,11 +285,11 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     return { name: 'search_ads', arguments: { ...position, limit } };
   };
 
-  const beginCall = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
-    const madeCall: MadeCall = { call, answersBefore: service.arrived, at: ++service.time };
+  const beginCall = (processIndex: number, call: Call, signal?: AbortSignal): StartedCall => {
+    const madeCall: StartedCall = { call, responsesBefore: service.arrivedCount, startedAt: ++service.time };
     const options = { timeout: 600_000, ...(signal && { signal }) };
-    const { client } = processes[number] as (typeof processes)[number];
-    madeCall.ended = client.callTool(buildParams(call), undefined, options).then(
+    const { client } = processes[processIndex] as (typeof processes)[number];
+    madeCall.completion = client.callTool(buildParams(call), undefined, options).then(
       (raw) => {
         madeCall.result = readResult(raw);
         const { cursor } = madeCall.result.data;
@@ -293,34 +301,34 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   };
 
   const runCall = async ({ call, by, during }: Extract<Step, { call: Call }>) => {
-    const number = getProcessIndex(by);
-    const { server } = processes[number] as (typeof processes)[number];
+    const processIndex = getProcessIndex(by);
+    const { server } = processes[processIndex] as (typeof processes)[number];
     const caller = new AbortController();
     let page = 0;
-    let pageCallers: MadeCall[] = [];
+    let pageCallers: StartedCall[] = [];
     let isBroken = false;
-    service.inFlight = async (served) => {
-      oracle.addRequest(served, pageCallers, calls);
+    service.beforeResponse = async (servedPage) => {
+      oracle.addRequest(servedPage, pageCallers, calls);
       if (page++ !== during?.page) return 'sent';
-      const { happens } = during;
-      if (typeof happens === 'object') {
-        if ('change' in happens) {
-          applyChange(happens.change);
+      const { interruption } = during;
+      if (typeof interruption === 'object') {
+        if ('change' in interruption) {
+          applyChange(interruption.change);
           // A real call never takes hours. If hours pass while a page is on its way, the call sees a changed clock.
-          oracle.hasClockJump ||= 'passMs' in happens.change;
-        } else if (canDistinguishPages(call, happens.call)) {
-          const otherCall = beginCall(number, happens.call);
-          const before = pageCallers;
+          oracle.hasClockJump ||= 'passMs' in interruption.change;
+        } else if (canDistinguishPages(call, interruption.call)) {
+          const otherCall = beginCall(processIndex, interruption.call);
+          const previousCallers = pageCallers;
           pageCallers = [otherCall];
           calls.push(otherCall);
           await waitForQuietEventLoop();
-          pageCallers = 'gather' in happens.call ? [...before, otherCall] : before;
+          pageCallers = 'gather' in interruption.call ? [...previousCallers, otherCall] : previousCallers;
         }
         return 'sent';
       }
       isBroken = true;
-      if (happens === 'break off') return 'broken off';
-      if (happens === 'cancel') {
+      if (interruption === 'break off') return 'broken off';
+      if (interruption === 'cancel') {
         caller.abort();
         await waitForQuietEventLoop();
       } else if (storedIn !== 'memory') {
@@ -329,14 +337,14 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
       }
       return 'sent';
     };
-    const first = beginCall(number, call, caller.signal);
-    const calls = [first];
-    pageCallers = [first];
-    await first.ended;
+    const scheduledCall = beginCall(processIndex, call, caller.signal);
+    const calls = [scheduledCall];
+    pageCallers = [scheduledCall];
+    await scheduledCall.completion;
     await waitForQuietEventLoop();
-    for (const other of calls.slice(1)) {
-      pageCallers = [other];
-      await other.ended;
+    for (const otherCall of calls.slice(1)) {
+      pageCallers = [otherCall];
+      await otherCall.completion;
     }
     await waitForQuietEventLoop();
     if (caller.signal.aborted) {
@@ -347,9 +355,9 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
     }
     if (server.isDead) {
       await server.app.close(1000);
-      await start(number);
+      await startProcess(processIndex);
     }
-    oracle.check({ calls, isBroken, after: await readDataset() });
+    oracle.check({ calls, isBroken, dataset: await readDataset() });
   };
 
   const readDataset = async (): Promise<DatasetView> => {
@@ -361,7 +369,7 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
   };
 
   try {
-    for (let number = 0; number < (storedIn === 'memory' ? 1 : 2); number++) await start(number);
+    for (let number = 0; number < (storedIn === 'memory' ? 1 : 2); number++) await startProcess(number);
     for (const step of steps) {
       if ('call' in step) await runCall(step);
       else if ('change' in step) applyChange(step.change);
@@ -369,12 +377,12 @@ export async function assertGatherings(schedule: GatheringSchedule, servers: Gat
         const { server } = processes[step.restart] as (typeof processes)[number];
         killServer(server);
         await server.app.close();
-        await start(step.restart);
+        await startProcess(step.restart);
       }
       if (oracle.problems.length > 0) throw new Error(oracle.problems.join('\n'));
     }
   } finally {
-    for (const close of closing) await close();
+    for (const close of closeFunctions) await close();
   }
 }
 

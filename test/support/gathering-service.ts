@@ -19,10 +19,10 @@ interface ServiceRule {
   /** The maximum page size, in ads, for any requested limit. */
   pageSize: number;
   /** The price of each call, in credits. */
-  perCall: number;
+  pricePerCall: number;
   /** The price of each ad on a page, in credits. */
-  perAd: number;
-  statesTotals: boolean;
+  pricePerAd: number;
+  reportsTotals: boolean;
 }
 
 /** A result page or a single ad that the fake API sent. */
@@ -30,13 +30,13 @@ export interface ServedPage {
   /** The filters as canonical JSON, or a collection id. Undefined for a single ad. */
   question: string | undefined;
   cursor: string | null;
-  next: string | null;
+  nextCursor: string | null;
   limit: number;
   ids: string[];
   total: number | undefined;
   charged: number;
   /** The position of the response in the order of arrival, from 1. Until it arrives, 0. */
-  arrived: number;
+  arrival: number;
   /** The time of arrival on the service's clock, in milliseconds. */
   arrivedAt: number;
 }
@@ -52,11 +52,11 @@ export const adId = (ad: number): string => deriveUuid(`${ad}`);
 export class GatheringService {
   readonly pages: ServedPage[] = [];
   /** Runs after a page was charged and before it is sent. Decides what happens to the response. */
-  inFlight: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
+  beforeResponse: (page: ServedPage) => Promise<'sent' | 'broken off'> = async () => 'sent';
   /** Called with the ads of each response, in the order of arrival. */
-  onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
+  onArrival: (ads: readonly AdFields[], arrival: number) => void = () => {};
   time: number;
-  arrived = 0;
+  arrivedCount = 0;
   readonly ads = new Map<number, number>();
   readonly #positions = new Map<string, number>();
   readonly #rule: ServiceRule;
@@ -81,57 +81,57 @@ export class GatheringService {
     if (pathname === '/v1/credits') return respond(200, credits);
     if (pathname === '/v1/ads/search') {
       const { limit = 20, cursor = null, ...filters } = JSON.parse(request.body ?? '{}') as Filters;
-      return this.#page(toCanonicalJson(filters), filters, Number(limit), cursor as string | null);
+      return this.#respondWithPage(toCanonicalJson(filters), filters, Number(limit), cursor as string | null);
     }
     if (pathname.startsWith('/v1/collections/')) {
       const limit = Number(searchParams.get('limit') ?? 50);
-      return this.#page(collectionId, { displayFormat: 'IMAGE' }, limit, searchParams.get('cursor'));
+      return this.#respondWithPage(collectionId, { displayFormat: 'IMAGE' }, limit, searchParams.get('cursor'));
     }
     const ad = [...this.ads.keys()].find((number) => adId(number) === pathname.slice('/v1/ads/'.length));
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
-    const fields = { ...this.#fields(ad), body: `Text ${this.ads.get(ad)} of ad ${ad}` };
-    const defaultFields = { question: undefined, cursor: null, next: null, limit: 1, total: undefined };
-    return this.#send({ ...defaultFields, ads: [fields] }, fields);
+    const fields = { ...this.#buildFields(ad), body: `Text ${this.ads.get(ad)} of ad ${ad}` };
+    const defaultFields = { question: undefined, cursor: null, nextCursor: null, limit: 1, total: undefined };
+    return this.#sendResponse({ ...defaultFields, ads: [fields] }, fields);
   };
 
-  async #page(question: string, filters: Filters, limit: number, cursor: string | null) {
+  async #respondWithPage(question: string, filters: Filters, limit: number, cursor: string | null) {
     const start = cursor === null ? 0 : this.#positions.get(cursor);
     if (start === undefined) return respond(422, { error: { code: 'c', message: 'unknown cursor', requestId: 'r' } });
-    const matching = [...this.ads.keys()]
+    const matchingAds = [...this.ads.keys()]
       .sort((left, right) => left - right)
-      .map((ad) => this.#fields(ad))
+      .map((ad) => this.#buildFields(ad))
       .filter(({ displayFormat, countries }) => {
         const { displayFormat: format = displayFormat, countries: country = countries } = filters;
         return format === displayFormat && toCanonicalJson(country) === toCanonicalJson(countries);
       });
-    const items = matching.slice(start, start + Math.min(limit, this.#rule.pageSize));
-    const hasMore = start + items.length < matching.length;
-    const next = hasMore ? `c${this.pages.length}` : null;
-    if (next !== null) this.#positions.set(next, start + items.length);
-    const total = this.#rule.statesTotals ? matching.length : undefined;
+    const items = matchingAds.slice(start, start + Math.min(limit, this.#rule.pageSize));
+    const hasMore = start + items.length < matchingAds.length;
+    const nextCursor = hasMore ? `c${this.pages.length}` : null;
+    if (nextCursor !== null) this.#positions.set(nextCursor, start + items.length);
+    const total = this.#rule.reportsTotals ? matchingAds.length : undefined;
     const collection = { id: collectionId, name: 'Saved', adCount: total };
-    const body = { items, cursor: next, hasMore, totalHits: total, collection, itemType: 'ads' };
-    return this.#send({ question, cursor, next, limit, total, ads: items }, body);
+    const body = { items, cursor: nextCursor, hasMore, totalHits: total, collection, itemType: 'ads' };
+    return this.#sendResponse({ question, cursor, nextCursor, limit, total, ads: items }, body);
   }
 
-  async #send(
-    { ads, ...about }: Omit<ServedPage, 'ids' | 'charged' | 'arrived' | 'arrivedAt'> & { ads: AdFields[] },
+  async #sendResponse(
+    { ads, ...pageFields }: Omit<ServedPage, 'ids' | 'charged' | 'arrival' | 'arrivedAt'> & { ads: AdFields[] },
     body: object,
   ): Promise<HttpResponse> {
-    const charged = this.#rule.perCall + this.#rule.perAd * ads.length;
-    const page: ServedPage = { ...about, ids: ads.map(({ id }) => id), charged, arrived: 0, arrivedAt: 0 };
+    const charged = this.#rule.pricePerCall + this.#rule.pricePerAd * ads.length;
+    const page: ServedPage = { ...pageFields, ids: ads.map(({ id }) => id), charged, arrival: 0, arrivedAt: 0 };
     this.pages.push(page);
     const text = JSON.stringify(body);
-    const fate = await this.inFlight(page);
+    const fate = await this.beforeResponse(page);
     this.time++;
     if (fate === 'broken off') throw new AdLibraryError({ kind: 'network' });
-    page.arrived = ++this.arrived;
+    page.arrival = ++this.arrivedCount;
     page.arrivedAt = this.time;
-    this.onArrival(ads, page.arrived);
+    this.onArrival(ads, page.arrival);
     return respond(200, text, charged);
   }
 
-  #fields(ad: number): AdFields {
+  #buildFields(ad: number): AdFields {
     return {
       id: adId(ad),
       headline: `Offer ${this.ads.get(ad)} of ad ${ad}`,

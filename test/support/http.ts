@@ -9,10 +9,10 @@ import { waitInBackground } from './deadline.ts';
 export type HttpServer = Awaited<ReturnType<typeof startHttp>>;
 
 /** Starts the HTTP server in this process. Tests connect to it over real sockets. */
-export async function startHttp(config: Partial<Config> = {}, ways?: Parameters<typeof serveHttp>[2]) {
+export async function startHttp(config: Partial<Config> = {}, dependencies?: Parameters<typeof serveHttp>[2]) {
   const logged: string[] = [];
   const completeConfig = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
-  const listener = await serveHttp(completeConfig, (line) => logged.push(line), ways);
+  const listener = await serveHttp(completeConfig, (line) => logged.push(line), dependencies);
   return {
     url: `${listener.url}/mcp`,
     origin: listener.url,
@@ -36,19 +36,19 @@ export const toolCall = (name: string, args: object = {}, id: unknown = 1) =>
 /** Opens a keep-alive connection. `connections()` returns how often the client had to connect. */
 export function openConnection(origin: string) {
   const client = new Client(origin);
-  const opened: unknown[] = [];
-  client.on('connect', () => opened.push(1));
+  const connectEvents: unknown[] = [];
+  client.on('connect', () => connectEvents.push(1));
   const send = async (options: Partial<Parameters<Client['request']>[0]>) => {
-    const answer = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(), ...options });
-    const text = await answer.body.text();
+    const response = await client.request({ path: '/mcp', method: 'POST', headers: validHeaders(), ...options });
+    const text = await response.body.text();
     const json = /^[{[]/.test(text) ? JSON.parse(text) : {};
-    return { status: answer.statusCode, headers: answer.headers, text, json };
+    return { status: response.statusCode, headers: response.headers, text, json };
   };
   return {
     send,
     call: (name: string, args: object = {}, key?: string) =>
       send({ headers: validHeaders(key), body: JSON.stringify(toolCall(name, args)) }),
-    connections: () => opened.length,
+    connections: () => connectEvents.length,
     close: () => client.destroy(),
   };
 }

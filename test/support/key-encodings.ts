@@ -2,7 +2,7 @@
 export const canaryKey = 'svc_live_CANARY+0123/4567~89-abc.DEF==';
 /** Returns the character code in hexadecimal digits. */
 export const toHex = (character: string) => character.charCodeAt(0).toString(16);
-const encodeEachCharacter = (write: (character: string) => string) => [...canaryKey].map(write).join('');
+const encodeEachCharacter = (encode: (character: string) => string) => [...canaryKey].map(encode).join('');
 
 /** All encodings in which an API, a log, a URL or a page may write the key. The server must mask each of them. */
 export const encodedKeys: Record<string, string> = {

@@ -15,14 +15,15 @@ Object.assign(fs, {
 });
 syncBuiltinESMExports();
 
-const [arrived, inside, met] = [0, 1, 2];
+/** Indexes of the shared counters: arrived threads, threads that hold the lock, and times when two threads held it. */
+const [arrivedIndex, holderIndex, violationIndex] = [0, 1, 2];
 const counts = new Int32Array(shared);
 for (const [index, path] of paths.entries()) {
-  Atomics.add(counts, arrived, 1);
-  while (Atomics.load(counts, arrived) < threads * (index + 1)) await new Promise(setImmediate);
+  Atomics.add(counts, arrivedIndex, 1);
+  while (Atomics.load(counts, arrivedIndex) < threads * (index + 1)) await new Promise(setImmediate);
   await withLock(path, async () => {
-    if (Atomics.add(counts, inside, 1) > 0) Atomics.add(counts, met, 1);
+    if (Atomics.add(counts, holderIndex, 1) > 0) Atomics.add(counts, violationIndex, 1);
     await new Promise((resolve) => setTimeout(resolve, 3));
-    Atomics.sub(counts, inside, 1);
+    Atomics.sub(counts, holderIndex, 1);
   });
 }

@@ -9,7 +9,7 @@ export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
 
 /** Starts an HTTP host for pictures. Tests choose the response of each path. */
 export async function startPictureHost() {
-  const answers: PictureAnswer[] = [];
+  const responses: PictureAnswer[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
   let [sentBytes, openRequests] = [0, 0];
   const server = createServer((request, response) => {
@@ -21,19 +21,19 @@ export async function startPictureHost() {
       openRequests--;
       sentBytes += request.socket.bytesWritten;
     });
-    const answer = answers[Number.parseInt(path.slice(1), 10)];
-    if (typeof answer === 'function') answer(response);
-    else response.writeHead(answer ? 200 : 404, { 'content-type': 'image/jpeg' }).end(answer);
+    const pictureResponse = responses[Number.parseInt(path.slice(1), 10)];
+    if (typeof pictureResponse === 'function') pictureResponse(response);
+    else response.writeHead(pictureResponse ? 200 : 404, { 'content-type': 'image/jpeg' }).end(pictureResponse);
   });
   const { port, close } = await listenOnLoopback(server);
   return {
     host: { host: '127.0.0.1', port },
-    serve: (answer: PictureAnswer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
+    serve: (pictureResponse: PictureAnswer) => `http://127.0.0.1:${port}/${responses.push(pictureResponse) - 1}`,
     requests,
     /** Returns the number of bytes sent by requests that have ended. */
-    sent: () => sentBytes,
+    getSentBytes: () => sentBytes,
     /** Returns the number of running requests. */
-    open: () => openRequests,
+    countOpenRequests: () => openRequests,
     close,
   };
 }

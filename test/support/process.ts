@@ -5,7 +5,7 @@ import { waitFor, waitInBackground } from './deadline.ts';
 /** How long a started command may take to print an expected text, in milliseconds. */
 const startLimitMs = 40_000;
 
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** Returns a Node.js flag that runs a script before the command. */
 export const importFlag = (script: string) => `--import=data:text/javascript,${encodeURIComponent(script)}`;
@@ -21,7 +21,7 @@ export const baselineCompilerFlags = process.env.VITEST
 /** Returns the built command with these arguments: `node dist/main.js …`. */
 export const commandLine = (args: string[] = []) => ({
   command: process.execPath,
-  args: [...baselineCompilerFlags, main, ...args],
+  args: [...baselineCompilerFlags, mainFile, ...args],
 });
 
 /** Environment variables without a writable home folder, so that tests never export into the developer's home folder. */
@@ -38,7 +38,7 @@ export interface CommandResult {
  * A flag that ends the started process if the test run is killed, which closes the IPC channel. Worker threads have no
  * such channel.
  */
-const endsWithParent = importFlag(
+const endWithParentFlag = importFlag(
   `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
 );
 
@@ -48,7 +48,7 @@ const endsWithParent = importFlag(
  */
 export function startCommand(args: string[] = [], env: Record<string, string> = {}, wrapper: string[] = []) {
   const { command: node, args: allArgs } = commandLine(args);
-  const [file = '', ...wrappedArgs] = [...wrapper, node, endsWithParent, ...allArgs];
+  const [file = '', ...wrappedArgs] = [...wrapper, node, endWithParentFlag, ...allArgs];
   const child = spawn(file, wrappedArgs, {
     env: { PATH: process.env.PATH ?? '', ...unwritableHome, ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
@@ -94,9 +94,9 @@ export function runCommand(
   args: string[],
   options: { env?: Record<string, string>; input?: string } = {},
 ): Promise<CommandResult> {
-  const running = startCommand(args, options.env);
-  running.child.stdin?.end(options.input ?? '');
-  return running.ended;
+  const command = startCommand(args, options.env);
+  command.child.stdin?.end(options.input ?? '');
+  return command.ended;
 }
 
 /** A running `http` command. */
@@ -104,17 +104,17 @@ export type HttpCommand = Awaited<ReturnType<typeof startHttpCommand>>;
 
 /** Starts the built `http` command on a free port of the loopback interface. */
 export async function startHttpCommand(args: string[] = [], env: Record<string, string> = {}) {
-  const running = startCommand(['http', '--port', '0', ...args], env);
-  const [, url = ''] = await running.waitForStderr(/^ad-library-mcp: listening on (\S+)$/m);
+  const command = startCommand(['http', '--port', '0', ...args], env);
+  const [, url = ''] = await command.waitForStderr(/^ad-library-mcp: listening on (\S+)$/m);
   const { origin, port } = new URL(url);
   return {
     url,
     origin,
     port: Number(port),
-    process: running,
+    process: command,
     close: () => {
-      running.child.kill('SIGTERM');
-      return running.ended;
+      command.child.kill('SIGTERM');
+      return command.ended;
     },
   };
 }

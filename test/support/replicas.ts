@@ -28,20 +28,20 @@ export function startReplicasBeforeAll(options: ReplicasOptions) {
   return replicas;
 }
 
-let tenants = 0;
+let tenantCount = 0;
 
 /** Starts replicas of the built command in front of one fake API. */
 async function startReplicas(options: ReplicasOptions) {
   const upstream = await startUpstream(documentedResponse);
   const start = (index: number) => startReplica(upstream.baseUrl, index, options);
   const all = await Promise.all(Array.from({ length: options.count }, (_, index) => start(index)));
-  let next = 0;
+  let nextIndex = 0;
   return {
     all,
     upstream,
     /** Creates an API key and sets the API's behavior for it. Tests with different keys do not affect each other. */
     createTenant: (behaviour = documentedResponse) => {
-      const key = `svc_live_tenant_${++tenants}`;
+      const key = `svc_live_tenant_${++tenantCount}`;
       const replicas = all.map((replica) => ({
         ...replica,
         call: (name: string, args?: object) => replica.call(name, args, key),
@@ -52,7 +52,7 @@ async function startReplicas(options: ReplicasOptions) {
         /** All replicas. No test starts more than three. */
         replicas: replicas as unknown as [Replica, Replica, Replica],
         /** Calls a tool on the next replica in turn, as a load balancer would. */
-        call: (name: string, args?: object) => (all[next++ % all.length] as Replica).call(name, args, key),
+        call: (name: string, args?: object) => (all[nextIndex++ % all.length] as Replica).call(name, args, key),
       };
     },
     /** Stops a replica and starts a new one in its place, as an update would. */
@@ -74,7 +74,7 @@ async function startReplicas(options: ReplicasOptions) {
   };
 }
 
-const setClockFast = (minutes: number) => ({
+const buildClockEnvironment = (minutes: number) => ({
   NODE_OPTIONS: importFlag(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`),
 });
 
@@ -92,7 +92,7 @@ async function startReplica(
   const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
   const httpCommand = await startHttpCommand(['--base-url', baseUrl, '--log-level', 'info', ...args], {
     ...{ ...state, ...environment },
-    ...(clockAdvanceMinutes && setClockFast(clockAdvanceMinutes[index] ?? 0)),
+    ...(clockAdvanceMinutes && buildClockEnvironment(clockAdvanceMinutes[index] ?? 0)),
   });
   // Use a new connection for each request, because a single connection handles requests in sequence.
   const send = async (request: Parameters<ReturnType<typeof openConnection>['send']>[0]) => {

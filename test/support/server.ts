@@ -81,11 +81,15 @@ export async function startServer({
     ...(datasets && { shared: shareDatasets(datasets) as ReplicaState }),
   });
   const clients: Client[] = [];
-  const connect = async (payer: Credentials, name = 'test', capabilities: ClientCapabilities = mcpAppsCapabilities) => {
-    const [ours, theirs] = InMemoryTransport.createLinkedPair();
-    await bindV1(app.catalog, payer).connect(ours);
+  const connect = async (
+    credentials: Credentials,
+    name = 'test',
+    capabilities: ClientCapabilities = mcpAppsCapabilities,
+  ) => {
+    const [serverTransport, clientTransport] = InMemoryTransport.createLinkedPair();
+    await bindV1(app.catalog, credentials).connect(serverTransport);
     const client = new Client({ name, version: '1' }, { capabilities, jsonSchemaValidator: outputValidator });
-    await client.connect(theirs);
+    await client.connect(clientTransport);
     // After `listTools`, the client checks every result against the listed output schema.
     await client.listTools();
     clients.push(client);

@@ -26,18 +26,18 @@ export type SignInServer = ReturnType<typeof createSignInClient>;
 /** The callback URL of the app that wants to sign in. */
 export const redirectUri = 'https://host.example.com/callback';
 
-type Ways = Parameters<typeof startHttp>[1];
+type ServerDependencies = Parameters<typeof startHttp>[1];
 
-async function openSignInServer(config: Partial<Config>, ways?: Ways) {
+async function openSignInServer(config: Partial<Config>, dependencies?: ServerDependencies) {
   const port = await freePort();
   return createSignInClient(
-    await startHttp({ port, publicUrl: `http://127.0.0.1:${port}`, signInSecret, ...config }, ways),
+    await startHttp({ port, publicUrl: `http://127.0.0.1:${port}`, signInSecret, ...config }, dependencies),
   );
 }
 
 /** Starts a server with sign-in that closes at the end of the test. */
-export async function startSignInServer(config: Partial<Config>, ways?: Ways) {
-  const server = await openSignInServer(config, ways);
+export async function startSignInServer(config: Partial<Config>, dependencies?: ServerDependencies) {
+  const server = await openSignInServer(config, dependencies);
   onTestFinished(() => server.close(0));
   return server;
 }
@@ -62,10 +62,10 @@ export function createSignInClient<Server extends { origin: string; url: string 
 ) {
   const send = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.origin), { redirect: 'manual', ...init });
-  const register = async (uri = redirectUri, more = {}) => {
-    const body = JSON.stringify({ client_name: 'A host', redirect_uris: [uri], ...more });
-    const answer = await send('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    return ((await answer.json()) as { client_id: string }).client_id;
+  const register = async (uri = redirectUri, otherMetadata = {}) => {
+    const body = JSON.stringify({ client_name: 'A host', redirect_uris: [uri], ...otherMetadata });
+    const response = await send('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    return ((await response.json()) as { client_id: string }).client_id;
   };
   const submitKey = (request: Record<string, string>, fields: Record<string, string>) =>
     send('/authorize', {
@@ -74,17 +74,17 @@ export function createSignInClient<Server extends { origin: string; url: string 
       body: new URLSearchParams({ ...request, ...fields }),
     });
   const requestToken = async (fields: Record<string, string>) => {
-    const answer = await send('/token', { method: 'POST', body: new URLSearchParams(fields) });
-    return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+    const response = await send('/token', { method: 'POST', body: new URLSearchParams(fields) });
+    return { status: response.status, body: (await response.json()) as Record<string, string> };
   };
   const call = async (accessToken: string, name: string, args: object = {}) => {
-    const answer = await send('/mcp', {
+    const response = await send('/mcp', {
       method: 'POST',
       headers: validHeaders(accessToken),
       body: JSON.stringify(toolCall(name, args)),
     });
-    const { result } = (await answer.json()) as { result: object };
-    return { status: answer.status, result: readResult({ content: [], ...result }) };
+    const { result } = (await response.json()) as { result: object };
+    return { status: response.status, result: readResult({ content: [], ...result }) };
   };
   /** Signs in up to the point where the app has an authorization code. Returns the token request for this code. */
   const requestCode = async (budget = '') => {
@@ -113,7 +113,7 @@ export const createCodeGrant = (clientId: string, code: string, verifier: string
 });
 
 /** Returns an authorization request with its PKCE verifier (RFC 7636). */
-export function createAuthorizationRequest(clientId: string, more: Record<string, string> = {}) {
+export function createAuthorizationRequest(clientId: string, otherParameters: Record<string, string> = {}) {
   const verifier = randomBytes(32).toString('base64url');
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const request = {
@@ -123,16 +123,16 @@ export function createAuthorizationRequest(clientId: string, more: Record<string
     code_challenge: challenge,
     code_challenge_method: 'S256',
     state: 'a state',
-    ...more,
+    ...otherParameters,
   };
   return { request, verifier };
 }
 
 /** Returns the redirect target of a response. */
-export const readLocation = (answer: Response): URL => new URL(answer.headers.get('location') ?? 'about:blank');
+export const readLocation = (response: Response): URL => new URL(response.headers.get('location') ?? 'about:blank');
 
 /** Returns the authorization code in the redirect target of a response. */
-export const readCode = (answer: Response): string => readLocation(answer).searchParams.get('code') ?? '';
+export const readCode = (response: Response): string => readLocation(response).searchParams.get('code') ?? '';
 
 /** Starts a web server that stands in for every host name. The server under test fetches client metadata from it. */
 export async function startFakeWeb(listener: RequestListener): Promise<{ openAgent: () => Promise<Agent> }> {

@@ -27,35 +27,35 @@ const describeWith =
     else describe.skip(`${name} (skipped: install ${packages} of Debian to run these tests)`, tests);
   };
 
-/** Starts a program. Resolves when its output matches `ready`, which means that it accepts connections. */
-async function startProgram(program: string, args: string[], ready: RegExp, options: SpawnOptions = {}) {
+/** Starts a program. Resolves when its output matches `readyPattern`, which means that it accepts connections. */
+async function startProgram(program: string, args: string[], readyPattern: RegExp, options: SpawnOptions = {}) {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  let written = '';
+  let output = '';
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        written += text;
-        if (ready.test(written)) resolve();
+        output += text;
+        if (readyPattern.test(output)) resolve();
       });
     child.once('error', reject);
-    child.once('exit', () => reject(new Error(`${program} ended: ${written}`)));
+    child.once('exit', () => reject(new Error(`${program} ended: ${output}`)));
   });
   return child;
 }
 
 interface ServerProgram {
   folder: string;
-  begin(): Promise<ChildProcess>;
+  startProcess(): Promise<ChildProcess>;
   /** The signal that ends the program and its child processes, which would otherwise prevent a restart. */
   endSignal: NodeJS.Signals;
-  childrenOf?(pid: number | undefined): number[];
+  listChildProcesses?(pid: number | undefined): number[];
 }
 
 /** Runs a server program that a test can kill, pause and restart. */
-async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => [] }: ServerProgram) {
-  let child = await begin();
+async function runFaultyServer({ folder, startProcess, endSignal, listChildProcesses = () => [] }: ServerProgram) {
+  let child = await startProcess();
   const signalAll = (signal: NodeJS.Signals) => {
-    const children = childrenOf(child.pid);
+    const children = listChildProcesses(child.pid);
     child.kill(signal);
     for (const pid of children) process.kill(pid, signal);
   };
@@ -73,7 +73,7 @@ async function runFaultyServer({ folder, begin, endSignal, childrenOf = () => []
     /** Kills and restarts the program on the same port, with the data on its disk. */
     restart: async () => {
       await kill();
-      child = await begin();
+      child = await startProcess();
     },
     close: async () => {
       await kill();
@@ -97,17 +97,17 @@ export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
 export async function startRedis(options: readonly string[] = [], tls?: Record<'key' | 'certificate', string>) {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
   const port = await freePort();
-  const listens = tls
+  const listenOptions = tls
     ? [
         ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
         ...['--tls-cert-file', tls.certificate, '--tls-key-file', tls.key],
       ]
     : ['--port', String(port)];
-  const inMemory = ['--save', '', '--appendonly', 'no'];
-  const args = [...listens, ...inMemory, '--bind', '127.0.0.1', '--dir', folder, ...options];
-  const begin = () => startProgram('redis-server', args, /Ready to accept connections/);
+  const memoryOptions = ['--save', '', '--appendonly', 'no'];
+  const args = [...listenOptions, ...memoryOptions, '--bind', '127.0.0.1', '--dir', folder, ...options];
+  const startProcess = () => startProgram('redis-server', args, /Ready to accept connections/);
   return {
-    ...(await runFaultyServer({ folder, begin, endSignal: 'SIGKILL' })),
+    ...(await runFaultyServer({ folder, startProcess, endSignal: 'SIGKILL' })),
     url: `redis://127.0.0.1:${port}`,
     port,
     cli: (...redisArgs: string[]) =>
@@ -116,13 +116,13 @@ export async function startRedis(options: readonly string[] = [], tls?: Record<'
 }
 
 const postgresFolder = '/usr/lib/postgresql';
-const folders = existsSync(postgresFolder)
+const programFolders = existsSync(postgresFolder)
   ? readdirSync(postgresFolder).map((version) => join(postgresFolder, version, 'bin'))
   : [];
 /** Debian installs the PostgreSQL server programs outside `PATH`. */
-const programs = folders.toSorted().at(-1) ?? '';
+const programFolder = programFolders.toSorted().at(-1) ?? '';
 /** True if PostgreSQL and PgBouncer are installed. */
-export const hasPostgres = isInstalled(join(programs, 'initdb'), 'pgbouncer');
+export const hasPostgres = isInstalled(join(programFolder, 'initdb'), 'pgbouncer');
 /** Defines tests that need PostgreSQL. */
 export const describeWithPostgres = describeWith(
   hasPostgres,
@@ -131,21 +131,21 @@ export const describeWithPostgres = describeWith(
 );
 
 /** The user for PostgreSQL and PgBouncer, which refuse to run as root. Tests in containers run as root. */
-const identity = process.getuid?.() === 0 ? { uid: readNobodyId('-u'), gid: readNobodyId('-g') } : {};
+const nobodyIds = process.getuid?.() === 0 ? { uid: readNobodyId('-u'), gid: readNobodyId('-g') } : {};
 function readNobodyId(flag: string): number {
   return Number(execFileSync('id', [flag, 'nobody']));
 }
 
 function createServerFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-postgres-'));
-  if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid);
+  if (nobodyIds.uid !== undefined) chownSync(folder, nobodyIds.uid, nobodyIds.gid);
   return folder;
 }
 
 const login = { user: 'ad_library', password: 'not a secret: p@ss/word', database: 'postgres' };
 
 /** Returns the URL and the login of a PostgreSQL server. */
-const endpoint = (port: number) => ({
+const buildConnectionDetails = (port: number) => ({
   url: `postgres://${login.user}:${encodeURIComponent(login.password)}@127.0.0.1:${port}/${login.database}`,
   ...{ port, ...login },
 });
@@ -157,31 +157,43 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 export async function startPostgres({ isDurable = false } = {}) {
   const folder = createServerFolder();
   const port = await freePort();
-  const data = join(folder, 'data');
+  const dataFolder = join(folder, 'data');
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, login.password, { mode: 0o644 });
-  const access = ['-U', login.user, '--pwfile', passwordFile, '-A', 'scram-sha-256'];
-  const initdbArgs = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
-  execFileSync(join(programs, 'initdb'), initdbArgs, { ...identity, stdio: 'pipe', cwd: folder });
+  const authenticationOptions = ['-U', login.user, '--pwfile', passwordFile, '-A', 'scram-sha-256'];
+  const initdbArgs = [
+    '-D',
+    dataFolder,
+    ...authenticationOptions,
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+    '--no-instructions',
+  ];
+  execFileSync(join(programFolder, 'initdb'), initdbArgs, { ...nobodyIds, stdio: 'pipe', cwd: folder });
   const settings = {
     ...(isDurable ? {} : { fsync: 'off', shared_buffers: '16MB' }),
     unix_socket_directories: '',
     listen_addresses: '127.0.0.1',
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const args = ['-D', data, '-p', String(port), ...options];
-  const begin = () => startProgram(join(programs, 'postgres'), args, /ready to accept connections/, identity);
+  const args = ['-D', dataFolder, '-p', String(port), ...options];
+  const startProcess = () =>
+    startProgram(join(programFolder, 'postgres'), args, /ready to accept connections/, nobodyIds);
   /** PostgreSQL runs one process for each connection. */
-  const childrenOf = (pid: number | undefined) =>
+  const listChildProcesses = (pid: number | undefined) =>
     String(execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)]))
       .trim()
       .split(/\s+/)
       .map(Number);
   return {
-    ...endpoint(port),
-    ...(await runFaultyServer({ folder, begin, endSignal: 'SIGQUIT', childrenOf })),
+    ...buildConnectionDetails(port),
+    ...(await runFaultyServer({ folder, startProcess, endSignal: 'SIGQUIT', listChildProcesses })),
     sql: (statement: string) =>
-      String(execFileSync('psql', ['-X', '-A', '-t', '-c', statement, endpoint(port).url], { maxBuffer: 1e9 })).trim(),
+      String(
+        execFileSync('psql', ['-X', '-A', '-t', '-c', statement, buildConnectionDetails(port).url], { maxBuffer: 1e9 }),
+      ).trim(),
   };
 }
 
@@ -204,7 +216,7 @@ pool_mode = transaction
 default_pool_size = 4
 `;
   writeFileSync(settings, text, { mode: 0o644 });
-  const begin = () => startProgram('pgbouncer', [settings], /process up/, identity);
-  const { close } = await runFaultyServer({ folder, begin, endSignal: 'SIGKILL' });
-  return { ...endpoint(poolerPort), close };
+  const startProcess = () => startProgram('pgbouncer', [settings], /process up/, nobodyIds);
+  const { close } = await runFaultyServer({ folder, startProcess, endSignal: 'SIGKILL' });
+  return { ...buildConnectionDetails(poolerPort), close };
 }

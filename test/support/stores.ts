@@ -124,7 +124,7 @@ async function startRedisServer({ isDurable = false } = {}) {
     cli('-n', '0', 'EVAL', collections, '0', '1');
     return () => void cli('-n', '1', 'EVAL', collections, '0', '0');
   };
-  const sums = `local sums, answer = {}, {}
+  const sumsScript = `local sums, answer = {}, {}
     for _, key in ipairs(redis.call('KEYS', '*')) do
       local kind = string.match(key, '}:([^:]+)') or 'other'
       sums[kind] = (sums[kind] or 0) + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0)
@@ -134,7 +134,7 @@ async function startRedisServer({ isDurable = false } = {}) {
   /** Measures the used memory in bytes, in total and for each kind of value, largest first. */
   const measureBytes = () => ({
     all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
-    kinds: sortByBytes(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
+    kinds: sortByBytes(cli('EVAL', sumsScript, '0').split('\n').filter(Boolean)),
   });
   return {
     ...{ url, kill, pause, resume, restart, close },
@@ -148,10 +148,10 @@ async function startRedisServer({ isDurable = false } = {}) {
 
 async function startPostgresServer(options?: { isDurable?: boolean }): Promise<StateServer> {
   const server = await startPostgres(options);
-  const row = `json_build_object('name', name, 'value', value, 'remainingMs', extract(epoch FROM expires_at - now()) * 1000)`;
+  const rowSql = `json_build_object('name', name, 'value', value, 'remainingMs', extract(epoch FROM expires_at - now()) * 1000)`;
   const readAllValues = () =>
     JSON.parse(
-      server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
+      server.sql(`SELECT coalesce(json_agg(${rowSql}), '[]') FROM (
         SELECT key AS name, encode(body, 'escape') AS value, expires_at FROM ad_library.documents
         UNION ALL SELECT name || ' ' || id, encode(body, 'escape'), expires_at
           FROM ad_library.items JOIN ad_library.collections USING (name)) AS one WHERE expires_at > now()`),
@@ -171,13 +171,13 @@ async function startPostgresServer(options?: { isDurable?: boolean }): Promise<S
     return () =>
       void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${restoreStatements} COMMIT`);
   };
-  const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
+  const kindsSql = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
       SELECT key AS name, length(body) AS bytes, expires_at FROM ad_library.documents
       UNION ALL SELECT name, bytes, expires_at FROM ad_library.collections) AS one WHERE expires_at > now() GROUP BY substring(name from '}:([^:]+)')`;
   // The size includes expired rows, whose space PostgreSQL has not yet reused.
   const measureBytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
-    kinds: sortByBytes(server.sql(kinds).split('\n').filter(Boolean)),
+    kinds: sortByBytes(server.sql(kindsSql).split('\n').filter(Boolean)),
   });
   const saveCopy = () => saveTablesCopy('documents', 'collections', 'items');
   const saveItemsCopy = () => saveTablesCopy('collections', 'items');
@@ -222,17 +222,17 @@ export function describeEveryStore(
   for (const { name: kind, describe: describeWith, start } of kinds)
     describeWith(`${name}, in ${kind}`, () => {
       let server: StartedStore;
-      const opened: RemoteStore[] = [];
+      const openedStores: RemoteStore[] = [];
       beforeAll(async () => {
         server = await start();
       });
       afterAll(async () => {
-        for (const store of opened) await store.close();
+        for (const store of openedStores) await store.close();
         await server.close();
       });
       const open = async () => {
         const store = server.open();
-        opened.push(store);
+        openedStores.push(store);
         await store.connect();
         return store;
       };

@@ -53,13 +53,13 @@ describe('count_ads with a faulty or restricted API', () => {
 
   test('count_ads stops after one request if the API does not report totals', async ({ upstream, server }) => {
     const service = serveAds(upstream, 30);
-    service.changeAnswer = ({ totalHits: _, ...answer }) => answer;
+    service.modifyResponse = ({ totalHits: _, ...answer }) => answer;
     const { data, text } = await server.call('count_ads', { split });
     expect(data).toMatchObject({ total: null, counts: [{ total: null }, { total: null }], receipt: { calls: 1 } });
     expect(service.searches).toHaveLength(1);
     expect(text).toContain('does not say how many');
     // A total below the number of returned ads is ignored.
-    service.changeAnswer = (answer) => ({ ...answer, totalHits: 0 });
+    service.modifyResponse = (answer) => ({ ...answer, totalHits: 0 });
     expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
@@ -68,7 +68,7 @@ describe('count_ads with a faulty or restricted API', () => {
     server,
   }) => {
     const service = serveAds(upstream, 30);
-    service.changeAnswer = (answer, { sequenceNumber }) => ({
+    service.modifyResponse = (answer, { sequenceNumber }) => ({
       ...answer,
       notes: ['of all', ...(sequenceNumber > 1 ? ['No "BUY"'] : [])],
     });
@@ -85,7 +85,7 @@ describe('count_ads with a faulty or restricted API', () => {
     server,
   }) => {
     const service = serveAds(upstream, 30);
-    service.changeAnswer = ({ totalHits, ...answer }, { sequenceNumber }) =>
+    service.modifyResponse = ({ totalHits, ...answer }, { sequenceNumber }) =>
       sequenceNumber === 1 ? { ...answer, totalHits } : answer;
     const { data, text } = await server.call('count_ads', { split });
     expect(data).toMatchObject({ total: 30, counts: [{ total: null }, { total: null }], stopped: 'error' });

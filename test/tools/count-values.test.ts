@@ -196,7 +196,7 @@ describe('count_ads by value with an external API', () => {
         service.ads = ads;
         service.knownKeys = new Set(knows);
         // An API that does not count values may return anything in this field.
-        service.changeAnswer = (answer) => ({
+        service.modifyResponse = (answer) => ({
           ...answer,
           counts: { values: [{ value: 'VIDEO', total: -7 }], none: 1e9 },
         });
@@ -274,9 +274,9 @@ describe('count_ads by value with an external API', () => {
     upstream.respondWith(service.respond);
     const clock = { now: testStartTime };
     const server = await start({ searchFilters: buildFilters(['displayFormat']) }, { now: () => clock.now });
-    service.changeAnswer = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
+    service.modifyResponse = (answer) => ({ ...answer, totalHits: answer.items.length === 1 ? 15 : 0 });
     await server.call('gather_ads', { filters: video, maxCredits: 50 });
-    service.changeAnswer = (answer) => answer;
+    service.modifyResponse = (answer) => answer;
     clock.now += 20 * 3_600_000;
     service.ads = Array.from({ length: 60 }, (_, index) => createAd(index));
     const { data, text } = await server.call('count_ads', { by: 'displayFormat' });

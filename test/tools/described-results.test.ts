@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdService, createAd } from '../support/ad-service.ts';
 import { type ClientKind, connectHttp } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
-import { argsOf } from '../support/every-tool.ts';
+import { getExampleArguments } from '../support/every-tool.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { httpTest } from '../support/fixtures.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -87,7 +87,7 @@ httpTest.for<ClientKind>(['v1', 'v2 pinned to 2026-07-28'])(
     for (const detail of ['brief', 'full'])
       for (const [tool, args] of [
         ['search_ads', {}],
-        ['list_collection_items', argsOf('list_collection_items')],
+        ['list_collection_items', getExampleArguments('list_collection_items')],
         ...adsWithOddTypes.map(({ id }) => ['get_ad', { adId: id }] as const),
       ] as const)
         expect(await client.call(tool, { ...args, detail })).toMatchObject({ isError: false });

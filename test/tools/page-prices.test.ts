@@ -96,7 +96,7 @@ upstreamTest(
       let { text, data } = await server.call('search_ads', { filters });
       while (data.cursor !== null) {
         const highestPrice = readHighestPrice((data as StatedPrices).nextPage);
-        if (price.credits === 0) expect(text).toMatch(/Next page: free, with cursor|More with cursor/);
+        if (price.pricePerGroup === 0) expect(text).toMatch(/Next page: free, with cursor|More with cursor/);
         ({ text, data } = await server.call('search_ads', { filters, cursor: data.cursor }));
         expect(data.receipt.charged).toBeLessThanOrEqual(highestPrice);
       }
@@ -107,8 +107,8 @@ upstreamTest(
       const { estimate } = estimated.data as StatedPrices;
       const highestPrice = readHighestPrice(estimate);
       // A page of ads shows a price. A page without a charge shows only that this number of ads is free.
-      if (highestPrice === Infinity) expect(ads === 0 || price.credits === 0).toBe(true);
-      else if (price.credits === 0) expect(estimated.text).toContain(', free.');
+      if (highestPrice === Infinity) expect(ads === 0 || price.pricePerGroup === 0).toBe(true);
+      else if (price.pricePerGroup === 0) expect(estimated.text).toContain(', free.');
       else expect(estimated.text).toMatch(/, (between \d+ and |at most )?\d+ credits?[.;]/);
       const maxCredits = highestPrice === Infinity ? 1e5 : Math.max(1, highestPrice);
       const gathered = await server.call('gather_ads', { ...question, maxCredits });
@@ -117,14 +117,21 @@ upstreamTest(
       if (estimate?.credits != null && cacheSeconds === 0) expect(gathered.data.receipt.charged).toBe(estimate.credits);
       await server.close();
     };
-    const isAsked: PriceRule = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
+    const isAsked: PriceRule = {
+      pricePerGroup: 1,
+      groupSize: 1,
+      pricePerCall: 0,
+      minPrice: 0,
+      countsRequestedItems: true,
+      isEmptyFree: false,
+    };
     const plain: Omit<Case, 'price' | 'ads'> = { defaultLimit: 20, earlier: [], cacheSeconds: 900, parts: undefined };
     await fc.assert(fc.asyncProperty(cases, check), {
       numRuns: 25,
       examples: [
         [{ ...plain, price: isAsked, ads: 146 }],
         [{ ...plain, price: isAsked, ads: 0 }],
-        [{ ...plain, price: { ...isAsked, least: 2, perItems: 20, isByAsked: false }, ads: 330 }],
+        [{ ...plain, price: { ...isAsked, minPrice: 2, groupSize: 20, countsRequestedItems: false }, ads: 330 }],
       ],
     });
   },

@@ -196,10 +196,10 @@ test('cancelling a view_ads call aborts its picture downloads', async ({ server,
   );
   const cancel = new AbortController();
   const cancelled = server.call('view_ads', { adIds: [silent] }, { signal: cancel.signal });
-  await waitUntil(() => host.open() === 1);
+  await waitUntil(() => host.countOpenRequests() === 1);
   cancel.abort();
   await expect(cancelled).rejects.toThrow();
-  await waitUntil(() => host.open() === 0);
+  await waitUntil(() => host.countOpenRequests() === 0);
   expect((await server.call('view_ads', { adIds: [red] })).data.tiles).toMatchObject([{ shown: true }]);
 });
 

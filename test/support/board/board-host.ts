@@ -20,7 +20,7 @@ export interface HostOptions {
   tool: string;
   args?: Record<string, unknown>;
   /** Modifies a tool result before the board receives it, as some hosts do. */
-  passOn?: (result: Result) => Result;
+  modifyResult?: (result: Result) => Result;
   /** Runs before each tool call of the board. If it throws, the host rejects the call. */
   beforeCall?: (call: BoardCall) => unknown;
   /** A script that runs in the board page before the board's own script. */
@@ -49,15 +49,15 @@ export async function openHostPage(browser: Browser) {
   const page = await browserContext.newPage();
   // Allow 30 seconds for each action, because a busy machine can be slow.
   page.setDefaultTimeout(30_000);
-  const inHost = (run: string, ...args: unknown[]): Promise<unknown> =>
-    page.evaluate(`window.${run}(...${JSON.stringify(args)})`);
-  let current = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
+  const callInHost = (functionName: string, ...args: unknown[]): Promise<unknown> =>
+    page.evaluate(`window.${functionName}(...${JSON.stringify(args)})`);
+  let currentBoard = {} as { html: string; client: HostClient; options: HostOptions; result: Result };
   /** The tool calls, network requests and console messages of the current board. */
   let [calls, requests, problems]: [BoardCall[], string[], string[]] = [[], [], []];
-  const passOn = (result: Result) => current.options.passOn?.(result) ?? result;
+  const modifyCurrentResult = (result: Result) => currentBoard.options.modifyResult?.(result) ?? result;
   await page.route('**/*', (route) => {
     const address = route.request().url();
-    if (address === hostUrl) return route.fulfill({ contentType: 'text/html', body: hostPage(current.html) });
+    if (address === hostUrl) return route.fulfill({ contentType: 'text/html', body: hostPage(currentBoard.html) });
     requests.push(address);
     return route.abort();
   });
@@ -68,17 +68,17 @@ export async function openHostPage(browser: Browser) {
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
-    hostCapabilities: { serverTools: {}, ...(current.options.capabilities ?? fullCapabilities) },
-    hostContext: { theme: 'light', ...current.options.context },
+    hostCapabilities: { serverTools: {}, ...(currentBoard.options.capabilities ?? fullCapabilities) },
+    hostContext: { theme: 'light', ...currentBoard.options.context },
   }));
   await page.exposeFunction('hostCallTool', async (call: BoardCall) => {
     calls.push(call);
-    await current.options.beforeCall?.(call);
-    return passOn((await current.client.callTool(call)) as Result);
+    await currentBoard.options.beforeCall?.(call);
+    return modifyCurrentResult((await currentBoard.client.callTool(call)) as Result);
   });
   await page.exposeFunction('hostResult', () => [
-    ['ui/notifications/tool-input', { arguments: current.options.args ?? {} }],
-    ['ui/notifications/tool-result', passOn(current.result)],
+    ['ui/notifications/tool-input', { arguments: currentBoard.options.args ?? {} }],
+    ['ui/notifications/tool-result', modifyCurrentResult(currentBoard.result)],
   ]);
   return {
     /** Calls a tool of a real server and shows its result on the ad board in the browser. */
@@ -90,7 +90,7 @@ export async function openHostPage(browser: Browser) {
       const result = (await client.callTool({ name: tool, arguments: args })) as Result;
       const [{ text }] = contents as [{ text: string }];
       const html = script ? text.replace('<head>', () => `<head><script>${script}</script>`) : text;
-      current = { html, client, options, result };
+      currentBoard = { html, client, options, result };
       [calls, requests, problems] = [[], [], []];
       await page.setViewportSize({ width, height });
       await page.goto(hostUrl);
@@ -106,12 +106,12 @@ export async function openHostPage(browser: Browser) {
         requests,
         /** Uncaught errors, and errors and warnings in the browser console. */
         problems,
-        notify: (method: string, params: object) => inHost('notify', method, params),
-        ask: (method: string) => inHost('ask', method),
+        notify: (method: string, params: object) => callInHost('notify', method, params),
+        ask: (method: string) => callInHost('ask', method),
         /** Makes the host return an error for a method. */
-        refuse: (method: string, message: string) => inHost('refuse', method, message),
+        refuse: (method: string, message: string) => callInHost('refuse', method, message),
         /** Makes the host never respond to a method. */
-        ignore: (method: string) => inHost('ignore', method),
+        ignore: (method: string) => callInHost('ignore', method),
       };
     },
     close: () => browserContext.close(),

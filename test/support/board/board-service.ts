@@ -19,7 +19,7 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   canvas.data.fill(200);
   const jpeg = await encodeJpeg(canvas, 80);
   /** The paths of picture requests, and of all other requests. */
-  const [pictures, requests]: [string[], string[]] = [[], []];
+  const [pictureRequests, requests]: [string[], string[]] = [[], []];
   const listener = await listen(
     (request) => {
       const { pathname } = new URL(request.url);
@@ -27,23 +27,23 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
         requests.push(`${request.method} ${pathname}`);
         return library.fetch(request);
       }
-      pictures.push(pathname);
+      pictureRequests.push(pathname);
       return new Response(jpeg, { headers: { 'content-type': 'image/jpeg' } });
     },
     { host: '127.0.0.1', port: 0 },
   );
   const baseUrl = listener.url;
-  const add = async (more: readonly object[]): Promise<void> => {
+  const importAds = async (newAds: readonly object[]): Promise<void> => {
     const lines = async function* () {
-      for (const ad of more) yield `${JSON.stringify(ad)}\n`;
+      for (const ad of newAds) yield `${JSON.stringify(ad)}\n`;
     };
     await library.import(lines());
   };
-  await add(ads(`${baseUrl}/pictures`));
+  await importAds(ads(`${baseUrl}/pictures`));
   const apiKey = library.keys.create({ credits: 10_000 }).key;
   const servers: TestServer[] = [];
   return {
-    ...{ library, baseUrl, apiKey, pictures, requests, add },
+    ...{ library, baseUrl, apiKey, pictures: pictureRequests, requests, add: importAds },
     start: async (config: Partial<Config> = {}) => {
       const server = await startServer({ config: { baseUrl, apiKey, ...config }, now: () => now });
       servers.push(server);

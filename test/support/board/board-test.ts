@@ -17,7 +17,7 @@ let hostPage: Awaited<ReturnType<typeof openHostPage>> | undefined;
 export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
   let service: BoardService;
   const servers = new Map<string, Promise<TestServer>>();
-  let shown: ShownBoard[] = [];
+  let shownBoards: ShownBoard[] = [];
   beforeAll(async () => {
     service = await startBoardService(ads);
     if (browser?.isConnected() !== true) {
@@ -26,8 +26,8 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
     }
   });
   afterEach(() => {
-    const problems = shown.flatMap(({ requests, problems }) => [...requests, ...problems]);
-    shown = [];
+    const problems = shownBoards.flatMap(({ requests, problems }) => [...requests, ...problems]);
+    shownBoards = [];
     expect(problems).toEqual([]);
   });
   afterAll(() => service?.close());
@@ -46,7 +46,7 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]) {
     async show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard> {
       if (hostPage === undefined) throw new Error('The browser has not started yet.');
       const board = await hostPage.show((await server(config)).client, options);
-      shown.push(board);
+      shownBoards.push(board);
       return board;
     },
   };

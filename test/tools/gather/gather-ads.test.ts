@@ -304,7 +304,7 @@ upstreamTest(
   async ({ upstream, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const service = serveAds(upstream, 300);
-    service.changeAnswer = (answer) => ({ ...answer, cursor: '100', hasMore: true });
+    service.modifyResponse = (answer) => ({ ...answer, cursor: '100', hasMore: true });
     const first = await server.call('gather_ads', noLimits);
     const { chargedCredits } = service;
     const repeatedResult = await server.call('gather_ads', noLimits);
@@ -313,7 +313,7 @@ upstreamTest(
       expect(text).toContain('start over with fresh: true');
     }
     expect(service.chargedCredits).toBe(chargedCredits);
-    service.changeAnswer = (answer) => answer;
+    service.modifyResponse = (answer) => answer;
     expect((await server.call('gather_ads', { ...noLimits, fresh: true })).data).toMatchObject({
       read: 300,
       complete: true,

@@ -12,7 +12,7 @@ test.beforeEach(({ upstream }) => {
 const noLimits = { maxCredits: 1000, maxAds: 1000 };
 
 const createNextPage = (cursor: unknown) => ({ cursor: cursor === null ? null : `${cursor}`, hasMore: true });
-test.for<[string, AdService['changeAnswer']]>([
+test.for<[string, AdService['modifyResponse']]>([
   ['repeats its cursor forever', (answer) => ({ ...answer, ...createNextPage(100) })],
   [
     'sends empty pages and says there are more',
@@ -25,7 +25,7 @@ test.for<[string, AdService['changeAnswer']]>([
   ['announces more without a cursor', (answer) => ({ ...answer, ...createNextPage(null) })],
 ])('gather_ads stops after at most five pages if the API %s', async ([, change], { upstream, server }) => {
   const service = serveAds(upstream, 1000);
-  service.changeAnswer = change;
+  service.modifyResponse = change;
   const { data, isError, error } = await server.call('gather_ads', noLimits);
   expect(service.searches.length).toBeLessThanOrEqual(5);
   if (isError) expect(error).toMatchObject({ kind: 'unexpected_response' });
@@ -189,7 +189,7 @@ test('gather_ads reads all ads although the API reports a wrong total', async ({
         const { limit = 20, ...search } = JSON.parse(body || '{}') as { limit?: number };
         return serve(JSON.stringify({ ...search, limit: limit > most ? limit : Math.min(limit, largest) }));
       };
-      service.changeAnswer = (answer, { cursor = '0' }) => ({
+      service.modifyResponse = (answer, { cursor = '0' }) => ({
         ...answer,
         totalHits: found(ads, Number(cursor) + answer.items.length),
       });
