@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { monotonicNow as machineElapsed, openApp, toolNames, version } from '../app.ts';
+import { openApp, monotonicNow as processMonotonicNow, toolNames, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
@@ -31,18 +31,22 @@ import { openReplicaState } from './replica-state.ts';
 export async function serveHttp(
   config: Config,
   writeLogLine: (line: string) => void,
-  dependencies: Partial<Pick<SignInOptions, 'openAgent' | 'elapsed'>> = {},
+  dependencies: Partial<Pick<SignInOptions, 'openAgent' | 'monotonicNow'>> = {},
 ): Promise<Listener> {
-  const { openAgent, elapsed = machineElapsed } = dependencies;
+  const { openAgent, monotonicNow = processMonotonicNow } = dependencies;
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics(toolNames) : undefined;
   const sharedState = await openReplicaState(config, log, Date.now);
   const now = sharedState?.now ?? Date.now;
-  const acceptedKeys = sharedState?.keys ?? createMemoryKeys(elapsed);
+  const acceptedKeys = sharedState?.keys ?? createMemoryKeys(monotonicNow);
   const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
-  const keyAttempts = createKeyAttempts({ perMinute: config.refusalsPerMinute, now: elapsed, isKnown: isKnownKey });
+  const keyAttempts = createKeyAttempts({
+    perMinute: config.refusalsPerMinute,
+    now: monotonicNow,
+    isKnown: isKnownKey,
+  });
   const getTenantId = createGetTenantId(sharedState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
@@ -56,7 +60,7 @@ export async function serveHttp(
     // The log contains a hash of the tenant id, which stands for an API key. Compute it only if calls are logged,
     // because hashing takes time.
     isLogged('info', config.logLevel) ? createCallLogger(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
-    createFailureWarnings(log, elapsed),
+    createFailureWarnings(log, monotonicNow),
     serviceTracker.onCall,
     metrics?.onCall,
     keyAttempts.onCall,
@@ -71,21 +75,21 @@ export async function serveHttp(
     onCall,
     keys: acceptedKeys,
     now,
-    monotonicNow: elapsed,
+    monotonicNow,
     random: Math.random,
     shared: sharedState,
     mediaUrl: getMediaUrl(config),
   });
   if (publicUrl && signInSecret) {
     const { createSignIn } = await import('../transports/http/sign-in/sign-in.ts');
-    const startedAt = now() - elapsed();
+    const startedAt = now() - monotonicNow();
     signIn = createSignIn({
       publicUrl,
       secret: signInSecret,
       keyAttempts,
       getTenantId,
       getClientAddress,
-      elapsed,
+      monotonicNow,
       log,
       onCall,
       openAgent,
@@ -93,7 +97,7 @@ export async function serveHttp(
       connections: sharedState?.connections,
       // Without state that is shared with other replicas, use a monotonic clock, so that tokens expire on time even if
       // someone changes the system clock.
-      now: sharedState ? now : () => startedAt + elapsed(),
+      now: sharedState ? now : () => startedAt + monotonicNow(),
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
       onRenewed: app.extendSpendingRetention,
@@ -102,7 +106,7 @@ export async function serveHttp(
   const httpApp = createHttpApp({
     catalog: app.catalog,
     log,
-    now: elapsed,
+    now: monotonicNow,
     onCall,
     allowedNames: { host, allowedHosts, allowedOrigins, publicHost: publicUrl && new URL(publicUrl).hostname },
     callers: demo ? { demo: app.credentials } : { keyAttempts, getTenantId, getClientAddress, signIn },
@@ -120,7 +124,7 @@ export async function serveHttp(
   const idleTimeoutMs = config.timeoutMs + 30_000;
   const warnOfRefusal = createRareWarning(
     log,
-    elapsed,
+    monotonicNow,
     'connections are refused; if the address is your proxy, set AD_LIBRARY_TRUSTED_PROXY',
   );
   const listener = await listen(httpApp.fetch, {

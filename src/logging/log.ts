@@ -121,17 +121,17 @@ const warningIntervalMs = 60_000;
 
 /**
  * Creates a function that logs a warning at most once a minute, however often it is called.
- * @param elapsed a monotonic clock, in milliseconds
+ * @param monotonicNow a monotonic clock, in milliseconds
  * @returns a function to call at each occurrence; `getFields` receives the number of occurrences since the last warning
  */
-export function createRareWarning(log: Log, elapsed: () => number, message: string) {
+export function createRareWarning(log: Log, monotonicNow: () => number, message: string) {
   let occurrences = 0;
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (getFields: (occurrences: number) => Record<string, unknown>): void => {
     occurrences++;
-    if (elapsed() - warnedAt < warningIntervalMs) return;
+    if (monotonicNow() - warnedAt < warningIntervalMs) return;
     log.warn(message, getFields(occurrences));
-    warnedAt = elapsed();
+    warnedAt = monotonicNow();
     occurrences = 0;
   };
 }
@@ -140,15 +140,15 @@ export function createRareWarning(log: Log, elapsed: () => number, message: stri
  * Creates a handler that warns if a call fails because of the service or because of this server's storage. Each of the
  * two warnings is logged at most once a minute.
  */
-export function createFailureWarnings(log: Log, elapsed: () => number): OnCall {
+export function createFailureWarnings(log: Log, monotonicNow: () => number): OnCall {
   const warnOfService = createRareWarning(
     log,
-    elapsed,
+    monotonicNow,
     'the service fails; check AD_LIBRARY_BASE_URL if it has never answered',
   );
   const warnOfStorage = createRareWarning(
     log,
-    elapsed,
+    monotonicNow,
     'the storage of this server fails; check the shared store or the data folder',
   );
   return ({ kind, status, tool, storage }) => {

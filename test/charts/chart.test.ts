@@ -222,7 +222,7 @@ describe('query_ads with a chart', () => {
     async ({ start }) => {
       // From the second call on, the clock advances by a minute each time it is read, so every deadline has passed.
       let [time, step] = [0, 0];
-      const server = await start({}, { elapsed: () => (time += step) });
+      const server = await start({}, { monotonicNow: () => (time += step) });
       const sql = "SELECT 'Serra' AS page, 3 AS ads";
       await server.call('query_ads', { sql });
       step = 60_000;

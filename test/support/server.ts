@@ -48,7 +48,7 @@ export interface ServerOptions {
   config?: Partial<Config>;
   now?: () => number;
   /** The monotonic clock. By default, it follows `now`. */
-  elapsed?: () => number;
+  monotonicNow?: () => number;
   random?: () => number;
   resolve?: Resolve;
   /** Where the server stores datasets. By default, in the memory of the process. */
@@ -64,7 +64,7 @@ const shareDatasets = (datasets: Datasets): Partial<ReplicaState> => ({
 export async function startServer({
   config = {},
   now = Date.now,
-  elapsed = now,
+  monotonicNow = now,
   random = () => 0,
   resolve,
   datasets,
@@ -75,7 +75,7 @@ export async function startServer({
     config: { ...readConfig({}), ...config },
     log,
     now,
-    monotonicNow: elapsed,
+    monotonicNow,
     random,
     ...(resolve && { resolve }),
     ...(datasets && { shared: shareDatasets(datasets) as ReplicaState }),

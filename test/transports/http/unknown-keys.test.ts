@@ -9,7 +9,7 @@ import { httpTest as test } from '../../support/fixtures.ts';
 import { formatHttpRequest, openConnection, openRawSocket, toolCall, validHeaders } from '../../support/http.ts';
 
 /** A stopped clock, so that all attempts happen within one minute. */
-const stoppedClock = { elapsed: () => 1_000_000 };
+const stoppedClock = { monotonicNow: () => 1_000_000 };
 
 function createUnansweringService() {
   const openResponses: ServerResponse[] = [];
@@ -153,7 +153,7 @@ test('reading the page of the ad board with an unknown API key counts as an atte
 
 test('the server remembers for 15 minutes that the API has accepted an API key', async ({ serve }) => {
   const clock = { now: 1_000_000 };
-  const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { elapsed: () => clock.now });
+  const { post } = await serve(acceptGoodKeys, { refusalsPerMinute: 1 }, { monotonicNow: () => clock.now });
   const statuses = async (...keys: string[]) => {
     const all = [];
     for (const key of keys) all.push((await post(`svc_live_${key}`)).status);

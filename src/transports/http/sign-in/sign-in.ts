@@ -36,7 +36,7 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   serviceHost: string;
   userAgent: string;
   /** Returns the current time in milliseconds, from a clock that is never set back. It is used to measure durations. */
-  elapsed: () => number;
+  monotonicNow: () => number;
   /** Limits how many unknown API keys an IP address may try. A key is unknown until the service accepts it. */
   keyAttempts: KeyAttempts;
   getClientAddress: GetClientAddress;
@@ -65,11 +65,11 @@ const [maxChecks, maxChecksPerAddress] = [8, 4];
  * API key in a header. The user enters the key on a sign-in page, and the host receives tokens.
  */
 export function createSignIn(options: SignInOptions) {
-  const { publicUrl, serviceHost, keyAttempts, getClientAddress, elapsed } = options;
+  const { publicUrl, serviceHost, keyAttempts, getClientAddress, monotonicNow } = options;
   const metadata = createMetadata(publicUrl);
   const { resource } = metadata;
   const tokens = createTokens({ ...options, resource });
-  const clients = createClients({ ...options, now: elapsed });
+  const clients = createClients({ ...options, now: monotonicNow });
   const checkSlots = new Semaphore({ maxRunning: maxChecks, maxRunningPerKey: maxChecksPerAddress, workName: 'keys' });
   const routes = new Hono();
   routes.use(async (context, next) =>
@@ -248,9 +248,9 @@ export function createSignIn(options: SignInOptions) {
       const text = `Too many keys were tried from your address. Try again in ${retryAfterSeconds} s.`;
       return createFormProblem(text, 429, retryAfterSeconds);
     }
-    const startedAt = elapsed();
+    const startedAt = monotonicNow();
     const reportCall = (outcome: Partial<CallEvent>) =>
-      options.onCall({ tool: 'sign_in', tenantId, ms: elapsed() - startedAt, ...outcome });
+      options.onCall({ tool: 'sign_in', tenantId, ms: monotonicNow() - startedAt, ...outcome });
     try {
       const deadline = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
       const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(address, signal));

@@ -12,7 +12,7 @@ import {
 
 /** Starts servers with a stopped clock, so that all attempts happen within one minute. */
 const test = withUpstream.extend('serve', ({ upstream }) => async (config: object) => {
-  const server = await startSignInServer({ baseUrl: upstream.baseUrl, ...config }, { elapsed: () => 1_000_000 });
+  const server = await startSignInServer({ baseUrl: upstream.baseUrl, ...config }, { monotonicNow: () => 1_000_000 });
   return { upstream, server, request: createAuthorizationRequest(await server.register()).request };
 });
 

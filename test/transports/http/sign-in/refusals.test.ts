@@ -400,7 +400,7 @@ test('the server limits how many client metadata documents it fetches for one IP
   });
   const clock = { now: 1_000_000 };
   const trustedProxy = { address: '127.0.0.0', prefixLength: 8, family: 'ipv4' } as const;
-  const server = await startSignInServer({ baseUrl, trustedProxy }, { ...web, elapsed: () => clock.now });
+  const server = await startSignInServer({ baseUrl, trustedProxy }, { ...web, monotonicNow: () => clock.now });
   const requestMetadata = (name: string, address = 'a') => {
     const search = new URLSearchParams(createAuthorizationRequest(`${chat}/${name}`).request);
     const forwarded = { a: '203.0.113.1', b: '203.0.113.2', c: '203.0.113.3' }[address] ?? '';

@@ -7,7 +7,7 @@ const day = 24 * 60 * minute;
 /** Starts a server whose clock the test can set. */
 const test = withUpstream.extend('timed', async ({ upstream }) => {
   const clock = { now: 1_000_000 };
-  return { clock, server: await startSignInServer({ baseUrl: upstream.baseUrl }, { elapsed: () => clock.now }) };
+  return { clock, server: await startSignInServer({ baseUrl: upstream.baseUrl }, { monotonicNow: () => clock.now }) };
 });
 
 const statusOf = async (server: SignInServer, access = '') => (await server.call(access, 'whoami')).status;
