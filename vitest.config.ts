@@ -16,10 +16,13 @@ const slowestFiles = [
   'code-blocks',
 ];
 
-/** Test files that measure the memory of their own process. Each of them runs in a process of its own. */
-const memoryMeasuringFiles = ['storage/json-memory', 'api/faults', 'dataset/sql/attacks'].map(
-  (name) => `test/${name}.test.ts`,
-);
+/** Test files that measure the memory or count the objects of their process. Each of them runs in its own process. */
+const memoryMeasuringFiles = [
+  'storage/json-memory',
+  'api/faults',
+  'dataset/sql/attacks',
+  'transports/stdio/session',
+].map((name) => `test/${name}.test.ts`);
 
 /** Sorts the slowest files to the front and keeps Vitest's order for all other files. */
 class SlowestFilesFirst extends BaseSequencer {
