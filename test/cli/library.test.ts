@@ -123,7 +123,7 @@ describe('The library import command', () => {
       /: 1 ad and 0 pages, 1 record with the id of another/,
     ],
   ] as const)(
-    'library import prints a report and sets the exit code for an input file (contents: %s)',
+    'the command `library import` prints a report and sets the exit code for an input file (contents: %s)',
     async ([_, input, code, err], { database }) => {
       const result = await run(['import', '-', ...databaseFlag(database)], { input });
       expect(result).toEqual({ code, out: '', err: expect.stringMatching(err) });
@@ -139,7 +139,7 @@ describe('The library import command', () => {
     );
   });
 
-  test('library import --format reads a table that it could not recognize without this option', async ({
+  test('the command `library import --format` reads a table that it could not recognize without this option', async ({
     database,
   }) => {
     const input = 'Brand,Start\nSock Shop,2026-01-05\n';
@@ -150,7 +150,7 @@ describe('The library import command', () => {
     expect(err).toMatch(/line 2: neither a headline nor a body/);
   });
 
-  test('library import rejects a missing file and prints its path', async ({ folder, database }) => {
+  test('the command `library import` rejects a missing file and prints its path', async ({ folder, database }) => {
     const missingFile = join(folder, 'nowhere.jsonl');
     await expect(run(['import', missingFile, ...databaseFlag(database)])).rejects.toThrow(
       `${missingFile} does not exist`,

@@ -23,7 +23,7 @@ test.for([
   ['the time of day', "Time of day (viewer's time zone)", ['00:00:00 - 00:59:59', '01:00:00 - 01:59:59', '02:00']],
   ['the headline', 'Headline', ['One', 'Two', 'Three']],
 ] as const)(
-  'library import adds up the Ads Manager rows of one ad that differ in %s',
+  'the command `library import` adds up the Ads Manager rows of one ad that differ in %s',
   async ([_, column, values], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -42,7 +42,7 @@ test.for([
   },
 );
 
-test('library import adds up the results of an ad from the Ads Manager exports of two months', async ({
+test('the command `library import` adds up the results of an ad from the Ads Manager exports of two months', async ({
   libraryServer,
 }) => {
   const header = buildHeader('Objective');
@@ -81,7 +81,7 @@ test.for([
   ],
   ['an unknown period', [january, ','], /are not separate, so the amount spent may be 2\.5 or 4;/],
 ] as const)(
-  'library import rejects the second of two Ads Manager rows of one ad with %s',
+  'the command `library import` rejects the second of two Ads Manager rows of one ad with %s',
   async ([_, periods, problem], { libraryServer }) => {
     const { report, ads } = await importExport(
       libraryServer,
@@ -98,7 +98,9 @@ test.for([
   },
 );
 
-test('library import does not add up Ads Manager results of one ad in two currencies', async ({ libraryServer }) => {
+test('the command `library import` does not add up Ads Manager results of one ad in two currencies', async ({
+  libraryServer,
+}) => {
   const header = 'Reporting starts,Reporting ends,Ad name,Ad ID,Amount spent (EUR)';
   const { ads } = await importExport(libraryServer, header, `${january},A,1,5`);
   const pounds = await importExport(libraryServer, header.replace('EUR', 'GBP'), `${february},A,1,7`);
@@ -135,7 +137,7 @@ test('two Ads Manager exports with different columns for the same results count 
   expect(ads[0]).not.toHaveProperty('breakdown');
 });
 
-test('library import adds up all Ads Manager rows of an ad, whatever column distinguishes the rows', async ({
+test('the command `library import` adds up all Ads Manager rows of an ad, whatever column distinguishes the rows', async ({
   libraryServer,
 }) => {
   let adId = 0;

@@ -109,7 +109,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
     (record) => ({ data: [record], paging: {} }),
   ],
 ])(
-  'library import converts a record of the Meta Ad Library (%s) into an ad in the API format',
+  'the command `library import` converts a record of the Meta Ad Library (%s) into an ad in the API format',
   async ([_, mappings, filters, wrap], { libraryServer }) => {
     const record = wrap?.(buildRecord(mappings)) ?? buildRecord(mappings);
     const counts = { ads: 1, formats: { 'meta-ad-library': { ads: 1, pages: 0 } }, skipped: 0 };
@@ -122,7 +122,7 @@ test.for<[name: string, mappings: Mapping[], filters: object, wrap?: (record: ob
   },
 );
 
-test('library import reads a 16-digit id correctly if Python has written the id as a floating-point number', async ({
+test('the command `library import` reads a 16-digit id correctly if Python has written the id as a floating-point number', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords({ ad_archive_id: '1100000000000009.0', page_id: '5.0' });
@@ -131,7 +131,9 @@ test('library import reads a 16-digit id correctly if Python has written the id 
   ]);
 });
 
-test('library import stores whether an ad is active if the ad has no end date', async ({ libraryServer }) => {
+test('the command `library import` stores whether an ad is active if the ad has no end date', async ({
+  libraryServer,
+}) => {
   for (const isActive of [true, false])
     await libraryServer.importRecords({ ad_archive_id: `300${Number(isActive)}`, is_active: isActive });
   const ads = await findAds(libraryServer);
@@ -141,7 +143,7 @@ test('library import stores whether an ad is active if the ad has no end date', 
   ]);
 });
 
-test('library import stores a value that it cannot read under the original key of the value', async ({
+test('the command `library import` stores a value that it cannot read under the original key of the value', async ({
   libraryServer,
 }) => {
   const { notes, keys } = await libraryServer.importRecords({
@@ -188,7 +190,7 @@ test.for([
   { impressions: '5000-1000' },
   { impressions_lower: '5000', impressions_upper: '1000' },
 ])(
-  'library import reports the range %j as invalid, because its lower bound exceeds its upper bound',
+  'the command `library import` reports the range %j as invalid, because its lower bound exceeds its upper bound',
   async (range, { libraryServer }) => {
     const { notes } = await libraryServer.importRecords({ ad_archive_id: '1', body: 'Tea', ...range });
     expect(notes).toContain(
@@ -224,12 +226,15 @@ test.for([
     /is a rounded number, so the id is lost/,
   ],
   ['with a rounded page id', '{"ad_archive_id":"1","page_id":1e30}', /is a rounded number, so the id is lost/],
-] as const)('library import rejects a Meta Ad Library ad %s', async ([_, record, problem], { libraryServer }) => {
-  const report = await libraryServer.importRecords(record);
-  expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
-});
+] as const)(
+  'the command `library import` rejects a Meta Ad Library ad %s',
+  async ([_, record, problem], { libraryServer }) => {
+    const report = await libraryServer.importRecords(record);
+    expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: expect.stringMatching(problem) }] });
+  },
+);
 
-test('library import counts every malformed Meta Ad Library ad as either stored or skipped', async ({
+test('the command `library import` counts every malformed Meta Ad Library ad as either stored or skipped', async ({
   libraryServer,
 }) => {
   const names = ['page_id', 'start_date', 'end_date', 'is_active', 'spend', 'publisher_platform', 'body', 'cards'];
@@ -276,7 +281,7 @@ test.for([
   ['commas and CRLF', ',', '\r\n'],
   ['semicolons and LF', ';', '\n'],
 ] as const)(
-  'library import reads Meta Ad Library ads from a CSV file with %s',
+  'the command `library import` reads Meta Ad Library ads from a CSV file with %s',
   async ([_, delimiter, lineEnd], { libraryServer }) => {
     const lines = [tableMappings.map(([column]) => column), tableMappings.map(([, cell]) => cell)].map((row) =>
       row.join(delimiter),
@@ -300,7 +305,7 @@ test('the import report shows the line number of each row that cannot be used', 
   ]);
 });
 
-test('library import skips a row with a quotation mark that is not closed and reads the rows after it', async ({
+test('the command `library import` skips a row with a quotation mark that is not closed and reads the rows after it', async ({
   libraryServer,
 }) => {
   for (const rows of ['7,Q\n'.repeat(100), '\n'.repeat(2_000_000)]) {
@@ -312,7 +317,9 @@ test('library import skips a row with a quotation mark that is not closed and re
   }
 });
 
-test('library import rejects a table that contains no ads and names the missing columns', async ({ libraryServer }) => {
+test('the command `library import` rejects a table that contains no ads and names the missing columns', async ({
+  libraryServer,
+}) => {
   const { skipped, problems } = await libraryServer.importRecords('Name,Age\nA,1\n');
   const problem = expect.stringMatching(
     /^neither JSON nor a table of ads: no line of column names contains .* "body" .*"ad_archive_id"/,
@@ -349,7 +356,7 @@ test.for<[query: string, storedQuery: string]>([
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET%26id%3D1&h=2', '?u=https%3A%2F%2Fa.example%3Fid%3D1&h=2'],
   ['?u=https%3A%2F%2Fa.example%3Faccess_token%3DSECRET&h=2', '?u=https%3A%2F%2Fa.example&h=2'],
 ])(
-  'library import removes the access token from a URL with the query "%s"',
+  'the command `library import` removes the access token from a URL with the query "%s"',
   async ([query, storedQuery], { libraryServer }) => {
     const buildUrl = (query: string) => `https://www.facebook.com/ads/archive/render_ad/${query}`;
     await libraryServer.importRecords({
@@ -390,7 +397,7 @@ test("importing the spend of a page in one region does not replace the page's to
   expect(items).toMatchObject([{ pageId: '7001', adSpendMin: 1200, adSpendMax: 1200 }]);
 });
 
-test('library import reads the ad id from the column adlib_id of tables by older Radlibrary versions', async ({
+test('the command `library import` reads the ad id from the column adlib_id of tables by older Radlibrary versions', async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(

@@ -31,7 +31,7 @@ const records: Record<string, { keys: string[]; fixed: object }> = {
 };
 
 test.for(Object.entries(records))(
-  'library import counts every malformed record of the format %s as either stored or skipped',
+  'the command `library import` counts every malformed record of the format %s as either stored or skipped',
   async ([format, { keys, fixed }], { libraryServer }) => {
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 4 }),
@@ -71,7 +71,9 @@ test('ads that have the same id in different ad libraries are stored as differen
   expect(body.counts.values).toHaveLength(3);
 });
 
-test('library import removes access tokens from the URLs of ads of every ad library', async ({ libraryServer }) => {
+test('the command `library import` removes access tokens from the URLs of ads of every ad library', async ({
+  libraryServer,
+}) => {
   const url = 'https://media.example/1.jpg?access_token=SECRET&id=1';
   await libraryServer.importRecords(
     { creative_id: 'CR1', details_link: url, image: url, advertiser_id: 'AR1' },
@@ -112,7 +114,7 @@ test('if two keys of a record fit the same field, library import uses one and st
   expect(findAd('2')).not.toHaveProperty('snapshot');
 });
 
-test('library import reads the regions of a Google ad in NumPy notation and reports a text that is no list', async ({
+test('the command `library import` reads the regions of a Google ad in NumPy notation and reports a text that is no list', async ({
   libraryServer,
 }) => {
   const createRecord = (number: number, regions: string) => ({
@@ -136,7 +138,7 @@ test('library import reads the regions of a Google ad in NumPy notation and repo
   ]);
 });
 
-test('library import stores all values of the regions of a Google ad and reports keys that it does not know', async ({
+test('the command `library import` stores all values of the regions of a Google ad and reports keys that it does not know', async ({
   libraryServer,
 }) => {
   const region = {
@@ -173,7 +175,7 @@ const objectColumns = [
 ];
 
 test.for(objectColumns)(
-  'library import reports a text in the column %s, which should contain a list of objects',
+  'the command `library import` reports a text in the column %s, which should contain a list of objects',
   async (column, { libraryServer }) => {
     const { ads, notes } = await libraryServer.importRecords(`ad_archive_id,${column}\n1,nonsense & more\n`);
     expect(ads).toBe(1);
@@ -181,7 +183,9 @@ test.for(objectColumns)(
   },
 );
 
-test('library import reads table cells that contain objects with unquoted keys', async ({ libraryServer }) => {
+test('the command `library import` reads table cells that contain objects with unquoted keys', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords(
     'ad_archive_id,demographic_distribution\n1,"{percentage: 0.5, age: 18-24, gender: male}, {percentage: 0.5, age: 65+, gender: male}"\n',
   );
@@ -196,7 +200,7 @@ test.for([
   ['JSON', { ad: { id: 8, status: 'active' }, advertiser: { business_id: 5, business_name: 'Tea' } }],
   ['a table', 'ad.id,ad.status,advertiser.business_id,advertiser.business_name\n8,active,5,Tea\n'],
 ] as const)(
-  'library import accepts a TikTok ad that has neither dates nor media (source: %s)',
+  'the command `library import` accepts a TikTok ad that has neither dates nor media (source: %s)',
   async ([_, source], { libraryServer }) => {
     expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, pages: 0, skipped: 0 });
     const { items } = await libraryServer.searchAll({});
@@ -212,7 +216,7 @@ test('a table column and a JSON key with the same name are imported into the sam
   expect(items).toMatchObject([{ ageTargeting: '18', spendUsd: '5' }]);
 });
 
-test('library import adds the tables of shares from Radlibrary to the ads of an earlier import', async ({
+test('the command `library import` adds the tables of shares from Radlibrary to the ads of an earlier import', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords('id,page_id,ad_creative_bodies\n3001,77,Vote\n');
@@ -238,7 +242,7 @@ test('library import adds the tables of shares from Radlibrary to the ads of an 
   ]);
 });
 
-test('library import rejects a Radlibrary table of shares if its ads are not stored, and says what to import first', async ({
+test('the command `library import` rejects a Radlibrary table of shares if its ads are not stored, and says what to import first', async ({
   libraryServer,
 }) => {
   const { ads, problems } = await libraryServer.importRecords('id,percentage,region\n3001,1,Texas\n');
@@ -272,12 +276,15 @@ test.for([
       },
     },
   ],
-] as const)('library import reads an ad from a source of this kind: %s', async ([_, source], { libraryServer }) => {
-  expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
-  const { items } = await libraryServer.searchAll({});
-  expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
-  expect(Object.keys(items[0])).not.toContain('');
-});
+] as const)(
+  'the command `library import` reads an ad from a source of this kind: %s',
+  async ([_, source], { libraryServer }) => {
+    expect(await libraryServer.importRecords(source)).toMatchObject({ ads: 1, skipped: 0, problems: [] });
+    const { items } = await libraryServer.searchAll({});
+    expect(items).toMatchObject([{ adArchiveId: '1', body: 'Tea' }]);
+    expect(Object.keys(items[0])).not.toContain('');
+  },
+);
 
 test('the error for a pandas table without column names says how to write the table with pandas', async ({
   libraryServer,
@@ -298,7 +305,9 @@ test('the search filter "payer" finds ads by their payer, or by the disclaimer o
   expect(items.map(({ adArchiveId }) => adArchiveId).sort()).toEqual(['1', '2']);
 });
 
-test('library import removes the API key of a scraping service from URLs in ads', async ({ libraryServer }) => {
+test('the command `library import` removes the API key of a scraping service from URLs in ads', async ({
+  libraryServer,
+}) => {
   const link = 'https://serpapi.example/search?engine=google&api_key=SECRET&id=1';
   await libraryServer.importRecords({ creative_id: 'CR1', first_shown: 1735776000, serpapi_details_link: link });
   const { items } = await libraryServer.searchAll({});
@@ -362,7 +371,7 @@ test.for([
   ['Google', { creative_id: 'abc', target_domain: 'tea.example', first_shown: 1 }, /^creative_id: missing/],
   ['LinkedIn', { adUrl: 'https://www.linkedin.com/ad-library/detail/abc' }, /^adUrl: not the URL of an ad/],
 ] as const)(
-  'library import rejects a record whose id cannot be the id of an ad of %s',
+  'the command `library import` rejects a record whose id cannot be the id of an ad of %s',
   async ([_, record, problem], { libraryServer }) => {
     const { ads, problems } = await libraryServer.importRecords(record);
     expect(ads).toBe(0);
@@ -370,12 +379,14 @@ test.for([
   },
 );
 
-test('library import reads the number in a library id such as "Library ID: 123456"', async ({ libraryServer }) => {
+test('the command `library import` reads the number in a library id such as "Library ID: 123456"', async ({
+  libraryServer,
+}) => {
   await libraryServer.importRecords({ libraryId: 'Library ID: 123456', adText: 'Tea' });
   expect((await libraryServer.searchAll({})).items).toMatchObject([{ adArchiveId: '123456' }]);
 });
 
-test('library import reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as a bound', async ({
+test('the command `library import` reads the shares of a LinkedIn ad by country and stores a share such as "<1%" as a bound', async ({
   libraryServer,
 }) => {
   const shares = { 'urn:li:country:DE': '<1%', 'urn:li:country:FR': 50, 'urn:li:country:IT': 'some', AT: '> 40%' };
@@ -403,7 +414,7 @@ test('library import reads the shares of a LinkedIn ad by country and stores a s
   ]);
 });
 
-test('library import stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
+test('the command `library import` stores the company that promotes a LinkedIn ad as the payer of the ad', async ({
   libraryServer,
 }) => {
   await libraryServer.importRecords(
@@ -417,7 +428,9 @@ test('library import stores the company that promotes a LinkedIn ad as the payer
   expect((await libraryServer.searchAll({ payer: ['Tea Ltd'] })).items).toHaveLength(2);
 });
 
-test('library import stores the other entries of a list if one entry cannot be read', async ({ libraryServer }) => {
+test('the command `library import` stores the other entries of a list if one entry cannot be read', async ({
+  libraryServer,
+}) => {
   const groups = [
     { age_range: '18-24', male: 'many', female: 2 },
     { age_range: '25-34', male: 3 },
@@ -474,7 +487,7 @@ test.for([
   ['INACTIVE', false],
   ['Completed', undefined],
 ])(
-  'library import reads the status "%s" of a scraped Meta ad as the field isActive with the value %s',
+  'the command `library import` reads the status "%s" of a scraped Meta ad as the field isActive with the value %s',
   async ([status, isActive], { libraryServer }) => {
     await libraryServer.importRecords({ libraryId: '1', adText: 'Tea', status });
     const [ad] = (await libraryServer.searchAll({})).items;
@@ -483,7 +496,7 @@ test.for([
   },
 );
 
-test('library import reads the texts, links and media from the variations of a Google ad', async ({
+test('the command `library import` reads the texts, links and media from the variations of a Google ad', async ({
   libraryServer,
 }) => {
   const scripted = 'https://displayads.example/ads/preview/content.js?client=x';
@@ -527,7 +540,7 @@ test('library import reads the texts, links and media from the variations of a G
   expect(findAd('CR4')).toMatchObject({ media: [], previewUrl: scripted });
 });
 
-test("library import reads Google's table of political advertisers as advertiser pages with their spend", async ({
+test("the command `library import` reads Google's table of political advertisers as advertiser pages with their spend", async ({
   libraryServer,
 }) => {
   const report = await libraryServer.importRecords(
@@ -547,7 +560,7 @@ test("library import reads Google's table of political advertisers as advertiser
 });
 
 test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
-  "library import ignores rows of Google's political advertisers that split the spend by %s",
+  "the command `library import` ignores rows of Google's political advertisers that split the spend by %s",
   async (column, { libraryServer }) => {
     const report = await libraryServer.importRecords(
       `Advertiser_ID,Advertiser_Name,${column},Spend_USD\nAR5,Tea Party,2026-01-05,50\n`,

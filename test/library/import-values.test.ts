@@ -103,7 +103,7 @@ const notations: [name: string, write: (date: Day) => string, isUnambiguous: (da
   ['the text of a JavaScript date', (date) => `${new Date(toIsoDateTime(date)).toUTCString()}`, () => true],
 ];
 
-test('library import either reads every date of a column correctly or rejects the column as ambiguous', async ({
+test('the command `library import` either reads every date of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   await fc.assert(
@@ -126,7 +126,7 @@ test('library import either reads every date of a column correctly or rejects th
   );
 });
 
-test('library import reads a date with dots with the day first, even next to dates with the month first', async ({
+test('the command `library import` reads a date with dots with the day first, even next to dates with the month first', async ({
   libraryServer,
 }) => {
   const { fieldValues } = await importColumn(
@@ -139,7 +139,7 @@ test('library import reads a date with dots with the day first, even next to dat
 });
 
 test.for(['1234', '45662', '2026-02-30', 'soon', 'Jan 2025', '31.31.2026', '1970-01-01', '0x68000000'])(
-  'library import rejects a row with the invalid date "%s" and shows the line number of the row',
+  'the command `library import` rejects a row with the invalid date "%s" and shows the line number of the row',
   async (value, { libraryServer }) => {
     const { report } = await importColumn(libraryServer, 'start', ['2026-01-05', value], 'startedAt');
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
@@ -170,7 +170,7 @@ const decorations: ((text: string) => string)[] = [
   (text) => ` ${text} `,
 ];
 
-test('library import either reads every amount of a column correctly or rejects the column as ambiguous', async ({
+test('the command `library import` either reads every amount of a column correctly or rejects the column as ambiguous', async ({
   libraryServer,
 }) => {
   const centsArbitrary = fc.integer({ min: 0, max: 9_999_999_99 });
@@ -211,7 +211,7 @@ test.for<[column: string, values: string[], field: string, expected: unknown[]]>
   ['spend', ['1e5', '1E+05'], 'adSpendMax', [100_000, 100_000]],
   ['spend', ['NA', 'n/a', '-', 'None', '7'], 'adSpendMax', [undefined, undefined, undefined, undefined, 7]],
 ])(
-  'library import reads the column "%s" with the values %j into the field %s as %j',
+  'the command `library import` reads the column "%s" with the values %j into the field %s as %j',
   async ([column, values, field, expected], { libraryServer }) => {
     expect((await importColumn(libraryServer, column, values, field)).fieldValues).toEqual(expected);
   },
@@ -225,7 +225,7 @@ test.for([
   ['spend', '12%', /^spend: "12%" is not a number/],
   ['reach', 'lots', /^audienceReach: "lots" is not a whole number/],
 ] as const)(
-  'library import rejects a row whose column "%s" contains the invalid value "%s"',
+  'the command `library import` rejects a row whose column "%s" contains the invalid value "%s"',
   async ([column, value, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, [value, '7'], 'audienceReach');
     expect(report).toMatchObject({ ads: 1, problems: [{ line: 2, problem: expect.stringMatching(problem) }] });
@@ -237,7 +237,7 @@ test.for([
   ['reach', ['12.000', '5.000'], /^the column "reach" has numbers such as 12.000, which may be 12 or 12000;/],
   ['spend', ['1.234,50', '1,234.50'], /^the column "spend" has numbers such as 1.234,50 and 1,234.50, which cannot/],
 ] as const)(
-  'library import rejects a table if its column "%s" contains ambiguous or contradictory values such as %j',
+  'the command `library import` rejects a table if its column "%s" contains ambiguous or contradictory values such as %j',
   async ([column, values, problem], { libraryServer }) => {
     const { report } = await importColumn(libraryServer, column, values, 'audienceReach');
     expect(report).toMatchObject({ ads: 0, pages: 0, problems: [{ problem: expect.stringMatching(problem) }] });
@@ -245,7 +245,7 @@ test.for([
 );
 
 test.for(['/', '.', '-'])(
-  'library import reads dates with a two-digit year in front and the separator "%s", unless they are ambiguous',
+  'the command `library import` reads dates with a two-digit year in front and the separator "%s", unless they are ambiguous',
   async (separator, { libraryServer }) => {
     const write = (dates: string[]) => dates.map((date) => date.replaceAll('-', separator));
     const { fieldValues } = await importColumn(libraryServer, 'start', write(['26-01-05', '26-01-31']), 'startedAt');
@@ -258,7 +258,9 @@ test.for(['/', '.', '-'])(
   },
 );
 
-test('library import finds out the order of day and month from all JSON dates together', async ({ libraryServer }) => {
+test('the command `library import` finds out the order of day and month from all JSON dates together', async ({
+  libraryServer,
+}) => {
   const createRecord = (id: number, start: string) => ({ ad_archive_id: String(id), ad_delivery_start_time: start });
   const ambiguousReport = await libraryServer.importRecords(createRecord(1, '05/04/2026'));
   expect(ambiguousReport).toMatchObject({
@@ -290,7 +292,9 @@ const toPython = (value: unknown): string => {
     .join(', ')}}`;
 };
 
-test('library import reads JSON objects that are written in the notation of Python', async ({ libraryServer }) => {
+test('the command `library import` reads JSON objects that are written in the notation of Python', async ({
+  libraryServer,
+}) => {
   const value = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }).map((json) => JSON.parse(JSON.stringify(json)));
   await fc.assert(
     fc.asyncProperty(value, fc.string({ unit: 'grapheme' }), async (extra, body) => {
@@ -315,7 +319,9 @@ test('library import reads JSON objects that are written in the notation of Pyth
 /** Unicode spaces that JSON does not allow between tokens. */
 const unusualSpaces = [...'\u000b\u000c\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000\ufeff'];
 
-test('library import accepts JSON with unusual white space between its parts', async ({ libraryServer }) => {
+test('the command `library import` accepts JSON with unusual white space between its parts', async ({
+  libraryServer,
+}) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(...unusualSpaces), { minLength: 5, maxLength: 5 }),
@@ -337,7 +343,9 @@ test('library import accepts JSON with unusual white space between its parts', a
   );
 });
 
-test('library import removes access tokens from URLs, however the token is written', async ({ libraryServer }) => {
+test('the command `library import` removes access tokens from URLs, however the token is written', async ({
+  libraryServer,
+}) => {
   const names = ['access_token', 'ACCESS_TOKEN', 'accessToken', 'access-token', 'access%5Ftoken', 'access_token[]'];
   const separators = ['&', '&amp;', '&#38;', '#'];
   const urls = ['fb_access_token', ...names].flatMap((name) =>

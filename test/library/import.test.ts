@@ -27,7 +27,7 @@ const layouts: Record<string, (ads: unknown[], indent: number) => string> = {
     JSON.stringify([{ data: ads.slice(0, 1), paging: {} }, { data: ads.slice(1) }], null, indent),
 };
 
-test('library import stores records in the API format unchanged, whatever the layout of the JSON file', async ({
+test('the command `library import` stores records in the API format unchanged, whatever the layout of the JSON file', async ({
   libraryServer,
 }) => {
   const text = fc.string({ unit: 'binary' });
@@ -92,7 +92,7 @@ test.for([
   ['UTF-16 without a byte order mark', Buffer.from(text, 'utf16le').swap16()],
   ['gzip in two parts', Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))])],
 ] as const)(
-  'library import recognizes the encoding or compression of a file from its content (%s)',
+  'the command `library import` recognizes the encoding or compression of a file from its content (%s)',
   async ([_, bytes], { libraryServer }) => {
     for (const chunks of [[bytes], Array.from(bytes, (byte) => Buffer.of(byte))]) {
       expect(await libraryServer.library.import(toStream(chunks))).toMatchObject({ ads: 2, skipped: 0 });
@@ -220,7 +220,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
     /^line 1, \[0\]: a record of more than 1048576 characters; put a list of records into/,
   ],
 ])(
-  'library import stores the valid records of a source (%s) and shows the line of each problem',
+  'the command `library import` stores the valid records of a source (%s) and shows the line of each problem',
   async ([_, source, ads, ...problems], { libraryServer }) => {
     const report = await libraryServer.library.import(toStream([source]));
     expect(report.ads).toBe(ads);
@@ -231,7 +231,7 @@ test.for<[name: string, source: string | Uint8Array, ads: number, ...problems: (
   },
 );
 
-test('library import rejects a page id that cannot be part of a URL', async ({ libraryServer }) => {
+test('the command `library import` rejects a page id that cannot be part of a URL', async ({ libraryServer }) => {
   const invalidIds = ['.', '..', '', 'a/../b', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(301)];
   const validIds = ['x'.repeat(300), 'ü z'];
   const report = await libraryServer.importRecords(
@@ -283,7 +283,7 @@ test.for([
   { duplicates: -1 },
   { adSpendMin: -0.5 },
 ])(
-  'library import rejects an ad in the API format with the invalid field %j and names the key of the field',
+  'the command `library import` rejects an ad in the API format with the invalid field %j and names the key of the field',
   async (fields, { libraryServer }) => {
     const [key] = Object.keys(fields);
     const { ads, problems } = await libraryServer.importRecords({ ...createAd(1), ...fields }, createAd(2));

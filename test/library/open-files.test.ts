@@ -39,7 +39,7 @@ async function packWorkbook(titles: string[], rows: SheetCell[][]): Promise<Buff
   return Buffer.concat(chunks);
 }
 
-test('library import reads every file in a ZIP archive', async ({ folder, database }) => {
+test('the command `library import` reads every file in a ZIP archive', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   await writeFile(
     archive,
@@ -61,7 +61,7 @@ test('library import reads every file in a ZIP archive', async ({ folder, databa
   ]);
 });
 
-test('library import reports a file in a ZIP archive that is damaged', async ({ folder, database }) => {
+test('the command `library import` reports a file in a ZIP archive that is damaged', async ({ folder, database }) => {
   const archive = join(folder, 'ads.zip');
   const bytes = zipSync({
     'a.csv': strToU8(toCsv(...Array.from({ length: 2000 }, (_, index) => `Ad ${index * 7919}`))),
@@ -73,7 +73,7 @@ test('library import reports a file in a ZIP archive that is damaged', async ({ 
   expect(files[1]?.problems.at(-1)?.problem).toMatch(/the ZIP archive is cut off/);
 });
 
-test('library import reads the other files of a ZIP archive if one file has an unknown compression', async ({
+test('the command `library import` reads the other files of a ZIP archive if one file has an unknown compression', async ({
   folder,
   database,
 }) => {
@@ -90,7 +90,7 @@ test('library import reads the other files of a ZIP archive if one file has an u
   expect(files[0]?.problems[0]?.problem).toMatch(/entry of the ZIP archive is damaged, encrypted or cut off/);
 });
 
-test('library import never treats a ZIP archive that is cut off as complete', async ({ folder }) => {
+test('the command `library import` never treats a ZIP archive that is cut off as complete', async ({ folder }) => {
   const entries = Array.from({ length: 3 }, (_, index) => [`${index}.csv`, strToU8(toCsv(`Ad ${index}`))] as const);
   const archive = zipSync(Object.fromEntries(entries), { level: 0 });
   await fc.assert(
@@ -132,7 +132,7 @@ test('importing a ZIP archive whose last files are missing does not mark any ad 
   expect(questionResult).toBeUndefined();
 });
 
-test('library import reads the first sheet of an Excel workbook and rejects ids that Excel has rounded', async ({
+test('the command `library import` reads the first sheet of an Excel workbook and rejects ids that Excel has rounded', async ({
   folder,
   database,
 }) => {
@@ -155,7 +155,7 @@ test('library import reads the first sheet of an Excel workbook and rejects ids 
   ]);
 });
 
-test('library import names an Excel workbook that it cannot read and gives the reason', async ({
+test('the command `library import` names an Excel workbook that it cannot read and gives the reason', async ({
   folder,
   database,
 }) => {
@@ -169,7 +169,7 @@ test('library import names an Excel workbook that it cannot read and gives the r
   ]);
 });
 
-test('library import reads tables encoded as Windows-1252', async ({ folder, database }) => {
+test('the command `library import` reads tables encoded as Windows-1252', async ({ folder, database }) => {
   const table = join(folder, 'excel.csv');
   const text = 'advertiser;headline\r\nCafé;Größe M für 5 €\r\n';
   await writeFile(table, Buffer.from(text.replace('€', '\u0080'), 'latin1'));
@@ -184,7 +184,7 @@ const windows1252Records = [
 ] as const;
 
 test.for(windows1252Records)(
-  'library import reads %s in the encoding Windows-1252 and says so in its report',
+  'the command `library import` reads %s in the encoding Windows-1252 and says so in its report',
   async ([_, format], { folder, database }) => {
     const file = join(folder, 'ads.json');
     const text = format({ ad_archive_id: '2', snapshot: { title: 'Größe M für 5 €' } });
@@ -247,7 +247,10 @@ test.for([
   },
 );
 
-test('library import reads all files in a folder and merges records of the same ad', async ({ folder, database }) => {
+test('the command `library import` reads all files in a folder and merges records of the same ad', async ({
+  folder,
+  database,
+}) => {
   const downloads = join(folder, 'downloads');
   await mkdir(join(downloads, 'more'), { recursive: true });
   const write = (name: string, record: object) => writeFile(join(downloads, name), JSON.stringify(record));
@@ -313,7 +316,7 @@ test('the progress of an import shows the bytes read, the records stored and the
   );
 });
 
-test('library import reads each file of a folder once, although the folder contains a link to itself', async ({
+test('the command `library import` reads each file of a folder once, although the folder contains a link to itself', async ({
   folder,
   database,
 }) => {
@@ -326,7 +329,7 @@ test('library import reads each file of a folder once, although the folder conta
   expect(files.map(({ name }) => name)).toEqual([join(downloads, 'week', 'a.csv')]);
 });
 
-test('library import reads a ZIP archive that is compressed with gzip', async ({ folder, database }) => {
+test('the command `library import` reads a ZIP archive that is compressed with gzip', async ({ folder, database }) => {
   const archive = gzipSync(zipSync({ 'a.csv': strToU8(toCsv('One')) }));
   await writeFile(join(folder, 'ads.zip.gz'), archive);
   await writeFile(join(folder, 'cut.zip.gz'), archive.subarray(0, archive.length / 2));

@@ -11,7 +11,7 @@ const exampleTable = /```csv\n(.*?)```/s.exec(archiveGuide)?.[1] ?? '';
 const findAds = async (libraryServer: LibraryServer, filters: object = {}) =>
   (await libraryServer.search(filters)).body.items;
 
-test('library import reads the example table from the documentation', async ({ libraryServer }) => {
+test('the command `library import` reads the example table from the documentation', async ({ libraryServer }) => {
   expect(exampleTable).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
   expect(await libraryServer.importRecords(exampleTable)).toMatchObject({ ads: 3, skipped: 0 });
   const [sockAd] = await findAds(libraryServer, { query: 'wales' });
@@ -32,7 +32,7 @@ test('library import reads the example table from the documentation', async ({ l
   expect(await findAds(libraryServer, { pageId: [sockAd.pageId] })).toHaveLength(2);
 });
 
-test('library import recognizes the payer and beneficiary columns of a table in any letter case', async ({
+test('the command `library import` recognizes the payer and beneficiary columns of a table in any letter case', async ({
   libraryServer,
 }) => {
   const table = 'Advertiser,Headline,Payer,Beneficiary\nShop,Hats,Hat Ltd,Hat Brand\n';
@@ -62,7 +62,9 @@ test('an imported table row replaces the stored ad that has the same id', async 
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
-test('library import names the line of each invalid row and stores the other rows', async ({ libraryServer }) => {
+test('the command `library import` names the line of each invalid row and stores the other rows', async ({
+  libraryServer,
+}) => {
   const report = await libraryServer.importRecords(
     'headline,start,copies\nGood,2026-01-05,2\nDay,31. Dezember,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
@@ -100,7 +102,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
     /^the column "First seen" has days such as 31\/03\/2026 and 03\/31\/2026, which are not written in the same order/,
   ],
 ])(
-  'library import reads all dates of the column %j in the same day and month order or rejects the column',
+  'the command `library import` reads all dates of the column %j in the same day and month order or rejects the column',
   async ([cells, expected], { libraryServer }) => {
     const report = await libraryServer.importRecords(
       ['Ad headline,First seen', ...cells.map((cell, index) => `Ad ${index},${cell}`)].join('\n'),
@@ -115,7 +117,7 @@ test.for<[cells: string[], expected: string[] | RegExp]>([
   },
 );
 
-test('library import accepts both names and codes of countries in a table', async ({ libraryServer }) => {
+test('the command `library import` accepts both names and codes of countries in a table', async ({ libraryServer }) => {
   const report = await libraryServer.importRecords(
     'Ad headline,Headline,Brand name,Country,My note\nTea,x,Leaf,"Germany, UK; United Kingdom; Deutschland; USA; at",n\nTea,x,Leaf,Atlantis,\n',
   );
@@ -130,7 +132,9 @@ test('library import accepts both names and codes of countries in a table', asyn
   ]);
 });
 
-test('library import counts each row of a table as stored, repeated or skipped', async ({ libraryServer }) => {
+test('the command `library import` counts each row of a table as stored, repeated or skipped', async ({
+  libraryServer,
+}) => {
   const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
   const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
   await fc.assert(
@@ -182,7 +186,7 @@ test.for([
   ['without a breakdown', 'Note', 'a', 'b'],
   ['with a breakdown by age', 'Age', '18-24', '18-24'],
 ] as const)(
-  'library import skips an Ads Manager row without an ad id %s, because the row may belong to another ad',
+  'the command `library import` skips an Ads Manager row without an ad id %s, because the row may belong to another ad',
   async ([_, column, firstCell, secondCell], { libraryServer }) => {
     const firstRow = `${firstCell},Video 1,100.00,5000,2026-01-31`;
     const { report, ads } = await importAdsManagerRows(libraryServer, column, [
@@ -194,7 +198,7 @@ test.for([
   },
 );
 
-test('library import rejects rows of two Ads Manager reports if the start of the reports is unknown', async ({
+test('the command `library import` rejects rows of two Ads Manager reports if the start of the reports is unknown', async ({
   libraryServer,
 }) => {
   const { report, ads } = await importAdsManagerRows(libraryServer, 'Campaign name', [
@@ -216,7 +220,7 @@ async function importAdsManagerTable(libraryServer: LibraryServer, ...lines: str
 
 const breakdownColumns = 'Ad ID,Ad name,Age,Amount spent (EUR),Impressions,Reach,Link clicks,Results,CTR (all)';
 
-test('library import adds up the results of an Ads Manager breakdown, except those that have no sum', async ({
+test('the command `library import` adds up the results of an Ads Manager breakdown, except those that have no sum', async ({
   libraryServer,
 }) => {
   const { report, ads } = await importAdsManagerTable(

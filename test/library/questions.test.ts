@@ -104,7 +104,9 @@ test('an ad does not count as ended while another saved search in the library st
   await close();
 });
 
-test('library import rejects the option --complete without the option --question', async ({ database }) => {
+test('the command `library import` rejects the option --complete without the option --question', async ({
+  database,
+}) => {
   await expect(run(['import', '-', '--complete', '--database', database])).rejects.toThrow(
     /--complete needs --question/,
   );
@@ -548,7 +550,7 @@ test.for([
   },
 );
 
-test('library import --question treats names of saved searches that differ only in letter case as equal', async ({
+test('the command `library import --question` treats names of saved searches that differ only in letter case as equal', async ({
   folder,
   database,
 }) => {

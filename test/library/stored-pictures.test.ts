@@ -48,7 +48,7 @@ const test = databaseTest
     return { origin, key, getAd, pagesUrl };
   });
 
-test('library import --pictures stores the pictures of ads, and the library then serves them', async ({
+test('the command `library import --pictures` stores the pictures of ads, and the library then serves them', async ({
   pictureFolder,
   run,
   serve,
@@ -92,7 +92,10 @@ test('library import --pictures stores the pictures of ads, and the library then
   expect((await server.call('query_ads', hashQuery)).data.rows).toEqual(rowsBefore);
 });
 
-test('library import --pictures stores only files that are valid pictures', async ({ pictureFolder, run }) => {
+test('the command `library import --pictures` stores only files that are valid pictures', async ({
+  pictureFolder,
+  run,
+}) => {
   const webPage = pictureHost.serve(Buffer.from('<html>'));
   const missingPicture = pictureHost.serve((response) => response.writeHead(410).end());
   const input = writeAds([webPage, missingPicture, 'http://127.0.0.1:9/inside.jpg']);
