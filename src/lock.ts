@@ -74,8 +74,8 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
 }
 
 /**
- * Acquires a lock for this process. Waits while another process holds it. If that process has written an endpoint into the lock file,
- * fails immediately, because the caller can use the endpoint instead.
+ * Acquires a lock for this process. Waits while another process holds it. If the lock file of that process contains an
+ * endpoint, fails immediately, because the caller can use the endpoint instead.
  * @param signal ends the wait; default: after five seconds
  * @throws LockHeldError if the lock is not released in time
  * @throws Error if the lock file cannot be written

@@ -73,7 +73,6 @@ export interface ApiCall {
   owner: CallOwner;
   /** Aborts this call when the caller cancels it, and when its time limit is reached. */
   signal: AbortSignal;
-  /** Options for the response cache. */
   cache: CacheOptions;
   /** The credit limit of the tool call that makes this API call. */
   creditLimit?: CreditLimit | undefined;

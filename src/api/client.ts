@@ -24,7 +24,7 @@ import {
   ParsedUsageLimit,
 } from './schemas.ts';
 
-/** The arguments of an operation, with options for the cache and the credit meter. */
+/** The arguments of an operation, and the options of the call for the cache and the credit meter. */
 type ApiArguments = Partial<Pick<ServiceRequest, 'path' | 'query' | 'body' | 'hasDefaultSize'>> &
   CacheOptions &
   Pick<ApiCall, 'creditLimit'>;

@@ -61,8 +61,8 @@ const identity = z.looseObject({
 const isIdentity = ({ raw }: ServiceResponse): boolean => identity.safeParse(raw).success;
 
 /**
- * Checks that a `whoami` response confirms the API key.
- * @throws AdLibraryError `unauthorized` if it does not
+ * Checks that a `whoami` response confirms the caller's API key.
+ * @throws AdLibraryError `unauthorized` if the response does not confirm the key
  */
 export function assertIdentity(whoami: ServiceResponse): void {
   if (isIdentity(whoami)) return;

@@ -127,7 +127,7 @@ export interface GatheringState {
    * a split search count toward the gathering of the whole search.
    */
   charged: number | null;
-  /** True if the service returned the same result pages again, so that reading on would give no new ads. */
+  /** True if the service returned the same result pages again. The gathering then cannot continue. */
   stuck: boolean;
   /** True if the last result page was read, so that there is nothing left to read. */
   ended: boolean;
@@ -298,10 +298,7 @@ export class MemoryDataset {
     };
   }
 
-  /**
-   * Removes an item that the shared store has evicted. The store has already counted this eviction in
-   * `evictedFromStore`.
-   */
+  /** Removes an item that the shared store has evicted. `evictedFromStore` already counts this eviction. */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }

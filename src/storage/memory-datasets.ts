@@ -75,7 +75,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   /**
-   * The memory of all datasets, in bytes. Parses all waiting responses first, because only then their memory is known.
+   * The memory that all datasets use, in bytes. Parses all waiting responses first, because their memory is unknown
+   * before.
    */
   get bytes(): number {
     for (const tenantId of this.#unparsedResponses.keys()) this.#parseResponses(tenantId);

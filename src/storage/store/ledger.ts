@@ -41,7 +41,7 @@ const isEmptySettlement = ({ charged, uncertain, isPaidResponse, remaining, exte
 const changesPrices = ({ updatePrices }: Settlement, prices: Prices): boolean =>
   updatePrices !== undefined && updatePrices(prices) !== prices;
 
-/** Opens the credit ledger in a store. It contains the credit account of each tenant (API key). */
+/** Opens the credit ledger in a store. It contains the credit accounts of API keys and sign-in connections. */
 export function openLedger(
   { documents, leases, queue, buildKey }: Pick<StoreAccess, 'documents' | 'leases' | 'queue' | 'buildKey'>,
   options: LedgerOptions = {},
@@ -137,7 +137,7 @@ export function openLedger(
   };
 }
 
-/** The stored credit account of one tenant (API key). */
+/** The stored credit account of an API key or a sign-in connection. */
 export interface StoredAccount {
   /** The UTC day of a daily account, e.g. `2026-11-22`. */
   day?: string;

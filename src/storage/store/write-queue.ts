@@ -26,7 +26,6 @@ const minDelayMs = 2000;
 interface WriteQueueOptions {
   /** The memory limit for all writes that wait for a retry, in bytes. */
   maxBytes: number;
-  /** The maximum delay before a retry, in milliseconds. */
   maxDelayMs?: number;
   /** Calls `run` after a delay. Default: a timer that does not keep the process alive. */
   runAfter?(delayMs: number, run: () => void): void;
