@@ -78,7 +78,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   if (duplicateIndex !== -1)
     return { problem: explainDuplicatePosition(points.slice(duplicateIndex, duplicateIndex + 2)) };
   const isSorted = points.every((point, index) => point === readPoints[index] || point === readPoints.at(-1 - index));
-  const countFlags = numberColumns.map((column) => {
+  const isCountSeries = numberColumns.map((column) => {
     const sourceColumn = pivotedRows ? table.columns[2] : columns[column];
     return (
       countColumns.has(sourceColumn ?? '') &&
@@ -86,7 +86,7 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
       hasOnlyWholeNumbers(rows, column)
     );
   });
-  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, countFlags, maxPointCount) : points;
+  const filledPoints = calendar?.unit ? fillGaps(points, calendar.unit, isCountSeries, maxPointCount) : points;
   if (filledPoints === undefined) {
     const [from, to] = [points[0]?.name, points.at(-1)?.name];
     const advice = kind === 'bar' ? 'group by longer times, or take a line' : 'group by longer times';
@@ -196,24 +196,24 @@ function pivotSeries(
 }
 
 /**
- * Adds points for months, weeks or days without a row. In series of counts, the value of these points is 0. In other
- * series it is null, which leaves a gap. If there would be more than `maxPointCount` points, returns undefined for
- * counts, and otherwise the points without additions.
+ * Adds points for months, weeks or days without a row. Their value is 0 in series of counts. In other series it is
+ * null, which leaves a gap. If this would make more than `maxPointCount` points, returns undefined if zeros are needed,
+ * and otherwise the points without additions.
  */
 function fillGaps(
   points: readonly ChartPoint[],
   { getNextStart, formatName, isUnitCertain, showsGaps }: CalendarUnit,
-  countFlags: readonly boolean[],
+  isCountSeries: readonly boolean[],
   maxPointCount: number,
 ): readonly ChartPoint[] | undefined {
-  const fillsZeros = isUnitCertain && countFlags.includes(true);
+  const fillsZeros = isUnitCertain && isCountSeries.includes(true);
   if (!fillsZeros && !showsGaps) return points;
   const [first, last] = [points[0]?.position ?? 0, points.at(-1)?.position ?? 0];
   const byTime = new Map(points.map((point) => [point.position, point]));
   const filledPoints: ChartPoint[] = [];
   for (let time = first; time <= last; time = getNextStart(time)) {
     if (filledPoints.length >= maxPointCount) return fillsZeros ? undefined : points;
-    const values = countFlags.map((isCountColumn) => (isCountColumn && isUnitCertain ? 0 : null));
+    const values = isCountSeries.map((isCount) => (isCount && isUnitCertain ? 0 : null));
     filledPoints.push(byTime.get(time) ?? { name: formatName(time), rowNumber: 0, position: time, values });
   }
   return filledPoints;

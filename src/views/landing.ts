@@ -66,8 +66,8 @@ function readUtm({ searchParams }: URL): Record<string, string> | null {
 }
 
 /**
- * Maximum number of nested redirects to resolve. Without this limit, a crafted link with very many redirects would take
- * a long time.
+ * Maximum number of nested redirects to resolve. Without this limit, a malicious link with thousands of redirects would
+ * take a long time.
  */
 const maxRedirects = 5;
 

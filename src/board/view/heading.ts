@@ -6,8 +6,8 @@ import { type BoardState, countAllMatches, countVariants } from './state.ts';
 
 /**
  * Formats how many messages (groups of ads with nearly the same text) and ads are visible, e.g. `12 of 58 messages, 300
- * of 1,821 ads`. The total of ads is the number of matching ads. If filters of the board hide some ads, it is the
- * number of ads on the board.
+ * of 1,821 ads`. The second number of ads is the number of matching ads. If filters of the board hide some ads, it is
+ * the number of ads on the board.
  */
 export function formatCounts(state: BoardState): string {
   const { ads, visibleAds, formats } = state;

@@ -12,8 +12,9 @@ interface OperationRules {
    */
   scope?: string;
   /**
-   * The price in credits. Without `perItems`, it is the price of a call. With `perItems: 10`, it is the price of every
-   * ten items in the response. The number of tens is rounded up, so that only an empty response is free.
+   * The price in credits. Without `perItems`, it is the price of a call. With `perItems: 10`, it is the price of each
+   * group of up to ten items in the response. For example, 11 items cost twice the price, and an empty response is
+   * free.
    */
   price?: { credits: number; perItems?: number };
   /** The headers about credits in successful responses (API document, *Endpoints*). */
