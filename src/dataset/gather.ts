@@ -246,7 +246,7 @@ class GatheringReader {
   /** Number of ads that the service has listed. An ad that belongs to two parts of the search counts twice. */
   #listedCount = 0;
   /**
-   * The lower of two numbers: the maximum number of ads in the request, and the number of ads that fit in the dataset.
+   * Maximum number of ads to read for this search. It is never higher than the number of ads that fit in the dataset.
    */
   #maxAds = 0;
   /** The largest page size to try, and the largest page size that the service has accepted so far. */

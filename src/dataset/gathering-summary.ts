@@ -9,7 +9,7 @@ import { createAdvertiserKeyFinder } from './advertisers.ts';
 import { formatCounterChanges, type GatheringDifferences } from './gatherings.ts';
 import type { AdRow, Cell, Row } from './tables.ts';
 
-/** The part of a tool call's context with which ads are read as table rows. */
+/** The part of a tool call's context that is needed to read ads as table rows. */
 export interface RowContext {
   getAdRowReader(): AdRowReader;
 }

@@ -23,7 +23,10 @@ const everyResult = { receipt: ReceiptView.describe('What the call cost.'), noti
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
-/** The description of a tool without its code, with which the server lists the tool and checks calls. */
+/**
+ * The description of a tool without its code. The server needs only the description to list the tool and to check
+ * calls.
+ */
 export interface DescribedTool extends ToolDescription {
   inputSchema: ObjectSchema;
   outputSchema: ObjectSchema;

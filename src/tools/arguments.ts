@@ -4,7 +4,7 @@ import { ItemType } from '../api/schemas.ts';
 import { maxIdLength } from '../api/url.ts';
 import { isUuid } from '../views/safe-text.ts';
 
-/**
+/*
  * The argument schemas that several tools share. They contain no unions (`anyOf` in JSON Schema), because some hosts
  * reject the whole tool list if one schema contains a union.
  */

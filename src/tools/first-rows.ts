@@ -7,7 +7,7 @@ import { countFittingItems } from '../views/tokens.ts';
 /** One row of an SQL result: its cells in the order of the columns. */
 export const RowView = z.array(z.union([z.string(), z.number(), z.null()]));
 
-/** The first rows of an exported file, with which a model can check numbers and names without opening the file. */
+/** The first rows of an exported file. They allow a model to check numbers and names without opening the file. */
 export const FirstRows = z.looseObject({
   columns: z.array(z.string()).optional().describe('Names of the columns.'),
   first: z.array(RowView).optional().describe('The first rows, with shortened texts.'),

@@ -279,7 +279,7 @@ async function estimateParts(
   if (parts.some(({ total }) => total === undefined)) return undefined;
   const pageSize = determineMaxPageSize(question, context.adFilters);
   const operation = getListOperation(question);
-  // The searches before may have revealed a price, so create the budget after them.
+  // Create the budget after the searches, because their charges may have revealed a price.
   const callBudget = await context.createCallBudget(0);
   // A part may have unread ads although as many ads were read as its total says, because its last page announced more.
   // One more page must then be read, so count at least one ad.

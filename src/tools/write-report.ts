@@ -158,7 +158,7 @@ export const writeReport = defineTool({
      * Computes the coverage of the report, i.e. which ads are missing from its data. Call it after the last section,
      * because the sections determine which fields the report reads.
      */
-    const viewReportCoverage = () =>
+    const buildReportCoverage = () =>
       buildCoverageView({
         ...coverageInput,
         readFieldsByStatement: mergeReadFields(results.map(({ readFields }) => readFields)),
@@ -170,8 +170,8 @@ export const writeReport = defineTool({
       isDemo,
       version,
       headings,
-      missingAdNotes: listNotesOfEmptyResult(viewReportCoverage()),
-      method: { ...method, writeCoverage: () => formatCoverage(viewReportCoverage()) },
+      missingAdNotes: listNotesOfEmptyResult(buildReportCoverage()),
+      method: { ...method, writeCoverage: () => formatCoverage(buildReportCoverage()) },
     };
     const { html, missingPictures } = await writeReportPage(reportHeader, sections(), () =>
       loadThumbnails(
@@ -191,7 +191,7 @@ export const writeReport = defineTool({
       ttlMs: reportTtlMs,
       write: (writeChunk) => writeChunk(bytes),
     });
-    const coverage = viewReportCoverage();
+    const coverage = buildReportCoverage();
     const sectionViews = results.map(({ heading, rowCount, tableStart, previousFigures, pictures, problem }) => ({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),

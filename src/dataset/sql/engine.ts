@@ -489,7 +489,7 @@ export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlRe
   return { columns: reader.readColumnNames(), rows, rowCount: null, truncated: true };
 }
 
-/** A compiled SQL statement, and the objects and functions with which its rows are read. */
+/** A compiled SQL statement, and the objects and functions that are needed to read its rows. */
 interface CompiledStatement extends Pick<Sqlite, 'capi' | 'wasm'> {
   statement: number;
   createFailure(): SqlFailure;
