@@ -10,7 +10,7 @@ import type { ToolResult } from '../mcp/call-tool.ts';
 import { describedTools } from '../mcp/described-tools.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** A parsed command line that starts with `call`: its flags, arguments and options. */
+/** A parsed command line such as `call search_ads '{"limit": 5}'`. */
 export type ParsedCallCommand = Extract<ParsedCommand, { name: 'call' }>;
 
 interface CallOptions {

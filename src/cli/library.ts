@@ -45,11 +45,11 @@ export interface LibraryCommandOptions {
   isTerminal: boolean;
   /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
-  /** How many milliseconds a stopped server waits for responses in progress. */
+  /** How long a stopped server waits for running requests, in milliseconds. */
   drainMs: number;
 }
 
-/** A parsed command line that starts with `library`: its command, flags and arguments. */
+/** A parsed command line such as `library import ads.jsonl`. */
 export type ParsedLibraryCommand = Extract<ParsedCommand, { name: `library ${string}` }>;
 
 const defaultDatabase = 'ad-library.db';

@@ -8,7 +8,7 @@ import { escapeControlCharacters } from '../logging/log.ts';
  * texts.
  */
 interface CommandDescription {
-  /** What the command does. `--help` prints this text first. */
+  /** The text that `--help` prints first, e.g. `serve MCP over stdio`. */
   description: string;
   /** The names of the settings whose flags the command accepts. Undefined for a group of commands. */
   settings?: readonly SettingName[];
@@ -39,10 +39,10 @@ type RunnableName = {
   [Name in keyof Commands]: Commands[Name] extends { settings: unknown } ? Name : never;
 }[keyof Commands];
 
-/** A parsed command line with the name of its command. */
+/** A parsed command line with the name of its command, e.g. `library import`. */
 export type ParsedCommand = { [Name in RunnableName]: ParsedCommandLine & { name: Name } }[RunnableName];
 
-/** Returns the names of all settings that apply to a transport, i.e. to stdio or HTTP. */
+/** Lists the names of the settings that apply to a transport (stdio or HTTP). */
 const listSettings = (transport: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
     onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
@@ -95,7 +95,7 @@ the dataset is stored between calls, and a credit budget applies to all calls
 of one day (UTC). Without it, exports and reports are written to the current
 folder.`;
 
-/** All commands. Each group is followed by the commands in it. */
+/** All commands by name. A group such as `library` comes before its commands, e.g. `library import`. */
 const commands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',

@@ -14,11 +14,11 @@ import { serveStdio } from '../transports/stdio.ts';
 import type { ParsedCallCommand } from './call.ts';
 import type { ParsedCommand } from './parse.ts';
 
-/** How many milliseconds a stopped process waits for calls in progress. */
+/** How long a stopped process waits for running calls, in milliseconds. */
 const drainMs = 10_000;
 /**
- * The same waiting time for a server over stdio. It is shorter, because hosts kill a process that does not exit soon
- * after they have asked it to stop.
+ * The same waiting time for a server over stdio, in milliseconds. It is shorter, because hosts kill a process that does
+ * not exit soon after they have asked it to stop.
  */
 const stdioDrainMs = 2000;
 

@@ -104,7 +104,7 @@ interface AcceptedChange {
   at: number;
 }
 
-/** A reservation without `maxPrice`. The simulation adds the highest observed price of the account. */
+/** A request for a reservation, without `maxPrice`. The simulation adds the highest observed price of the account. */
 type FixedRequest = Omit<ReserveRequest, 'maxPrice'>;
 
 /** A request to a ledger, its result, and the range of account versions that existed while it ran. */

@@ -102,7 +102,6 @@ export async function startServer({
       /** Runs an SQL statement with `query_ads` and returns its rows. */
       queryRows: async (sql: string) =>
         (await call('query_ads', { sql, limit: 1000, cell: 20_000 })).data.rows as unknown[][],
-      /** Reads a resource. */
       readResource: async (uri: unknown) =>
         (await client.readResource({ uri: String(uri) })).contents[0] as {
           text: string;

@@ -207,8 +207,8 @@ export function describeEveryServer(name: string, tests: (server: StateServer) =
 }
 
 /**
- * Defines the same tests for every kind of store. Tests share the store, so each must use unique names. By default,
- * PostgreSQL is tested only behind a pooler, which supports fewer features than a direct connection.
+ * Defines the same tests for every kind of store. The tests of a kind share one store, so each test must use its own
+ * names. By default, PostgreSQL is tested only behind a pooler, which supports fewer features than a direct connection.
  */
 export function describeEveryStore(
   name: string,
