@@ -39,7 +39,7 @@ import { cardStyles } from '../src/ui/ad-card.tsx';
 import { barStyles } from '../src/ui/bars.tsx';
 import { createPaletteStyles } from '../src/ui/palette.ts';
 import { buildOptions } from './bundle.ts';
-import { collectLicences, createBillOfMaterials } from './third-parties.ts';
+import { collectLicenses, createBillOfMaterials } from './third-parties.ts';
 
 const root = new URL('../', import.meta.url);
 const distFolder = new URL('dist/', root);
@@ -188,7 +188,7 @@ for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
 cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
 const bundledInputs = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/${file}`)];
-writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicences(inputs, root));
+writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicenses(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
 
 // Generate type declarations only for `src/embed.ts`. Other programs import nothing else, and its types refer to no
@@ -328,7 +328,7 @@ function computeBuildName(folder: URL): string {
 /** Builds the page of the ad board: one HTML file that contains its script and styles. */
 async function renderBoardPage(): Promise<string> {
   // The CSS variables with which an MCP host can override the colors of the board.
-  const hostColours = {
+  const hostColorVariables = {
     paper: '--color-background-primary',
     panel: '--color-background-secondary',
     ink: '--color-text-primary',
@@ -341,7 +341,7 @@ async function renderBoardPage(): Promise<string> {
   ]);
   const page = readFileSync(new URL('board.html', viewFolder), 'utf8')
     .replace(/\n\s*/g, '\n')
-    .replace('/* styles */', () => createPaletteStyles(hostColours) + cardStyles + barStyles + styles)
+    .replace('/* styles */', () => createPaletteStyles(hostColorVariables) + cardStyles + barStyles + styles)
     .replace('/* script */', () => script);
   // Insert a token into the page. The tools for the board return data only to callers that send this token. It is a
   // hash of the page, so identical builds have the same token.

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
  * Collects the license texts of all packages in a bundle. Most licenses require that a copy of the code includes the
  * license text.
  */
-export function collectLicences(bundledFiles: readonly string[], root: URL): string {
+export function collectLicenses(bundledFiles: readonly string[], root: URL): string {
   return listPackageFolders(bundledFiles)
-    .map((folder) => readLicence(new URL(folder, root)))
+    .map((folder) => readLicense(new URL(folder, root)))
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
@@ -16,27 +16,27 @@ export function collectLicences(bundledFiles: readonly string[], root: URL): str
 const listPackageFolders = (files: readonly string[]): string[] =>
   [...new Set(files.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
 
-function readLicence(folder: URL): string {
+function readLicense(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
-  const text = file === undefined ? (licenceFiles[name] ?? standardTexts[license]) : new URL(file, folder);
+  const text = file === undefined ? (licenseFiles[name] ?? standardLicenseFiles[license]) : new URL(file, folder);
   if (license === undefined || text === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
   // Some packages contain code compiled from other projects, which has its own license.
-  const licenceTexts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
-  return `${name} ${version} (${license})\n\n${licenceTexts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
+  const licenseTexts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
+  return `${name} ${version} (${license})\n\n${licenseTexts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /**
  * Some packages name a standard license but do not include its text. For each such license, this is a file of another
  * package that contains the text.
  */
-const standardTexts: Record<string, URL> = {
+const standardLicenseFiles: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
 };
 
 /** License texts that are published only in the repository or README of the package. */
-const licenceFiles: Record<string, URL> = {
+const licenseFiles: Record<string, URL> = {
   '@redis/client': new URL('licences/redis-client.txt', import.meta.url),
   'pg-types': new URL('licences/pg-types.txt', import.meta.url),
   pgpass: new URL('licences/pgpass.txt', import.meta.url),
