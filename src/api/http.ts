@@ -256,7 +256,7 @@ function containsLongNumber(json: string): boolean {
   return false;
 }
 
-/** JavaScript represents every whole number with fewer digits exactly. */
+/** The number of digits from which JavaScript may round a whole number. Shorter numbers are exact. */
 const minLongDigits = 16;
 
 function isDigitAt(text: string, index: number): boolean {

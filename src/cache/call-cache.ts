@@ -253,11 +253,13 @@ export function openCallCache(
     // Try the page sizes that were paid for before, the default size, and 1. Calls that only need the total request one
     // ad.
     const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
-    const names = [...limits].map((limit) => {
+    const fingerprints = [...limits].map((limit) => {
       const body = { ...filters, ...(limit !== undefined && { limit }) };
       return createFingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
     });
-    const cachedResponses = await Promise.all(names.map((name) => responseCache.get(tenantId, name)));
+    const cachedResponses = await Promise.all(
+      fingerprints.map((fingerprint) => responseCache.get(tenantId, fingerprint)),
+    );
     const totals = cachedResponses.flatMap((cached) => {
       const totalAds = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
       if (cached === undefined || totalAds === undefined) return [];

@@ -298,7 +298,10 @@ export class MemoryDataset {
     };
   }
 
-  /** Removes an item that the shared store has evicted. `evictedFromStore` already counts this eviction. */
+  /**
+   * Removes an item that the shared store has evicted. Not counted here, because `evictedFromStore` counts this
+   * eviction.
+   */
   remove(kind: DatasetRecord['kind'], id: string): void {
     if (this.#tables[kind].remove(id)) this.#changeCount++;
   }
