@@ -8,7 +8,10 @@ import { groupBy } from '../../views/lists.ts';
 /** A file name, split into its text and its numbers. */
 export interface NumberedName {
   name: string;
-  /** The name with `#` in place of each number. Dates stay in the name, because they do not show the order of files. */
+  /**
+   * The name with placeholders, followed by its dates, e.g. `ads-#-<date>|2026-01-31`. Dates do not show the order of
+   * files, so only files with the same dates have the same text here.
+   */
   nameWithoutNumbers: string;
   /** All numbers in the name. The last one is the number of a copy, which is 0 if there is none. */
   numbers: number[];
