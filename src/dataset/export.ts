@@ -26,7 +26,7 @@ export interface Statement {
 export interface ExportCounts extends Omit<Statement, 'run'> {
   columns: readonly string[];
   rowCount: number;
-  /** They allow a model to check the export without opening the file. */
+  /** The first rows allow a model to check the export without opening the file. */
   firstRows: Cell[][];
   /** Number of cells that were shortened, because a cell in Excel has at most 32,767 characters. */
   truncatedCells: number;

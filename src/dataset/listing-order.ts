@@ -73,8 +73,8 @@ const maxInversionShare = 0.01;
 const minOrderEvidence = Math.log(1000);
 
 /**
- * Finds the field by which the listed ads are sorted. If the search requests an order, it is sufficient that the values
- * agree with it. Otherwise the values must be evidence of an order. Returns undefined if there is none.
+ * Finds the field by which the listed ads are sorted. If the search requests an order, the values only have to agree
+ * with it. Otherwise, a sorted list must be very unlikely by chance. Returns undefined if there is no such field.
  * @param valuesOfListedAds the values of each ad, in the order in which the service listed the ads
  */
 export function findListingOrder(

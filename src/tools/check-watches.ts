@@ -114,8 +114,8 @@ export const checkWatches = defineTool({
 
 /**
  * Estimates the cost of checking watches without calling the service. The lower bound assumes that as many ads match as
- * at the last check. The upper bound follows from the limits of the watches (`maxAds`, `maxCredits`), because more ads
- * may match today.
+ * at the last check. More ads may match today, so the upper bound follows from the limits of the watches (`maxAds`,
+ * `maxCredits`).
  */
 async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean, context: ToolContext) {
   const contents = await (await context.openDataset()).readContents();

@@ -26,8 +26,8 @@ export const TypicalLaunchesView = z
 export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
 
 /**
- * How many days before the last check are compared. If eight intervals take longer, eight intervals are compared
- * instead.
+ * Number of days before the last check whose launches are compared. At least eight intervals are compared, even if they
+ * take longer.
  */
 const maxDays = 56;
 const minDays = 28;

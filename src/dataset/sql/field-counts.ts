@@ -26,7 +26,7 @@ const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'js
 /** Tables without ads. Missing ads do not affect statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
 
-/** The table and column of each API field that is not a column of the same name in the table `ads`. */
+/** Maps an API field to its table and column, if the table `ads` has no column of that name. */
 const columnByJsonField: Record<string, readonly [table: AdTable, column: string]> = {
   countries: ['ad_countries', 'country'],
   publisherPlatform: ['ad_platforms', 'platform'],
@@ -39,8 +39,8 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
  */
 const viewName = 'current_ads';
 /**
- * A column that the view `current_ads` reads, but hardly any common table expression of this name. If it is read, the
- * statement uses the view.
+ * If this column is read through `current_ads`, the statement uses the view. A common table expression with the same
+ * name hardly ever reads it.
  */
 const columnReadByView = 'gathered.adId';
 
