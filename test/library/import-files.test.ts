@@ -28,6 +28,7 @@ const wrappedAd: ExpectedImport = {
   ads: [{ adArchiveId: '7001', headline: 'T', body: 'Hello', page: { pageName: 'P' } }],
 };
 const facebookRender = 'https://www.facebook.com/ads/archive/render_ad/';
+const adsManagerPeriod = { reportingStarts: toDateTime('2026-01-01'), reportingEnds: toDateTime('2026-01-31') };
 const describeInvalidDate = (date: string) => `startedAt: not an ISO 8601 date-time; got "${date}"`;
 
 /** The expected result of importing each file, by its file name. */
@@ -202,15 +203,15 @@ const expectedImports: Record<string, ExpectedImport> = {
         },
         ...{ adSpendMin: 30.5, adSpendMax: 30.5, impressionsMin: 300, lastSeenAt: toDateTime('2026-01-31') },
         breakdown: [
-          { values: { Age: '18-24' }, adSpend: 10.25, impressions: 100, audienceReach: 80 },
-          { values: { Age: '25-34' }, adSpend: 20.25, impressions: 200, audienceReach: 150 },
+          { ...adsManagerPeriod, values: { Age: '18-24' }, adSpend: 10.25, impressions: 100, audienceReach: 80 },
+          { ...adsManagerPeriod, values: { Age: '25-34' }, adSpend: 20.25, impressions: 200, audienceReach: 150 },
         ],
       },
     ],
     reportLines: [
       'ignored, because they name no ad (rows of totals): 1 row',
       'no ad has a headline or a body',
-      '2 × Reach: kept for each row of the breakdown but not added up, because several rows may count the same person (first: line 3)',
+      '1 × Reach: kept for each row of an ad but not added up, because several rows may count the same person (first: line 4)',
     ],
   },
   'eu-transparency.json': {

@@ -139,10 +139,10 @@ export class ImportReporter {
 
   /**
    * Counts a value that could not be parsed. The record was stored without this value.
-   * @param message starts with the key; messages with the same key are counted together
+   * @param message starts with the key; messages that differ only in the value are counted together
    */
   countValueProblem(location: RecordLocation, message: string): void {
-    const messageKey = /^[^:]{1,100}: /.exec(message)?.[0] ?? message;
+    const messageKey = removeValues(message);
     const valueProblem = this.#valueProblems.get(messageKey);
     if (valueProblem) valueProblem.count++;
     else if (this.#valueProblems.size < maxCountedKeys)
@@ -163,7 +163,7 @@ export class ImportReporter {
       report.notes.push(`${count.toLocaleString('en-US')} × ${shortMessage} (first: ${locationText})`);
     }
     if (valueProblems.length > maxListedKeys)
-      report.notes.push(`values of ${valueProblems.length - maxListedKeys} more keys were not understood`);
+      report.notes.push(`values were not understood for ${valueProblems.length - maxListedKeys} more reasons`);
     if (this.#storedSecondKeys.size > 0)
       report.notes.push(
         `values that are not used for their fields, but stored under their own names: ${describeKeys(this.#storedSecondKeys)}`,
@@ -181,6 +181,9 @@ export class ImportReporter {
     return report;
   }
 }
+
+/** Returns a message without its quoted values and its numbers, so that equal problems have the same text. */
+const removeValues = (message: string): string => message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
 
 /** The maximum length of the list of columns or keys in a report. */
 const maxKeysLength = 2000;

@@ -5,11 +5,13 @@ import { parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxNestingDepth, quoteValue } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
-import type { ImportFormat } from './formats/import-format.ts';
+import type { ImportFormat, JsonObject } from './formats/import-format.ts';
+import { ownAdsFormat } from './formats/own-ads.ts';
 import type { SourceRecord } from './formats/source-record.ts';
 import { maxRecordLength, tooLongProblem } from './sources/source-entry.ts';
 import { hasAccessToken, removeAccessTokensDeep } from './values/access-tokens.ts';
 import type { ColumnValueParser } from './values/column-value-parser.ts';
+import { resolveCurrency } from './values/currencies.ts';
 
 interface ValidationOptions {
   format: ImportFormat;
@@ -30,12 +32,14 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
   const source = record.toObject();
   const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
-    const page = removeAccessTokensIfAny(convertedPage);
+    const page = checkCurrency(removeAccessTokensIfAny(convertedPage), true, parser);
     return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
   }
-  const validAd = validateAd(removeAccessTokensIfAny(format.toAd(record, parser)));
+  const convertedAd = removeAccessTokensIfAny(format.toAd(record, parser));
+  const validAd = validateAd(checkCurrency(convertedAd, format === ownAdsFormat, parser));
   // Ads in the format of the API are stored unchanged, even if their date `lastSeenAt` is in the future.
-  const ad = format === apiFormat ? validAd : limitLastSeenAt(validAd, parser);
+  const orderedAd = checkDateOrder(validAd, format, parser);
+  const ad = format === apiFormat ? orderedAd : limitLastSeenAt(orderedAd, parser);
   return { ad, json: toStoredJson(ad, (ad as object) === source ? originalText : undefined) };
 }
 
@@ -91,6 +95,51 @@ function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
   );
   return { ...ad, lastSeenAt: new Date(now).toISOString() };
 }
+
+/**
+ * Sets the currency that the amounts of a record state. Returns the same object if nothing changes.
+ * @param isStrict true if the record must be skipped if its amounts contradict its currency
+ * @throws Error that explains the contradiction, if `isStrict` is true
+ */
+function checkCurrency(convertedItem: JsonObject, isStrict: boolean, parser: ColumnValueParser): JsonObject {
+  const { item, problem, isContradictory } = resolveCurrency(convertedItem, parser.amounts);
+  if (problem === undefined) return item;
+  if (isStrict && isContradictory) throw new Error(problem);
+  parser.addValueError(new Error(problem));
+  return item;
+}
+
+/**
+ * Checks that an ad does not end before it starts. If it does, either date may be wrong, so both are removed from their
+ * fields and kept in `contradictoryDates`.
+ * @throws Error that names both dates, if the user writes files of this format, and can correct them
+ */
+function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
+  const startTime = parseTime(ad.startedAt);
+  if (startTime === undefined) return ad;
+  const startDay = toDayNumber(startTime);
+  const earlierFields = (['endDate', 'lastSeenAt'] as const).filter((field) => {
+    const time = parseTime(ad[field]);
+    // An ad that starts in the future may have been seen before its start.
+    return time !== undefined && toDayNumber(time) < startDay && (field === 'endDate' || startTime <= parser.now);
+  });
+  const [field] = earlierFields;
+  if (field === undefined) return ad;
+  const problem = `${field}: ${formatDay(ad[field])} is before the start ${formatDay(ad.startedAt)}`;
+  if (format === ownAdsFormat || format === apiFormat) throw new Error(problem);
+  parser.addValueError(new Error(`${problem}, so neither date is used; both are kept in contradictoryDates`));
+  const contradictoryDates = Object.fromEntries(
+    ['startedAt' as const, ...earlierFields].map((name) => [name, ad[name]]),
+  );
+  const { startedAt: _, ...adWithoutStart } = ad;
+  const otherFields = Object.entries(adWithoutStart).filter(([name]) => !earlierFields.includes(name as never));
+  return { ...(Object.fromEntries(otherFields) as Ad), contradictoryDates };
+}
+
+const dayMs = 86_400_000;
+/** Returns the number of a day in UTC. */
+const toDayNumber = (time: number): number => Math.floor(time / dayMs);
+const formatDay = (date: unknown): string => String(date).slice(0, 10);
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
 const isoDatePattern = /^(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)? ?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/i;

@@ -37,8 +37,13 @@ const parseCreativeId: FieldParser = (value, keyName, parser) => {
   const id = idInUrl ?? String(parseId(value, keyName, parser));
   return /^(?:CR)?\d{1,30}$/.test(id) ? id : undefined;
 };
+/** Parses the id of an advertiser, such as `AR123`. The URL of an ad may contain the id. */
 const parseAdvertiserId: FieldParser = (value, keyName, parser) =>
-  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? parseId(value, keyName, parser);
+  /\/advertiser\/(AR\d{1,30})/.exec(String(value))?.[1] ?? (isUrl(value) ? undefined : parseId(value, keyName, parser));
+/** Parses the name of an advertiser. Some scrapers write the URL of a page into the same key. */
+const parseAdvertiserName: FieldParser = (value, keyName, parser) =>
+  isUrl(value) ? undefined : parsePageName(value, keyName, parser);
+const isUrl = (value: unknown): boolean => /^\s*https?:\/\//i.test(String(value));
 /** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
 const parsePublicUrl: FieldParser = (value, keyName, parser) =>
   /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, keyName, parser) : undefined;
@@ -50,7 +55,7 @@ const sharedUrlKeys = ['url', 'sourceurl', 'detailurl', 'detailsurl'];
 const fields: readonly FieldRule[] = [
   ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys, ...sharedUrlKeys],
   ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys, ...sharedUrlKeys],
-  ['page', parsePageName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
+  ['page', parseAdvertiserName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
   ['adSnapshotUrl', parsePublicUrl, ...urlKeys, ...sharedUrlKeys],
   ['headline', parseFirstText, 'headline', 'title', 'headlines'],
   ['body', parseFirstText, 'body', 'description', 'descriptions', 'adtext'],
@@ -270,7 +275,6 @@ function readVariations(record: SourceRecord, parser: ColumnValueParser): { fiel
     ...new Set(variations.flatMap((variation: JsonObject) => (variation[field] as string | undefined) ?? [])),
   ];
   const [headlines, bodies, links] = [listTexts('headline'), listTexts('body'), listTexts('offerLink')];
-  const isUrl = (link: string) => /^https?:/i.test(link);
   const [offerLink, displayUrl] = [links.find(isUrl), links.find((link) => !isUrl(link))];
   const media = new Map(variations.flatMap((variation) => variation.media).map((asset) => [asset.url, asset]));
   return {

@@ -3,6 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decompress } from './decode-text.ts';
 import { UnreadableSourceError } from './source-entry.ts';
+import { ZipArchive } from './zip-archive.ts';
 
 /** A file to import: a file on disk, an entry of a ZIP archive, or the first sheet of a workbook. */
 export interface SourceFile {
@@ -46,12 +47,6 @@ const maxArchiveDepth = 2;
  * read as a whole.
  */
 const maxWorkbookBytes = { packed: 100e6, unpacked: 500e6 };
-/**
- * The size of the chunks passed to the ZIP reader. A chunk can expand to 1,032 times its size, so small chunks limit
- * the memory usage.
- */
-const zipChunkLength = 16 * 1024;
-
 /** A file on disk. `byteCount` is undefined if its size is unknown. */
 export interface ListedFile {
   path: string;
@@ -156,15 +151,14 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
     yield yieldRecords(throwWhenRead('too many ZIP archives inside each other; unpack them first'));
   } else {
     let hasRecords = false;
-    const endCheck = new ZipEndCheck();
-    for await (const entry of readZipEntries(endCheck.rememberLastBytes(allBytes))) {
-      endCheck.entryCount++;
+    const archive = new ZipArchive(allBytes);
+    for await (const entry of archive.readEntries()) {
       if (entry.name.endsWith('/')) continue;
       const content = guessContent(entry.name);
       hasRecords ||= content !== 'other';
       yield* openFile({ name: `${name}/${entry.name}`, bytes: entry.bytes, content }, depth + 1);
     }
-    const problem = endCheck.findProblem();
+    const problem = archive.findProblem();
     if (problem !== undefined) yield yieldRecords(throwWhenRead(problem));
     else if (!hasRecords) yield yieldRecords(throwWhenRead('a ZIP archive without CSV, JSON or Excel files'));
   }
@@ -208,121 +202,6 @@ function readFirstEntryName(firstBytes: Buffer): string | undefined {
   return firstBytes.toString('utf8', 30, 30 + firstBytes.readUInt16LE(26));
 }
 
-/**
- * Checks that a ZIP archive is complete. If an archive was cut off between two entries, all remaining entries are
- * readable, but the record at the end with the number of entries is missing.
- */
-class ZipEndCheck {
-  /** The number of files and folders that were read from the archive. */
-  entryCount = 0;
-  #lastBytes = Buffer.alloc(0);
-
-  /** Passes the bytes of the archive through, and remembers the last ones. */
-  async *rememberLastBytes(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of bytes) {
-      const lastBytes =
-        chunk.length >= maxEndRecordBytes ? Buffer.from(chunk) : Buffer.concat([this.#lastBytes, chunk]);
-      this.#lastBytes = lastBytes.subarray(-maxEndRecordBytes);
-      yield chunk;
-    }
-  }
-
-  /** Returns a message about what is missing from the archive. Returns undefined if the archive is complete. */
-  findProblem(): string | undefined {
-    const endRecordStart = this.#lastBytes.lastIndexOf(endRecordSignature);
-    if (endRecordStart < 0 || endRecordStart + endRecordBytes > this.#lastBytes.length)
-      return 'the ZIP archive is cut off: its end is missing, so files may be missing, too';
-    const statedEntryCount = this.#lastBytes.readUInt16LE(endRecordStart + 10);
-    if (statedEntryCount === unknownEntryCount || statedEntryCount <= this.entryCount) return undefined;
-    return `the ZIP archive is damaged: it lists ${statedEntryCount} entries, but only ${this.entryCount} can be read`;
-  }
-}
-
-/** The record at the end of a ZIP archive: its signature, its size, and its largest size with a comment. */
-const endRecordSignature = Buffer.from('PK\x05\x06');
-const endRecordBytes = 22;
-const maxEndRecordBytes = endRecordBytes + 0xffff;
-/**
- * The end record has this number of entries if the archive has 65,535 entries or more. Such an archive stores the
- * actual number elsewhere.
- */
-const unknownEntryCount = 0xffff;
-
-/** An entry of a ZIP archive. Its bytes arrive while the archive is being read. */
-interface PendingEntry {
-  name: string;
-  chunks: Uint8Array[];
-  isComplete: boolean;
-  error: Error | undefined;
-}
-
-/** Reads the entries of a ZIP archive one after another, without unpacking the archive to disk. */
-async function* readZipEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SourceFile> {
-  const { Unzip, UnzipInflate } = await import('fflate');
-  const pendingEntries: PendingEntry[] = [];
-  const unzip = new Unzip((file) => {
-    const name = file.name.replace(/\p{C}/gu, ' ');
-    const entry: PendingEntry = { name, chunks: [], isComplete: false, error: undefined };
-    pendingEntries.push(entry);
-    file.ondata = (error, data, isFinal) => {
-      if (error) entry.error = error;
-      if (data && data.length > 0) entry.chunks.push(data);
-      entry.isComplete ||= isFinal || error !== null;
-    };
-    try {
-      file.start();
-    } catch (error) {
-      entry.error = error as Error;
-      entry.isComplete = true;
-    }
-  });
-  unzip.register(UnzipInflate);
-  const archiveChunks = splitChunks(bytes);
-  let archiveError: Error | undefined;
-  /** Reads the next chunk of the archive. Returns false at the end of the archive. */
-  async function readChunk(): Promise<boolean> {
-    if (archiveError) return false;
-    try {
-      const { value, done } = await archiveChunks.next();
-      unzip.push(done ? new Uint8Array() : value, done);
-      return !done;
-    } catch (error) {
-      // An error with a code, such as `EIO`, comes from the file system and not from a damaged archive. It must end the
-      // whole import.
-      if (typeof (error as NodeJS.ErrnoException).code === 'string') throw error;
-      archiveError = error as Error;
-      return false;
-    }
-  }
-  async function* readEntry(entry: PendingEntry): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      yield* entry.chunks.splice(0);
-      if (entry.error) break;
-      if (entry.isComplete) return;
-      if (!(await readChunk()) && entry.chunks.length === 0 && !entry.isComplete) break;
-    }
-    const reason = entry.error ?? archiveError;
-    throw new UnreadableSourceError(
-      `the entry of the ZIP archive is damaged, encrypted or cut off${reason ? ` (${reason.message})` : ''}`,
-    );
-  }
-  for (;;) {
-    while (pendingEntries.length === 0) if (!(await readChunk())) break;
-    const entry = pendingEntries.shift();
-    if (!entry) return;
-    yield { name: entry.name, bytes: readEntry(entry) };
-    // The caller may have ignored the entry. Discard its bytes to reach the next entry.
-    while (!entry.isComplete && (await readChunk())) entry.chunks.length = 0;
-  }
-}
-
-async function* splitChunks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  for await (const chunk of bytes)
-    for (let start = 0; start < chunk.length; start += zipChunkLength)
-      yield chunk.subarray(start, start + zipChunkLength);
-  return undefined;
-}
-
 /** Reads the first sheet of a workbook as CSV. */
 async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -333,6 +212,8 @@ async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
     chunks.push(chunk);
   }
   const workbook = Buffer.concat(chunks);
+  const damage = await findWorkbookDamage(workbook);
+  if (damage !== undefined) throw new UnreadableSourceError(damage);
   const { unzipSync } = await import('fflate');
   let unpackedByteCount = 0;
   let rows: unknown[][];
@@ -355,6 +236,22 @@ async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
     if (row.every((cell) => cell === null || cell === '')) continue;
     yield Buffer.from(`${row.map(toCsvCell).join(',')}\n`);
   }
+}
+
+/** Reads a workbook as a ZIP archive. Returns the reason why it is damaged, or undefined if it is not. */
+async function findWorkbookDamage(workbook: Buffer): Promise<string | undefined> {
+  const archive = new ZipArchive(toIterable(workbook));
+  try {
+    for await (const { bytes } of archive.readEntries()) for await (const _ of bytes);
+  } catch (error) {
+    if (error instanceof UnreadableSourceError) return error.message;
+    throw error;
+  }
+  return archive.findProblem();
+}
+
+async function* toIterable<Item>(item: Item): AsyncGenerator<Item> {
+  yield item;
 }
 
 const tooLargeWorkbookProblem =

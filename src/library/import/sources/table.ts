@@ -51,7 +51,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
       // Ignore the error. The text is cut off, probably within a row, and the rows before that one were already added.
     }
     for (const [headerRowIndex, cells] of headRows.entries()) {
-      const columns = cells.map((cell) => cell.trim());
+      const columns = nameRepeatedColumns(cells.map((cell) => cell.trim()));
       const tableFormat = detector.detectTableFormat(columns.slice(0, maxColumns));
       const knownColumnCount = tableFormat?.fields.filter((field) => field !== undefined).length ?? 0;
       if (!tableFormat || knownColumnCount <= (bestTable?.knownColumnCount ?? 0)) continue;
@@ -66,6 +66,21 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
       `a table of ${bestTable.columns.length} columns; an import reads at most ${maxColumns} columns`,
     );
   return bestTable;
+}
+
+/**
+ * Gives each repeated column a name of its own, e.g. `Note (2)` for the second column `Note`. The import then stores and
+ * reports its values instead of losing them.
+ */
+function nameRepeatedColumns(columns: readonly string[]): string[] {
+  const names = new Set(columns);
+  const countByName = new Map<string, number>();
+  return columns.map((column) => {
+    let count = (countByName.get(column) ?? 0) + 1;
+    while (count > 1 && names.has(`${column} (${count})`)) count++;
+    countByName.set(column, count);
+    return column === '' || count === 1 ? column : `${column} (${count})`;
+  });
 }
 
 const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({

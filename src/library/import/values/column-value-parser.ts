@@ -1,5 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
+import type { SourceAmount } from './currencies.ts';
 import { DateColumn } from './dates.ts';
 import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts';
 import { NumberColumn, type NumberOptions } from './numbers.ts';
@@ -24,6 +25,8 @@ export interface NumberRange {
 export type ColumnNumberOptions = NumberOptions & {
   /** How error messages name the value, e.g. the field of the ad. Default: the column name. */
   label?: string;
+  /** The whole value if the number is one bound of a range, e.g. `€100 - €199`. Default: the number. */
+  sourceText?: string | undefined;
 };
 
 /**
@@ -54,6 +57,8 @@ export class ColumnValueParser {
    * the name of the key.
    */
   readonly secondKeys: { key: string; isStored: boolean }[] = [];
+  /** The numbers of the current record that are not counts. Most of them are amounts of money. */
+  readonly amounts: SourceAmount[] = [];
   readonly #dateColumns = new Map<string, DateColumn>();
   readonly #numberColumns = new Map<string, NumberColumn>();
   /** True after `decideNotations`, i.e. in the second pass of the import, in which dates and numbers are parsed. */
@@ -74,7 +79,8 @@ export class ColumnValueParser {
 
   /** Forgets the errors and the keys of the previous record. */
   startRecord(): void {
-    for (const list of [this.valueErrors, this.unusedKeys, this.fieldSources, this.secondKeys]) list.length = 0;
+    const { valueErrors, unusedKeys, fieldSources, secondKeys, amounts } = this;
+    for (const list of [valueErrors, unusedKeys, fieldSources, secondKeys, amounts]) list.length = 0;
   }
 
   /** Remembers from which key a field of the current record comes, for the report. */
@@ -110,12 +116,16 @@ export class ColumnValueParser {
   parseNumber(
     columnName: string,
     value: unknown,
-    { label = columnName, ...options }: ColumnNumberOptions = {},
+    { label = columnName, sourceText = String(value), ...options }: ColumnNumberOptions = {},
   ): number | undefined {
     if (isMissing(value)) return undefined;
     const column = this.#numberColumns.get(columnName) ?? new NumberColumn(columnName, options);
     this.#numberColumns.set(columnName, column);
-    if (this.areNotationsDecided) return column.parseValue(value, label);
+    if (this.areNotationsDecided) {
+      const number = column.parseValue(value, label);
+      if (!options.isCount) this.amounts.push({ key: columnName, text: sourceText });
+      return number;
+    }
     if (typeof value === 'string') column.observeValue(value);
     return undefined;
   }
@@ -126,10 +136,11 @@ export class ColumnValueParser {
    */
   parseRange(columnName: string, value: unknown, options: ColumnNumberOptions = {}): NumberRange | undefined {
     if (isMissing(value)) return undefined;
-    const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, options);
     const structure = typeof value === 'string' ? parseBracketed(value) : value;
-    if (isObject(structure)) return this.#parseBoundsObject(columnName, structure, parseBound);
     const text = String(value).trim();
+    const sourceText = isObject(structure) ? undefined : text;
+    const parseBound = (boundValue: unknown) => this.parseNumber(columnName, boundValue, { ...options, sourceText });
+    if (isObject(structure)) return this.#parseBoundsObject(columnName, structure, parseBound);
     const [, lowerText] = lowerBoundText.exec(text) ?? [];
     const [, upperText] = upperBoundText.exec(text) ?? [];
     if (lowerText !== undefined || upperText !== undefined)

@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { libraryTest as test } from './support/fixtures.ts';
+
+const ownTable = (...rows: string[]) => ['advertiser,headline,spend,currency', ...rows].join('\n');
+
+test.for([
+  ['€7.50', '', 'EUR', 7.5],
+  ['7.50 €', '', 'EUR', 7.5],
+  ['7.50', '€', 'EUR', 7.5],
+  ['£8.50', 'GBP', 'GBP', 8.5],
+  ['zł 12', '', 'PLN', 12],
+  ['₺250', '', 'TRY', 250],
+  ['7.50 CHF', '', 'CHF', 7.5],
+  ['US$5', '', 'USD', 5],
+  ['$5.50', 'CAD', 'CAD', 5.5],
+  ['£5.50', 'EGP', 'EGP', 5.5],
+] as const)(
+  'an imported amount of %s beside the currency "%s" is in %s',
+  async ([amount, statedCurrency, currency, adSpendMin], { libraryServer }) => {
+    const report = await libraryServer.importRecords(ownTable(`Tea,One,${amount},${statedCurrency}`));
+    expect(report).toMatchObject({ ads: 1, skipped: 0, notes: [] });
+    expect((await libraryServer.searchAll({})).items).toMatchObject([{ adSpendMin, currency }]);
+  },
+);
+
+test('an imported amount with an ambiguous sign has no currency, and the report says so', async ({ libraryServer }) => {
+  const report = await libraryServer.importRecords(ownTable('Tea,One,$5.50,', 'Tea,Two,$6,', 'Tea,Three,12 kr,'));
+  expect(report).toMatchObject({ ads: 3, skipped: 0 });
+  expect(report.notes).toEqual([
+    '2 × spend: the currency of "$5.50" is unknown, because its sign may mean USD, CAD, AUD; add a column "currency" (first: line 2)',
+    '1 × spend: the currency of "12 kr" is unknown, because its sign may mean SEK, NOK, DKK; add a column "currency" (first: line 4)',
+  ]);
+  const { items } = await libraryServer.searchAll({});
+  for (const item of items) expect(item).not.toHaveProperty('currency');
+});
+
+test.for([
+  ['$5.50', 'EUR'],
+  ['£8.50', 'USD'],
+  ['€100 - €199', 'USD'],
+  ['>€1M', 'GBP'],
+  ['€5 USD', ''],
+] as const)(
+  'an own table whose amount %s contradicts the currency %s is refused with its row',
+  async ([amount, currency], { libraryServer }) => {
+    const report = await libraryServer.importRecords(ownTable('Tea,One,5,EUR', `Tea,Two,${amount},${currency}`));
+    expect(report).toMatchObject({ ads: 1, skipped: 1 });
+    const code = currency || 'EUR';
+    expect(report.problems).toEqual([
+      {
+        line: 3,
+        path: '',
+        problem: `spend: "${amount}" contradicts the currency ${code}, so the amount is unknown; correct one of them`,
+      },
+    ]);
+  },
+);
+
+test('an ad of the Meta Ad Library is stored without an amount that contradicts its currency', async ({
+  libraryServer,
+}) => {
+  const { ads, notes } = await libraryServer.importRecords({
+    ad_archive_id: '1',
+    spend: '€100 - €199',
+    currency: 'USD',
+  });
+  expect(ads).toBe(1);
+  expect(notes.join()).toContain('1 × spend: "€100 - €199" contradicts the currency USD, so the amount is unknown');
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ spend: '€100 - €199', currency: 'USD' }]);
+  expect(items[0]).not.toHaveProperty('adSpendMin');
+});
+
+test.for([
+  ['Meta', { ad_archive_id: '1', start_date: '2026-01-05', end_date: '2025-01-01' }, 'endDate: 2025-01-01'],
+  ['Google', { creative_id: 'CR1', first_shown: '2026-01-05', last_shown: '2025-01-01' }, 'lastSeenAt: 2025-01-01'],
+  ['TikTok', { ad: { id: 1, first_shown_date: 20260105, last_shown_date: 20250101 } }, 'lastSeenAt: 2025-01-01'],
+] as const)(
+  'an ad of %s that ends before it starts has neither date, and the report says so',
+  async ([_, record, message], { libraryServer }) => {
+    const { ads, notes } = await libraryServer.importRecords(record);
+    expect(ads).toBe(1);
+    expect(notes.join()).toContain(`1 × ${message} is before the start 2026-01-05, so neither date is used`);
+    const { items } = await libraryServer.searchAll({});
+    expect(items).toMatchObject([{ contradictoryDates: { startedAt: '2026-01-05T00:00:00.000Z' } }]);
+    for (const field of ['startedAt', 'endDate']) expect(items[0]).not.toHaveProperty(field);
+  },
+);
+
+test('an own table and the format of the API are refused if an ad ends before it starts', async ({ libraryServer }) => {
+  const table = await libraryServer.importRecords(
+    'headline,start,end\nOne,2026-01-05,2025-01-01\nTwo,2026-01-05,2026-01-05\n',
+  );
+  expect(table).toMatchObject({
+    ...{ ads: 1, skipped: 1 },
+    problems: [{ line: 2, problem: 'endDate: 2025-01-01 is before the start 2026-01-05' }],
+  });
+  const id = '00000000-0000-4000-8000-000000000001';
+  const api = await libraryServer.importRecords({ id, startedAt: '2026-01-05', endDate: '2025-01-01' });
+  expect(api).toMatchObject({ ads: 0, skipped: 1 });
+});
+
+test('an ad that starts in the future keeps its dates', async ({ libraryServer }) => {
+  const record = { ad_archive_id: '1', start_date: '2026-05-01', end_date: '2026-06-01' };
+  expect((await libraryServer.importRecords(record)).notes.join()).not.toContain('before');
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ startedAt: '2026-05-01T00:00:00.000Z', endDate: '2026-06-01T00:00:00.000Z' }]);
+});
+
+test('a second column with the same name is stored under a name of its own', async ({ libraryServer }) => {
+  const own = await libraryServer.importRecords(
+    'advertiser,headline,My note,My note,headline\nTea,One,first,second,Two\n',
+  );
+  expect(own.columns).toContain('not used: My note, My note (2), headline (2)');
+  const meta = await libraryServer.importRecords('ad_archive_id,page_name,page_name,note,note\n1,Tea,Coffee,a,b\n');
+  expect(meta.notes.join()).toContain('stored under their own names: page_name (2) (1)');
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ headline: 'One', 'My note': 'first', 'My note (2)': 'second', 'headline (2)': 'Two' }),
+      expect.objectContaining({ page: { pageName: 'Tea' }, 'pageName (2)': 'Coffee', note: 'a', 'note (2)': 'b' }),
+    ]),
+  );
+});
+
+test('no cell of an own table with repeated column names is lost', async ({ libraryServer }) => {
+  const names = fc.array(fc.constantFrom('Note', 'note', 'Note (2)', 'Memo', '__proto__'), {
+    minLength: 1,
+    maxLength: 8,
+  });
+  let row = 0;
+  await fc.assert(
+    fc.asyncProperty(names, async (columns) => {
+      row++;
+      const cells = columns.map((_, index) => `cell ${row}-${index}`);
+      await libraryServer.importRecords(`headline,${columns.join(',')}\nAd ${row},${cells.join(',')}\n`);
+      const { items } = await libraryServer.searchAll({ query: `"Ad ${row}"` });
+      const text = JSON.stringify(items);
+      for (const [index, cell] of cells.entries())
+        if (columns[index] !== '__proto__') expect(text).toContain(`"${cell}"`);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('the import report lists each kind of problem with a column on a line of its own', async ({ libraryServer }) => {
+  const spends = ['lots', 'many', '-5', '-7', { lower_bound: 9, upper_bound: 5 }];
+  const { notes } = await libraryServer.importRecords(
+    ...spends.map((spend, index) => ({ ad_archive_id: String(index + 1), spend })),
+  );
+  expect(notes.filter((note) => note.includes('spend'))).toEqual([
+    '2 × spend: "lots" is not a number such as 1200 or 0.5 (first: line 1)',
+    '2 × spend: "-5" is below 0 (first: line 3)',
+    '1 × spend: the lower bound 9 is larger than the upper bound 5 (first: line 5)',
+  ]);
+});
+
+test('the URL of an ad of Google is neither the id nor the name of its advertiser', async ({ libraryServer }) => {
+  const url = 'https://adstransparency.google.com/?region=DE';
+  await libraryServer.importRecords(
+    `advertiser_id,creative_id,creative_page_url,ad_format_type,advertiser\n,CR3,${url},VIDEO,${url}\n`,
+  );
+  const { items } = await libraryServer.searchAll({});
+  expect(items).toMatchObject([{ adSnapshotUrl: url }]);
+  for (const field of ['page', 'pageId', 'sourcePageExternalId']) expect(items[0]).not.toHaveProperty(field);
+});
