@@ -7,6 +7,7 @@ import { FormatDetector, parseColumnPath } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowConverter } from './formats/table-rows.ts';
 import { type ImportReport, ImportReporter, limitKeys } from './report.ts';
+import type { GuessedEncoding } from './sources/decode-text.ts';
 import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
@@ -152,8 +153,10 @@ class SourceImporter {
         'NaN or Infinity: JSON does not allow this value, so it was read as null',
       );
     const onResultPageRead = (page: ResultPage) => this.#reporter.addResultPage(page);
-    const onWindows1252Detected = () =>
-      this.#reporter.report.notes.push('the text is not UTF-8 and was read as Windows-1252');
+    const onEncodingGuessed = (encoding: GuessedEncoding) =>
+      this.#reporter.report.notes.push(
+        `the text is not UTF-8 and was read as ${encoding}, which is a guess; check its letters with accents`,
+      );
     try {
       for await (const entries of readSource(source, {
         ...{
@@ -161,7 +164,7 @@ class SourceImporter {
           onTableDetected,
           onNaNFound,
           onResultPageRead,
-          onWindows1252Detected,
+          onEncodingGuessed,
         },
       })) {
         let nextPauseAt = performance.now() + maxTransactionMs;

@@ -38,6 +38,9 @@ interface ResultRow extends AdResults {
   reportingEnds?: string;
 }
 
+/** The maximum number of rows of an ad. All rows are stored with the ad, so each new row takes longer. */
+const maxRows = 5000;
+
 /** Reports a problem with the values of a row, which the import report then lists. */
 type ReportProblem = (problem: Error) => void;
 
@@ -79,6 +82,8 @@ export function combineRows(earlier: JsonObject, later: JsonObject, reportProble
   const [laterRow] = listRows(later);
   if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlier, ...later };
   if (earlierRows.every((row) => !hasResults(row))) return { ...earlier, ...later };
+  if (earlierRows.length >= maxRows)
+    throw new Error(`Ad ID: more than ${maxRows} rows of one ad; export it with fewer breakdowns or days`);
   const { rows, labelColumns } = addRow(earlierRows, laterRow, earlier, later);
   const combinedAd = withoutFields({ ...earlier, ...later }, [...labelColumns, ...listResultFields(rows)]);
   // A text of the ad that tells rows apart, such as the headline, is the text of the first row.
@@ -204,47 +209,53 @@ function addRow(
   later: JsonObject,
 ): { rows: ResultRow[]; labelColumns: string[] } {
   const [earlierLabels, laterLabels] = [listLabels(earlier), listLabels(later)];
-  const readLabels = ({ values }: ResultRow) => ({ ...earlierLabels, ...values });
-  const labelColumns = new Set(
+  const readLabel = ({ values }: ResultRow, name: string) => values[name] ?? earlierLabels[name];
+  const knownColumns = new Set(
     earlierRows.flatMap(({ values }) => Object.keys(values)).filter((name) => !isBreakdown(name)),
   );
-  const rivals = earlierRows.filter(
-    (row) => describeBreakdown(row) === describeBreakdown(laterRow) && describePeriod(row) === describePeriod(laterRow),
-  );
-  for (const rival of rivals) {
-    const labels = readLabels(rival);
-    const names = [...new Set([...Object.keys(labels), ...Object.keys(laterLabels)])].filter(
-      (name) => !isBreakdown(name),
-    );
-    const isContradictory = hasDifferentResults(rival, laterRow);
-    const differentNames = names.filter(
-      (name) =>
-        labels[name] !== laterLabels[name] &&
-        (isContradictory || (labels[name] !== undefined && laterLabels[name] !== undefined)),
-    );
+  const labelColumns = new Set(knownColumns);
+  const names = [...new Set([...knownColumns, ...Object.keys(earlierLabels), ...Object.keys(laterLabels)])];
+  const [laterBreakdown, laterPeriod, laterResults] = [
+    describeBreakdown(laterRow),
+    describePeriod(laterRow),
+    new Map(listResults(laterRow)),
+  ];
+  for (const row of earlierRows) {
+    if (describeBreakdown(row) !== laterBreakdown || describePeriod(row) !== laterPeriod) continue;
+    const isContradictory = hasDifferentResults(row, laterResults);
+    const differentNames = names.filter((name) => {
+      const [label, laterLabel] = [readLabel(row, name), laterLabels[name]];
+      return label !== laterLabel && (isContradictory || (label !== undefined && laterLabel !== undefined));
+    });
     // Without an ad id, rows with other texts and equal results are probably copies of one row.
     if (!isContradictory && (differentNames.length === 0 || later.adId === undefined)) {
-      const rows = earlierRows.map((row) => (row === rival ? mergeRows(rival, laterRow) : row));
+      const rows = earlierRows.map((other) => (other === row ? mergeRows(row, laterRow) : other));
       return { rows, labelColumns: [...labelColumns] };
     }
     if (later.adId === undefined)
       throw new Error(
         `Ad name: an earlier row has the same ad name ${quoteValue(later.adName)} and other results; export the table with the column Ad ID`,
       );
-    if (differentNames.length === 0) throw new Error(describeContradiction(rival, laterRow));
+    if (differentNames.length === 0) throw new Error(describeContradiction(row, laterRow));
     for (const name of differentNames) labelColumns.add(name);
   }
-  const pickLabels = (labels: Record<string, string>) =>
+  const pickLabels = (read: (name: string) => string | undefined) =>
     Object.fromEntries(
-      [...labelColumns].flatMap((name) =>
-        labels[name] === undefined || totalValue.test(labels[name]) ? [] : [[name, labels[name]]],
-      ),
+      [...labelColumns].flatMap((name) => {
+        const label = read(name);
+        return label === undefined || totalValue.test(label) ? [] : [[name, label]];
+      }),
     );
-  const rows = [
-    ...earlierRows.map((row) => ({ ...row, values: { ...row.values, ...pickLabels(readLabels(row)) } })),
-    { ...laterRow, values: { ...laterRow.values, ...pickLabels(laterLabels) } },
-  ];
-  return { rows, labelColumns: [...labelColumns] };
+  // Columns that have just turned out to tell rows apart become values of all earlier rows.
+  const labelledRows =
+    labelColumns.size === knownColumns.size
+      ? earlierRows
+      : earlierRows.map((row) => ({
+          ...row,
+          values: { ...row.values, ...pickLabels((name) => readLabel(row, name)) },
+        }));
+  const labelledRow = { ...laterRow, values: { ...laterRow.values, ...pickLabels((name) => laterLabels[name]) } };
+  return { rows: [...labelledRows, labelledRow], labelColumns: [...labelColumns] };
 }
 
 /** Matches the values of a breakdown in the row with the total of an ad. */
@@ -256,10 +267,8 @@ const listResults = ({ adSpend, impressions, audienceReach, results = {} }: AdRe
     ([, value]) => value !== undefined,
   );
 
-function hasDifferentResults(row: AdResults, other: AdResults): boolean {
-  const otherResults = new Map(listResults(other));
-  return listResults(row).some(([name, value]) => otherResults.has(name) && otherResults.get(name) !== value);
-}
+const hasDifferentResults = (row: AdResults, otherResults: ReadonlyMap<string, unknown>): boolean =>
+  listResults(row).some(([name, value]) => otherResults.has(name) && otherResults.get(name) !== value);
 
 /** Merges two rows with the same results, of which each may have columns that the other one lacks. */
 const mergeRows = (row: ResultRow, other: ResultRow): ResultRow => ({

@@ -7,15 +7,15 @@ import { UnreadableSourceError } from './source-entry.ts';
 const minBatchLength = 256 * 1024;
 
 /**
- * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16 or Windows-1252, and the source may be compressed
- * with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
+ * Decodes a source as text, in batches. The encoding is UTF-8, UTF-16, Windows-1252 or Mac Roman, and the source may be
+ * compressed with gzip. Each invalid UTF-8 byte becomes a lone surrogate, which never occurs in valid text, so that
  * only the record with the invalid byte is rejected.
- * @param onWindows1252Detected called if the text is Windows-1252
+ * @param onEncodingGuessed called if the text is Windows-1252 or Mac Roman
  * @throws UnreadableSourceError if the bytes are not text
  */
 export async function* decodeText(
   source: AsyncIterable<string | Uint8Array>,
-  onWindows1252Detected: () => void = () => {},
+  onEncodingGuessed: OnEncodingGuessed = () => {},
 ): AsyncGenerator<string> {
   let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
   // A first byte of 0x1f means that the source is compressed with gzip. No text starts with this byte.
@@ -23,7 +23,7 @@ export async function* decodeText(
     ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSourceError('a ZIP archive where a text was expected; unpack it, and import the files inside');
-  const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onWindows1252Detected);
+  const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onEncodingGuessed);
   let batch = '';
   try {
     for await (const chunk of chunks) {
@@ -56,7 +56,7 @@ const invalidByteMarker = '\udc80';
  */
 type DecodeBytes = (bytes?: Buffer) => string;
 
-function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): DecodeBytes {
+function createDecoder(firstChunk: Buffer, onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
   const [firstByte, secondByte] = firstChunk;
   // A text in UTF-16 may start without a byte order mark. Detect it by a zero byte, because most characters in UTF-16
   // contain one.
@@ -68,16 +68,16 @@ function createDecoder(firstChunk: Buffer, onWindows1252Detected: () => void): D
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  return createUtf8Decoder(onWindows1252Detected);
+  return createUtf8Decoder(onEncodingGuessed);
 }
 
 /**
- * Creates a decoder for UTF-8 that can switch to Windows-1252.
- * @param onWindows1252Detected called if the first bytes outside ASCII show that the text is Windows-1252
+ * Creates a decoder for UTF-8 that can switch to Windows-1252 or Mac Roman.
+ * @param onEncodingGuessed called if the first bytes outside ASCII show that the text is in one of these encodings
  */
-function createUtf8Decoder(onWindows1252Detected: () => void): DecodeBytes {
+function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
   let isEncodingKnown = false;
-  let isWindows1252 = false;
+  let decodeOtherEncoding: ((bytes: Buffer) => string) | undefined;
   let unfinishedBytes = Buffer.alloc(0);
   let isStartOfText = true;
   return (bytes) => {
@@ -92,10 +92,13 @@ function createUtf8Decoder(onWindows1252Detected: () => void): DecodeBytes {
     const completeBytes = buffer.subarray(0, completeLength);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
       isEncodingKnown = true;
-      isWindows1252 = isWindows1252Text(completeBytes);
-      if (isWindows1252) onWindows1252Detected();
+      const encoding = guessEncoding(completeBytes);
+      if (encoding !== undefined) {
+        decodeOtherEncoding = encoding === 'Mac Roman' ? decodeMacRoman : decodeWindows1252;
+        onEncodingGuessed(encoding);
+      }
     }
-    const text = isWindows1252 ? decodeWindows1252(completeBytes) : decodeUtf8WithMarkers(completeBytes);
+    const text = (decodeOtherEncoding ?? decodeUtf8WithMarkers)(completeBytes);
     if (!isStartOfText || text === '') return text;
     isStartOfText = false;
     return text.replace(/^\uFEFF/, '');
@@ -105,14 +108,33 @@ function createUtf8Decoder(onWindows1252Detected: () => void): DecodeBytes {
 /** The five bytes that have no character in Windows-1252. */
 const undefinedBytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
 
+/** An encoding of single bytes, in which old programs such as Excel write tables. */
+export type GuessedEncoding = 'Windows-1252' | 'Mac Roman';
+type OnEncodingGuessed = (encoding: GuessedEncoding) => void;
+
 /**
- * Returns true if the bytes are Windows-1252: no byte above 0x7f is part of a valid UTF-8 character, and Windows-1252
- * defines all of the bytes.
+ * Guesses the encoding of bytes of which no byte above 0x7f is part of a valid UTF-8 character. The text is Windows-1252
+ * if this encoding defines all of the bytes. It is Mac Roman if its letters with accents would be signs or capital
+ * letters inside words of Windows-1252, e.g. `fŸr` instead of `für`. Returns undefined for any other text.
  */
-function isWindows1252Text(bytes: Buffer): boolean {
-  if (isUtf8(bytes) || undefinedBytes.some((byte) => bytes.includes(byte))) return false;
-  return /^[\0-\x7f\ufffd]*$/.test(bytes.toString());
+function guessEncoding(bytes: Buffer): GuessedEncoding | undefined {
+  if (isUtf8(bytes) || !/^[\0-\x7f\ufffd]*$/.test(bytes.toString())) return undefined;
+  const text = bytes.toString('latin1');
+  const macLetterCount = text.match(macLetterPattern)?.length ?? 0;
+  const windowsLetterCount = text.match(windowsLetterPattern)?.length ?? 0;
+  if (macLetterCount > 0 && windowsLetterCount === 0) return 'Mac Roman';
+  return undefinedBytes.some((byte) => bytes.includes(byte)) ? undefined : 'Windows-1252';
 }
+
+/**
+ * Matches letters of Mac Roman in a word. In Windows-1252, the same bytes are signs such as `ˆ`, capital letters such as
+ * `Ÿ`, or undefined. The byte 0x87 is `á` in Mac Roman and `‡` in Windows-1252, which may follow a word.
+ */
+const macLetterPattern = /[a-z][\x81\x88\x8a\x8d-\x90\x9d\x9f]|[a-z]\x87(?=[a-z])/g;
+/** Matches small letters of Windows-1252 in a word. In Mac Roman, the same bytes are signs and capital letters. */
+const windowsLetterPattern = /[a-z][\xdf-\xf6\xf8-\xff]|[\xdf-\xf6\xf8-\xff][a-z]/g;
+
+const decodeMacRoman = (bytes: Buffer): string => new TextDecoder('macintosh').decode(bytes);
 
 /** The Windows-1252 characters for the bytes 0x80 to 0x9f, in order. All other bytes are the same as in Latin-1. */
 const windows1252Characters = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';

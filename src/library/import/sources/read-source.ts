@@ -1,4 +1,4 @@
-import { decodeText, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
+import { decodeText, type GuessedEncoding, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
 import { type JsonReaderOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type TableLayout } from './table.ts';
@@ -7,8 +7,8 @@ import { detectTable, readTableRows, type TableLayout } from './table.ts';
 export interface SourceOptions extends JsonReaderOptions {
   /** Called once, before the first row is read, if the source is a table. */
   onTableDetected(table: TableLayout): void;
-  /** Called if the text is encoded in Windows-1252 instead of UTF-8. */
-  onWindows1252Detected?(): void;
+  /** Called if the text is not encoded in UTF-8 or UTF-16, so that the encoding is only a guess. */
+  onEncodingGuessed?(encoding: GuessedEncoding): void;
 }
 
 /**
@@ -18,9 +18,9 @@ export interface SourceOptions extends JsonReaderOptions {
  */
 export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
-  { onTableDetected, onWindows1252Detected, ...options }: SourceOptions,
+  { onTableDetected, onEncodingGuessed, ...options }: SourceOptions,
 ): AsyncGenerator<SourceEntry[]> {
-  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onWindows1252Detected));
+  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onEncodingGuessed));
   if (jsonpPattern.test(firstBatch.slice(0, 1000))) {
     yield* readJson(unwrapJsonp(batches), options);
     return;
