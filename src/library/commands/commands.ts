@@ -148,7 +148,7 @@ export async function importFiles(
         const updateCounts = onProgress && ((counts: ImportCounts) => onProgress(Object.assign(progress, counts)));
         const report = await library.import(file.bytes, { ...options, run: runNumber, onProgress: updateCounts });
         if (file.content === 'text' && hasNoRecords(report)) otherFiles.push(file.name);
-        else files.push({ name: file.name, ...report });
+        else files.push(addSheetCount({ name: file.name, ...report }, file.countSheets?.() ?? 1));
       }
     }
     const { question: questionName } = options;
@@ -160,6 +160,19 @@ export async function importFiles(
     return { ...importedFiles, questionResult };
   });
 }
+
+/** Adds a note to the report about a workbook of which only the first sheet was read. */
+const addSheetCount = (file: ImportedFile, sheetCount: number): ImportedFile =>
+  sheetCount < 2
+    ? file
+    : {
+        ...file,
+        sheetCount,
+        notes: [
+          ...file.notes,
+          `only the first of ${sheetCount} sheets was read; save the other sheets as files of their own`,
+        ],
+      };
 
 /** Returns true for a file in which the import recognized neither records nor the columns of a table. */
 const hasNoRecords = ({ ads, pages, repeated, columns, resultPages }: ImportReport): boolean =>

@@ -18,7 +18,11 @@ import {
  */
 
 /** The report about an imported file, with the name of the file. */
-export type ImportedFile = ImportReport & { name: string };
+export type ImportedFile = ImportReport & {
+  name: string;
+  /** The number of sheets of a workbook if there are several, of which only the first one was read. */
+  sheetCount?: number;
+};
 
 /** A file with its pages of search results, except for pages that an earlier file contains as well. */
 interface PagedFile {
@@ -37,6 +41,7 @@ type NumberedPagedFile = PagedFile & NumberedName;
  * - A file could not be read completely.
  * - A result page says that another page comes before or after it, and the files do not contain that page.
  * - A result page says that there are more results than the files contain.
+ * - A workbook has several sheets, of which only the first one was read.
  * - The numbers in the names of the files have a gap.
  */
 export function findMissingPart(files: readonly ImportedFile[]): string | undefined {
@@ -45,6 +50,8 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
   if (incompleteFile) return `${incompleteFile.name} was not read completely`;
   const longFile = files.find(({ unlistedResultPages }) => unlistedResultPages > 0);
   if (longFile) return `${longFile.name} has too many pages of results to check all of them`;
+  const workbook = files.find(({ sheetCount }) => sheetCount !== undefined);
+  if (workbook) return `${workbook.name} has ${workbook.sheetCount} sheets, and only the first one was read`;
   const hasEmptyAnswer = files.some(({ resultPages }) => resultPages.some(({ isEmptyAnswer }) => isEmptyAnswer));
   if (files.every(({ ads }) => ads === 0) && !hasEmptyAnswer) return 'no ad was read';
   for (const group of groups) {

@@ -39,7 +39,7 @@ interface ResultRow extends AdResults {
 }
 
 /** The maximum number of rows of an ad. All rows are stored with the ad, so each new row takes longer. */
-const maxRows = 5000;
+const maxRows = 3000;
 
 /** Reports a problem with the values of a row, which the import report then lists. */
 type ReportProblem = (problem: Error) => void;

@@ -11,6 +11,8 @@ export interface SourceFile {
   bytes: AsyncIterable<Uint8Array>;
   /** What the file may contain. Default: `records`, e.g. for a file that the user named. */
   content?: FileContent;
+  /** For a workbook: returns the number of its sheets after it was read. Only the first sheet is read. */
+  countSheets?: () => number;
 }
 
 /**
@@ -146,7 +148,11 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
     else if (unreadableName.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
     else yield { ...file, bytes: allBytes, ...(startsLikeJson(head) && { content: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
-    yield yieldRecords(readWorkbook(allBytes));
+    let sheetCount = 1;
+    const sheetRows = readWorkbook(allBytes, (count) => {
+      sheetCount = count;
+    });
+    yield { ...yieldRecords(sheetRows), countSheets: () => sheetCount };
   } else if (depth >= maxArchiveDepth) {
     yield yieldRecords(throwWhenRead('too many ZIP archives inside each other; unpack them first'));
   } else {
@@ -202,8 +208,14 @@ function readFirstEntryName(firstBytes: Buffer): string | undefined {
   return firstBytes.toString('utf8', 30, 30 + firstBytes.readUInt16LE(26));
 }
 
-/** Reads the first sheet of a workbook as CSV. */
-async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/**
+ * Reads the first sheet of a workbook as CSV.
+ * @param onSheetsCounted called with the number of sheets
+ */
+async function* readWorkbook(
+  bytes: AsyncIterable<Uint8Array>,
+  onSheetsCounted: (count: number) => void,
+): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let byteCount = 0;
   for await (const chunk of bytes) {
@@ -212,19 +224,22 @@ async function* readWorkbook(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
     chunks.push(chunk);
   }
   const workbook = Buffer.concat(chunks);
-  const damage = await findWorkbookDamage(workbook);
-  if (damage !== undefined) throw new UnreadableSourceError(damage);
   const { unzipSync } = await import('fflate');
   let unpackedByteCount = 0;
+  let sheetCount = 0;
   let rows: unknown[][];
   try {
     unzipSync(workbook, {
-      filter({ originalSize }) {
+      filter({ name, originalSize }) {
         unpackedByteCount += originalSize;
+        if (/^xl\/worksheets\/[^/]+\.xml$/i.test(name)) sheetCount++;
         return false;
       },
     });
     if (unpackedByteCount > maxWorkbookBytes.unpacked) throw new UnreadableSourceError(tooLargeWorkbookProblem);
+    onSheetsCounted(sheetCount);
+    const damage = await findWorkbookDamage(workbook);
+    if (damage !== undefined) throw new UnreadableSourceError(damage);
     const { readSheet } = await import('read-excel-file/universal');
     const workbookBytes = workbook.buffer.slice(workbook.byteOffset, workbook.byteOffset + workbook.byteLength);
     rows = await readSheet(workbookBytes as ArrayBuffer, { parseNumber: (text) => text });
