@@ -112,7 +112,7 @@ function checkCurrency(convertedItem: JsonObject, isStrict: boolean, parser: Col
 /**
  * Checks that an ad does not end before it starts. If it does, either date may be wrong, so both are removed from their
  * fields and kept in `contradictoryDates`.
- * @throws Error that names both dates, if the user writes files of this format, and can correct them
+ * @throws Error that names both dates, if the format is a table of the user
  */
 function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
   const startTime = parseTime(ad.startedAt);
@@ -126,7 +126,12 @@ function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser)
   const [field] = earlierFields;
   if (field === undefined) return ad;
   const problem = `${field}: ${formatDay(ad[field])} is before the start ${formatDay(ad.startedAt)}`;
-  if (format === ownAdsFormat || format === apiFormat) throw new Error(problem);
+  if (format === ownAdsFormat) throw new Error(problem);
+  // Ads in the format of the API are stored unchanged.
+  if (format === apiFormat) {
+    parser.addValueError(new Error(problem));
+    return ad;
+  }
   parser.addValueError(new Error(`${problem}, so neither date is used; both are kept in contradictoryDates`));
   const contradictoryDates = Object.fromEntries(
     ['startedAt' as const, ...earlierFields].map((name) => [name, ad[name]]),

@@ -68,14 +68,17 @@ function createDecoder(firstChunk: Buffer, onEncodingGuessed: OnEncodingGuessed)
     const decoder = new TextDecoder(isLittleEndian ? 'utf-16le' : 'utf-16be');
     return (bytes) => decoder.decode(bytes, { stream: bytes !== undefined });
   }
-  return createUtf8Decoder(onEncodingGuessed);
+  // Only old programs for tables write Mac Roman. JSON is never in this encoding.
+  const isJson = /^\s*[[{]/.test(firstChunk.toString('latin1', 0, 200));
+  return createUtf8Decoder(onEncodingGuessed, !isJson);
 }
 
 /**
  * Creates a decoder for UTF-8 that can switch to Windows-1252 or Mac Roman.
  * @param onEncodingGuessed called if the first bytes outside ASCII show that the text is in one of these encodings
+ * @param canBeMacRoman false if the text cannot be Mac Roman
  */
-function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
+function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: boolean): DecodeBytes {
   let isEncodingKnown = false;
   let decodeOtherEncoding: ((bytes: Buffer) => string) | undefined;
   let unfinishedBytes = Buffer.alloc(0);
@@ -92,7 +95,7 @@ function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed): DecodeBytes {
     const completeBytes = buffer.subarray(0, completeLength);
     if (!isEncodingKnown && completeBytes.some((byte) => byte > 0x7f)) {
       isEncodingKnown = true;
-      const encoding = guessEncoding(completeBytes);
+      const encoding = guessEncoding(completeBytes, canBeMacRoman);
       if (encoding !== undefined) {
         decodeOtherEncoding = encoding === 'Mac Roman' ? decodeMacRoman : decodeWindows1252;
         onEncodingGuessed(encoding);
@@ -117,12 +120,12 @@ type OnEncodingGuessed = (encoding: GuessedEncoding) => void;
  * if this encoding defines all of the bytes. It is Mac Roman if its letters with accents would be signs or capital
  * letters inside words of Windows-1252, e.g. `fŸr` instead of `für`. Returns undefined for any other text.
  */
-function guessEncoding(bytes: Buffer): GuessedEncoding | undefined {
+function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding | undefined {
   if (isUtf8(bytes) || !/^[\0-\x7f\ufffd]*$/.test(bytes.toString())) return undefined;
   const text = bytes.toString('latin1');
   const macLetterCount = text.match(macLetterPattern)?.length ?? 0;
   const windowsLetterCount = text.match(windowsLetterPattern)?.length ?? 0;
-  if (macLetterCount > 0 && windowsLetterCount === 0) return 'Mac Roman';
+  if (canBeMacRoman && macLetterCount > 0 && windowsLetterCount === 0) return 'Mac Roman';
   return undefinedBytes.some((byte) => bytes.includes(byte)) ? undefined : 'Windows-1252';
 }
 

@@ -1,5 +1,4 @@
 import { quoteValue } from '../../service/request.ts';
-import type { JsonObject } from '../formats/import-format.ts';
 
 /*
  * Finds the currency of amounts that are written with a sign or a code, such as `€7.50` and `USD 5`. The currency of an
@@ -76,9 +75,9 @@ const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
  * @returns the ad, and the problem if there is one
  */
 export function resolveCurrency(
-  item: JsonObject,
+  item: Record<string, unknown>,
   amounts: readonly SourceAmount[],
-): { item: JsonObject; problem?: string; isContradictory?: boolean } {
+): { item: Record<string, unknown>; problem?: string; isContradictory?: boolean } {
   if (!amountFields.some((field) => item[field] !== undefined)) return { item };
   const statedCurrency = typeof item.currency === 'string' ? item.currency.trim() : '';
   // A column of currencies may contain signs, too.
