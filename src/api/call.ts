@@ -120,7 +120,7 @@ export interface ServiceResponse {
    * The sequence number of the response. Later responses have higher numbers, even if the clocks of two replicas
    * differ.
    */
-  order?: number;
+  sequenceNumber?: number;
   /** True if the response is now in the cache, so that all items of its page can be shown without another call. */
   isCached?: true;
   /**

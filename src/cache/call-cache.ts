@@ -145,7 +145,7 @@ export function openCallCache(
     const isCacheable = isEnabled && !call.cache.skipsCaching;
     const response = {
       ...sentResponse,
-      ...(sequenceNumber !== undefined && { order: sequenceNumber }),
+      ...(sequenceNumber !== undefined && { sequenceNumber }),
       ...(isCacheable && { isCached: true as const }),
     };
     const parseItems =
@@ -157,7 +157,7 @@ export function openCallCache(
       isCacheable ? claim.put({ response, arrivedAt }) : claim.forget(),
       sequenceNumber !== undefined &&
         dataset
-          ?.addItems({ type: getItemType(request), items: parseItems, text, order: sequenceNumber, ...source })
+          ?.addItems({ type: getItemType(request), items: parseItems, text, sequenceNumber: sequenceNumber, ...source })
           .catch(reportError),
     ]);
     return response;
@@ -263,7 +263,7 @@ export function openCallCache(
     const totals = cachedResponses.flatMap((cached) => {
       const totalAds = cached && readTotalHits(cached.response as ApiResponse<'searchAds'>);
       if (cached === undefined || totalAds === undefined) return [];
-      return { totalAds, countedAt: cached.arrivedAt, sequenceNumber: cached.response.order ?? 0 };
+      return { totalAds, countedAt: cached.arrivedAt, sequenceNumber: cached.response.sequenceNumber ?? 0 };
     });
     return totals.sort((left, right) => right.sequenceNumber - left.sequenceNumber)[0];
   }

@@ -469,8 +469,8 @@ class GatheringReader {
       ...buildPageRequest(part.question, position),
       ...callOptions,
     });
-    // `order` is the sequence number of the response. A response without one counts as older than all others.
-    const { order = 0, receipt, raw } = response;
+    // A response without a sequence number counts as older than all others.
+    const { sequenceNumber = 0, receipt, raw } = response;
     // A cached response costs nothing, but the dataset may have evicted its ads. Add them again.
     if (receipt.age !== undefined) {
       const { items } = raw as { items: readonly unknown[] };
@@ -480,7 +480,7 @@ class GatheringReader {
         type: 'ads',
         items: () => items,
         at: answeredAt,
-        order,
+        sequenceNumber,
         requestId,
         listedBy: operation,
       });
@@ -509,7 +509,7 @@ class GatheringReader {
       ended: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
-      answerOrder: Math.max(state.answerOrder, response.order ?? 0),
+      responseSequenceNumber: Math.max(state.responseSequenceNumber, response.sequenceNumber ?? 0),
       gatheredAt: this.#context.clock(),
     };
     part.state = nextState;
@@ -577,7 +577,9 @@ export async function findKnownTotal(question: GatheringQuestion, contents: Data
     totalAds: gathering.found ?? gathering.adIds.size,
     countedAt: gathering.gatheredAt,
   };
-  return gathering && gathering.answerOrder > (cachedTotal?.sequenceNumber ?? 0) ? gatheredTotal : cachedTotal;
+  return gathering && gathering.responseSequenceNumber > (cachedTotal?.sequenceNumber ?? 0)
+    ? gatheredTotal
+    : cachedTotal;
 }
 
 const addCharge = (sum: number | null, charged: number | null): number | null =>

@@ -62,9 +62,9 @@ export function createGathering(
     stuck: false,
     ended: false,
     cursor: null,
-    order: sequenceNumber,
+    sequenceNumber,
     step: 0,
-    answerOrder: 0,
+    responseSequenceNumber: 0,
     startedAt,
     gatheredAt: startedAt,
   };
@@ -87,7 +87,7 @@ export function openGathering(question: GatheringQuestion, contents: DatasetCont
   const [newestGathering] = fresh ? [] : findGatherings(contents, question);
   // A new gathering must sort after all others, even after those of processes whose clocks are ahead.
   const sequenceNumber = contents.gatherings.reduce(
-    (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.order + 1),
+    (sequenceNumberSoFar, gathering) => Math.max(sequenceNumberSoFar, gathering.sequenceNumber + 1),
     now,
   );
   const state = newestGathering ? newestGathering.state : createGathering(question, now, sequenceNumber, fresh);
@@ -122,13 +122,15 @@ function findPartState(
   wholeGathering: GatheringState,
   contents: DatasetContents,
 ): GatheringPart {
-  const { fresh, order, startedAt, parts: partIds } = wholeGathering;
-  const candidates = findGatherings(contents, question).filter((gathering) => !fresh || gathering.order >= order);
+  const { fresh, sequenceNumber, startedAt, parts: partIds } = wholeGathering;
+  const candidates = findGatherings(contents, question).filter(
+    (gathering) => !fresh || gathering.sequenceNumber >= sequenceNumber,
+  );
   const storedGathering =
     candidates.find(({ complete }) => complete) ?? candidates.find(({ id }) => partIds.includes(id)) ?? candidates[0];
   return {
     question,
-    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, order, fresh),
+    state: storedGathering ? storedGathering.state : createGathering(question, startedAt, sequenceNumber, fresh),
     storedGathering,
   };
 }
@@ -277,8 +279,8 @@ export const hasAllAdIds = (gathering: Gathering): boolean =>
  */
 export function findLastResponseNumbers(gathering: Gathering): ReadonlyMap<string, number> {
   const responseNumbers = new Map<string, number>();
-  for (const { adIds, answerOrder } of listGatheringsWithIds(gathering))
-    for (const id of adIds) responseNumbers.set(id, Math.max(answerOrder, responseNumbers.get(id) ?? 0));
+  for (const { adIds, responseSequenceNumber } of listGatheringsWithIds(gathering))
+    for (const id of adIds) responseNumbers.set(id, Math.max(responseSequenceNumber, responseNumbers.get(id) ?? 0));
   return responseNumbers;
 }
 
@@ -369,9 +371,9 @@ export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: n
 
 /** Returns the latest earlier gathering (stored result) of the same search that is complete. */
 export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
-  const { question, order } = gathering;
+  const { question, sequenceNumber } = gathering;
   const earlierGatherings = contents.gatherings.filter(
-    (otherGathering) => otherGathering.question === question && otherGathering.order < order,
+    (otherGathering) => otherGathering.question === question && otherGathering.sequenceNumber < sequenceNumber,
   );
   return earlierGatherings.findLast(({ complete }) => complete);
 }
@@ -393,7 +395,7 @@ export function compareGatherings(
   for (const item of gatheredItems) {
     const responseNumber = responseNumbers.get(normalizeAdId(item.id));
     // If an ad was evicted and read again, its earlier versions are lost, so its changes are unknown.
-    if (responseNumber === undefined || item.firstOrder > responseNumber) continue;
+    if (responseNumber === undefined || item.firstSequenceNumber > responseNumber) continue;
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
     if (earlierVersion !== undefined && earlierVersion !== item)

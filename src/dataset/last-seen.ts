@@ -52,7 +52,9 @@ export async function findLastGatherings({
   const partIds = new Set(gatherings.flatMap((gathering) => gathering.parts));
   const newestFirst = gatherings
     .filter(({ id }) => !partIds.has(id))
-    .sort((left, right) => right.state.gatheredAt - left.state.gatheredAt || right.order - left.order);
+    .sort(
+      (left, right) => right.state.gatheredAt - left.state.gatheredAt || right.sequenceNumber - left.sequenceNumber,
+    );
   const lastGatheringByAd = new Map<string, Gathering>();
   const yieldToEventLoop = createEventLoopYielder();
   for (const gathering of newestFirst) {

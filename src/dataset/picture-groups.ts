@@ -27,7 +27,7 @@ const maxDifferingBits = 8;
 
 /** Compares two ads by the order in which they first arrived. */
 export const compareArrival = (left: StoredItem, right: StoredItem): number =>
-  left.firstOrder - right.firstOrder || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
+  left.firstSequenceNumber - right.firstSequenceNumber || (normalizeAdId(left.id) < normalizeAdId(right.id) ? -1 : 1);
 
 /**
  * Groups ads whose pictures look nearly the same. Ads are processed in the order of their arrival, so that every

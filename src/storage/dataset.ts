@@ -74,7 +74,7 @@ interface ItemBatch extends ItemSource {
   text?: string | undefined;
   at: number;
   /** The sequence number of the API response. Later responses have higher numbers. */
-  order: number;
+  sequenceNumber: number;
 }
 
 /** A snapshot of a dataset. Later changes of the dataset do not affect it. */
@@ -134,11 +134,11 @@ export interface GatheringState {
   /** The service's cursor for the next result page. Null if there is none. */
   cursor: string | null;
   /** A sequence number. Gatherings that started later have higher numbers. */
-  order: number;
+  sequenceNumber: number;
   /** The number of the latest step. Each step adds the ads of the result pages that `gather_ads` has just read. */
   step: number;
   /** The sequence number of the latest API response whose ads were added to the gathering. */
-  answerOrder: number;
+  responseSequenceNumber: number;
   startedAt: number;
   gatheredAt: number;
 }
@@ -260,7 +260,8 @@ export class MemoryDataset {
    * it.
    */
   apply(record: DatasetRecord): boolean {
-    if (record.kind !== 'gathering') this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.order);
+    if (record.kind !== 'gathering')
+      this.highestSequenceNumber = Math.max(this.highestSequenceNumber, record.sequenceNumber);
     const isChange =
       record.kind === 'gathering' ? this.#tables.gathering.add(record) : this.#tables[record.kind].add(record);
     if (isChange) this.#changeCount++;
@@ -329,10 +330,12 @@ export class MemoryDataset {
 }
 
 /**
- * The items of an API response and its sequence number. If consecutive responses are identical, they become one batch,
- * and `first` is the time and the number of the first response.
+ * The items of an API response. If consecutive responses are identical, they become one batch, and `first` contains the
+ * time and the sequence number of the first response.
  */
-export type OrderedBatch = ItemBatch & { order: number; first?: { at: number; order: number } };
+export interface OrderedBatch extends ItemBatch {
+  first?: { at: number; sequenceNumber: number };
+}
 
 /**
  * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. those without an id.
@@ -348,8 +351,8 @@ function createRecord(item: unknown, { type, first, ...source }: RecordSource): 
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const itemId = type === 'ads' ? id : pageId;
   if (typeof itemId !== 'string' || itemId.trim() === '' || isDeeperThan(maxItemDepth, item)) return;
-  const { at, order } = first ?? source;
-  return { ...source, kind: type, id: itemId, since: at, sinceOrder: order, json: encodeJson(item) };
+  const { at, sequenceNumber } = first ?? source;
+  return { ...source, kind: type, id: itemId, since: at, sinceSequenceNumber: sequenceNumber, json: encodeJson(item) };
 }
 
 /**
@@ -431,13 +434,13 @@ class ItemTable extends SizedTable<StoredItem> {
       this.evicted++;
       return false;
     }
-    if (item.order !== storedItem?.order) this.remove(record.id);
+    if (item.sequenceNumber !== storedItem?.sequenceNumber) this.remove(record.id);
     this.set(record.id, item);
     return true;
   }
 }
 
-const compareItems = (left: StoredItem, right: StoredItem): number => left.order - right.order;
+const compareItems = (left: StoredItem, right: StoredItem): number => left.sequenceNumber - right.sequenceNumber;
 
 const estimateBytes = ({ id, json, versions }: StoredItem): number =>
   versions.reduce(
@@ -474,7 +477,10 @@ class GatheringTable extends SizedTable<GatheringEntry> {
 
   all(ads: SizedTable<StoredItem>): Gathering[] {
     const gatherings = [...this.entries.values()]
-      .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
+      .sort(
+        ({ state: left }, { state: right }) =>
+          left.sequenceNumber - right.sequenceNumber || left.startedAt - right.startedAt,
+      )
       .map(({ state, adIds }): Gathering => {
         let missing = 0;
         for (const id of adIds) if (ads.get(id) === undefined) missing++;

@@ -17,7 +17,7 @@ export interface StoredItem extends ItemSource, ItemVersion {
   /** The time at which the first version arrived, in milliseconds since 1970. */
   firstAt: number;
   /** The sequence number of the API response that contained the first version. */
-  firstOrder: number;
+  firstSequenceNumber: number;
   /**
    * Earlier versions with other field values, the oldest first. Some differ only in counters such as the reach of an
    * ad.
@@ -36,8 +36,8 @@ export interface ItemVersion {
   /**
    * The sequence numbers of the first and the last API response with this version. Later responses have higher numbers.
    */
-  sinceOrder: number;
-  order: number;
+  sinceSequenceNumber: number;
+  sequenceNumber: number;
   /** The ad or advertiser page as JSON text, encoded in UTF-8. */
   json: Uint8Array;
 }
@@ -48,7 +48,7 @@ export interface ItemRecord extends ItemSource, ItemVersion {
   id: string;
   /** The time and sequence number of the item's first version. Missing if this is the first version. */
   firstAt?: number | undefined;
-  firstOrder?: number | undefined;
+  firstSequenceNumber?: number | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -75,8 +75,16 @@ const maxEarlierVersions = 10;
 
 /** Creates a stored ad or advertiser page from its first version. */
 export function createItem(record: ItemRecord): StoredItem {
-  const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
-  return { id, listedBy, requestId, firstAt, firstOrder, ...pickVersion(record), versions: [] };
+  const {
+    id,
+    listedBy,
+    requestId,
+    since,
+    sinceSequenceNumber,
+    firstAt = since,
+    firstSequenceNumber = sinceSequenceNumber,
+  } = record;
+  return { id, listedBy, requestId, firstAt, firstSequenceNumber, ...pickVersion(record), versions: [] };
 }
 
 /**
@@ -87,11 +95,14 @@ export function createItem(record: ItemRecord): StoredItem {
  */
 export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredItem {
   const newItem = createItem(record);
-  const { firstAt, firstOrder } = newItem.firstOrder < storedItem.firstOrder ? newItem : storedItem;
-  const isLate = record.order < storedItem.order || (record.order === storedItem.order && record.at <= storedItem.at);
+  const { firstAt, firstSequenceNumber } =
+    newItem.firstSequenceNumber < storedItem.firstSequenceNumber ? newItem : storedItem;
+  const isLate =
+    record.sequenceNumber < storedItem.sequenceNumber ||
+    (record.sequenceNumber === storedItem.sequenceNumber && record.at <= storedItem.at);
   if (!isLate && Buffer.compare(record.json, storedItem.json) === 0) {
-    const { at, order, listedBy, requestId } = record;
-    return { ...storedItem, at, order, listedBy, requestId, firstAt, firstOrder };
+    const { at, sequenceNumber, listedBy, requestId } = record;
+    return { ...storedItem, at, sequenceNumber, listedBy, requestId, firstAt, firstSequenceNumber };
   }
   const [storedObject, newObject] = [parseItem(storedItem), parseItem(record)];
   if (isLate) {
@@ -107,57 +118,60 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
     const { versions, ...newest } = removeSurplusVersions({
       ...storedItem,
       firstAt,
-      firstOrder,
+      firstSequenceNumber,
       versions: versionsWithRecord,
     });
     const isSame =
-      firstOrder === storedItem.firstOrder && versions.every((version) => storedItem.versions.includes(version));
+      firstSequenceNumber === storedItem.firstSequenceNumber &&
+      versions.every((version) => storedItem.versions.includes(version));
     if (isSame && isDeepStrictEqual(merged, storedObject)) return storedItem;
     return { ...newest, versions, json: encodeJson(merged) };
   }
   const merged = mergeItems(newObject, storedObject);
-  const item = { ...createItem(record), firstAt, firstOrder, json: encodeJson(merged) };
-  const { since, sinceOrder, versions } = storedItem;
-  if (addsNothing(newObject, storedObject)) return { ...item, since, sinceOrder, versions };
+  const item = { ...createItem(record), firstAt, firstSequenceNumber, json: encodeJson(merged) };
+  const { since, sinceSequenceNumber, versions } = storedItem;
+  if (addsNothing(newObject, storedObject)) return { ...item, since, sinceSequenceNumber, versions };
   return removeSurplusVersions({ ...item, versions: [...versions, pickVersion(storedItem)] });
 }
 
-const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.order - right.order;
+const compareVersions = (left: ItemVersion, right: ItemVersion): number => left.sequenceNumber - right.sequenceNumber;
 
 /**
  * Returns true if the record is from the time of `version`, i.e. between the first and the last API response with this
  * version.
  */
-const isDuringVersion = ({ sinceOrder, order }: ItemVersion, record: ItemVersion): boolean =>
-  sinceOrder <= record.sinceOrder && record.order <= order;
+const isDuringVersion = ({ sinceSequenceNumber, sequenceNumber }: ItemVersion, record: ItemVersion): boolean =>
+  sinceSequenceNumber <= record.sinceSequenceNumber && record.sequenceNumber <= sequenceNumber;
 
 /**
  * Removes versions until at most `maxEarlierVersions` remain. First merges versions that differ from the next one only
  * in counters. Otherwise daily changes of counters would push out versions with other texts.
  */
 function removeSurplusVersions(item: StoredItem): StoredItem {
-  let { versions, since, sinceOrder } = item;
+  let { versions, since, sinceSequenceNumber } = item;
   while (versions.length > maxEarlierVersions) {
     const mergeIndex = versions.findIndex((version, index) => hasSameContent(version, versions[index + 1] ?? item));
     const [removed, next] = [versions[mergeIndex], versions[mergeIndex + 1]];
     if (removed === undefined) versions = versions.slice(1);
     else if (next === undefined) {
-      ({ since, sinceOrder } = removed);
+      ({ since, sinceSequenceNumber } = removed);
       versions = versions.slice(0, -1);
     } else {
-      const mergedVersion = { ...next, since: removed.since, sinceOrder: removed.sinceOrder };
+      const mergedVersion = { ...next, since: removed.since, sinceSequenceNumber: removed.sinceSequenceNumber };
       versions = versions.toSpliced(mergeIndex, 2, mergedVersion);
     }
   }
-  return { ...item, since, sinceOrder, versions };
+  return { ...item, since, sinceSequenceNumber, versions };
 }
 
 /**
- * Returns the version of an ad or page that was current after the API response with the sequence number `order`.
+ * Returns the version of an ad or page that was current after the API response with this sequence number.
  * Returns undefined if all stored versions are newer.
  */
-export const findVersionAt = (order: number, item: StoredItem): ItemVersion | undefined =>
-  item.sinceOrder <= order ? item : item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
+export const findVersionAt = (sequenceNumber: number, item: StoredItem): ItemVersion | undefined =>
+  item.sinceSequenceNumber <= sequenceNumber
+    ? item
+    : item.versions.findLast(({ sinceSequenceNumber }) => sinceSequenceNumber <= sequenceNumber);
 
 /**
  * Returns the earlier versions of an ad, the oldest first, without those whose content equals that of the next version.
@@ -197,11 +211,11 @@ function computeFromVersion({ json }: JsonHolder) {
 const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeItems(newObject, storedObject), storedObject);
 
-const pickVersion = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
+const pickVersion = ({ since, at, sinceSequenceNumber, sequenceNumber, json }: ItemVersion): ItemVersion => ({
   since,
   at,
-  sinceOrder,
-  order,
+  sinceSequenceNumber,
+  sequenceNumber,
   json,
 });
 

@@ -45,7 +45,7 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
   batch.text === previousBatch.text &&
   batch.type === previousBatch.type &&
   batch.listedBy === previousBatch.listedBy &&
-  batch.order > previousBatch.order &&
+  batch.sequenceNumber > previousBatch.sequenceNumber &&
   batch.at >= previousBatch.at;
 
 /**
@@ -88,7 +88,7 @@ export class MemoryDatasets implements Datasets {
     return {
       userRecords: openUserRecords(this.#records, tenantId, { isLasting: false }),
       addItems: async (batch) =>
-        this.#addResponse(tenantId, { ...batch, order: batch.order ?? ++this.#lastSequenceNumber }),
+        this.#addResponse(tenantId, { ...batch, sequenceNumber: batch.sequenceNumber ?? ++this.#lastSequenceNumber }),
       saveGathering: async (step) => {
         this.#findDataset(tenantId);
         this.#applyRecords(tenantId, [{ ...step, kind: 'gathering' }]);
@@ -113,11 +113,11 @@ export class MemoryDatasets implements Datasets {
     this.#unparsedResponses.set(tenantId, unparsedResponses);
     const lastResponse = unparsedResponses.at(-1);
     if (lastResponse && isRepetition(lastResponse.batch, batch)) {
-      const { at, order, first = { at, order } } = lastResponse.batch;
+      const { at, sequenceNumber, first = { at, sequenceNumber } } = lastResponse.batch;
       lastResponse.batch = {
         ...lastResponse.batch,
         at: batch.at,
-        order: batch.order,
+        sequenceNumber: batch.sequenceNumber,
         requestId: batch.requestId,
         first,
       };

@@ -85,7 +85,7 @@ export function saveChecks(
       const watch = watchesByName.get(checkedWatch.name);
       if (watch === undefined || getQuestionKey(watch) !== getQuestionKey(checkedWatch)) return [];
       const { name, ...record } = watch;
-      const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
+      const check = { gathering: gathering.id, order: gathering.sequenceNumber, at: gathering.gatheredAt };
       const [newestCheck] = record.complete;
       const { complete } = gathering;
       const isNew = complete && (newestCheck === undefined || check.order > newestCheck.order);

@@ -2,7 +2,7 @@ import { createGathering } from '../../src/dataset/gatherings.ts';
 import type { Dataset, GatheringStep } from '../../src/storage/dataset.ts';
 
 /** Describes an API response that arrived at time `at`, which is also its sequence number. */
-export const createSource = (at: number) => ({ at, order: at, listedBy: 'searchAds', requestId: `r${at}` });
+export const createSource = (at: number) => ({ at, sequenceNumber: at, listedBy: 'searchAds', requestId: `r${at}` });
 
 /** Adds ads to a dataset. */
 export const addAds = (dataset: Dataset, at: number, ...items: unknown[]): Promise<void> =>

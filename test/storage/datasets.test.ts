@@ -36,7 +36,7 @@ test('new labels and watches (saved searches) are rejected while the memory for 
 
 test('a response that arrives late is stored as an earlier version of its ad', () => {
   const completeAd = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
-  const fieldOf = (order: number) => `only ${order}`;
+  const fieldOf = (sequenceNumber: number) => `only ${sequenceNumber}`;
   fc.assert(
     fc.property(
       fc.array(completeAd, { maxLength: 10 }),
@@ -44,22 +44,35 @@ test('a response that arrives late is stored as an earlier version of its ad', (
       fc.infiniteStream(fc.nat()),
       (answers, clocks, numbers) => {
         const dataset = new MemoryDataset();
-        const came = answers.map((ad, order) => ({ order, ad: { ...ad, [fieldOf(order)]: true } }));
+        const came = answers.map((ad, sequenceNumber) => ({
+          sequenceNumber,
+          ad: { ...ad, [fieldOf(sequenceNumber)]: true },
+        }));
         const shuffled = [...came, ...came]
           .map((answer) => ({ answer, place: numbers.next().value }))
           .sort((left, right) => left.place - right.place);
         for (const { answer } of shuffled) {
-          const { order, ad } = answer;
-          const batch = { ...createSource(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
+          const { sequenceNumber, ad } = answer;
+          const batch = {
+            ...createSource(clocks[sequenceNumber] ?? 0),
+            sequenceNumber,
+            type: 'ads',
+            items: () => [ad],
+          } as const;
           for (const record of createRecords(batch)) dataset.apply(record);
         }
         const { ads, version } = dataset.getContents();
         for (const item of ads) {
           const responsesWithAd = came.filter(({ ad }) => ad.id === item.id);
-          expect(item).toMatchObject({ order: responsesWithAd.at(-1)?.order, firstOrder: responsesWithAd[0]?.order });
+          expect(item).toMatchObject({
+            sequenceNumber: responsesWithAd.at(-1)?.sequenceNumber,
+            firstSequenceNumber: responsesWithAd[0]?.sequenceNumber,
+          });
           expect(parseItem(item)).toEqual(Object.assign({}, ...responsesWithAd.map(({ ad }) => ad)));
           expect(item.versions).toHaveLength(responsesWithAd.length - 1);
-          expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
+          expect(
+            item.versions.every((one, at) => one.sequenceNumber < (item.versions[at + 1] ?? item).sequenceNumber),
+          ).toBe(true);
         }
         for (const record of [...dataset.records()]) dataset.apply(record);
         expect(dataset.getContents().version).toBe(version);
@@ -171,7 +184,7 @@ describe('The memory limit of datasets', () => {
     const dataset = await new MemoryDatasets().open({ tenantId: 't' });
     for (let at = 0; at < 600; at++) {
       await addAds(dataset, at, { id: 'a', headline: `${at}` });
-      await dataset.saveGathering(createLastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
+      await dataset.saveGathering(createLastStep([], { id: `g${at}`, sequenceNumber: at, gatheredAt: at }));
     }
     const { ads, gatherings, evicted } = await dataset.readContents();
     expect(ads[0]?.versions.map((version) => parseItem(version).headline)).toEqual(
