@@ -25,8 +25,8 @@ export interface ListenOptions {
    */
   getPeerAddress?: ((remote: string | undefined) => string | undefined) | undefined;
   /**
-   * Called when a new connection is closed immediately, because there are too many connections in total or from its
-   * address.
+   * Called when a connection is closed before it has been used for a request, because there are too many connections in
+   * total or from its address.
    */
   onConnectionRefused?: ((address: string | undefined) => void) | undefined;
 }
@@ -119,6 +119,8 @@ interface Connection {
   address: string | undefined;
   /** The number of requests on this connection that have no complete response yet. */
   pendingRequests: number;
+  /** True after the first request has arrived on this connection. */
+  hasBeenUsed: boolean;
   /** Resolves when the response to the last request has been sent. */
   lastResponse: Promise<void>;
 }
@@ -145,7 +147,8 @@ function limitConnections(
 
   /**
    * Checks whether a new connection is within the limits. If a limit is reached, makes room by closing an idle
-   * connection. Returns false if every connection has a pending request.
+   * connection. A client that has just connected may be about to send its first request, so the closing of an unused
+   * connection is reported as a refusal. Returns false if every connection has a pending request.
    */
   const makeRoomFor = (address: string | undefined): boolean => {
     const allConnections = [...connections];
@@ -154,10 +157,12 @@ function limitConnections(
     const isAddressFull = addressConnections.length >= maxConnections / 4;
     if (!isAddressFull && allConnections.length < maxConnections) return true;
     const candidates = isAddressFull ? addressConnections : allConnections;
-    const [idleSocket] = candidates.find(([, { pendingRequests }]) => pendingRequests === 0) ?? [];
-    if (idleSocket === undefined) return false;
+    const idle = candidates.find(([, { pendingRequests }]) => pendingRequests === 0);
+    if (idle === undefined) return false;
+    const [idleSocket, { hasBeenUsed, address: idleAddress }] = idle;
     idleSocket.destroy();
     connections.delete(idleSocket);
+    if (!hasBeenUsed) onConnectionRefused?.(idleAddress);
     return true;
   };
 
@@ -168,7 +173,7 @@ function limitConnections(
       onConnectionRefused?.(address);
       return;
     }
-    connections.set(socket, { address, pendingRequests: 0, lastResponse: Promise.resolve() });
+    connections.set(socket, { address, pendingRequests: 0, hasBeenUsed: false, lastResponse: Promise.resolve() });
     socket.once('close', () => connections.delete(socket));
   });
 
@@ -179,6 +184,7 @@ function limitConnections(
     // knows that the response was sent. A client with more pending requests does not wait for responses.
     if (connection === undefined || connection.pendingRequests > 1) return void socket.destroy();
     const { lastResponse } = connection;
+    connection.hasBeenUsed = true;
     connection.pendingRequests++;
     connection.lastResponse = new Promise((resolve) => {
       response.once('close', () => {

@@ -106,6 +106,28 @@ describe('The connection limit', () => {
     await exchange(open());
   });
 
+  test('the server reports a connection that it closes before the first request has arrived', async () => {
+    const { handler } = createGatedHandler();
+    const refusedAddresses: unknown[] = [];
+    const { open } = await serve(handler, {
+      getPeerAddress: (remote) => remote,
+      bounds: { maxConnections: 8 },
+      onConnectionRefused: (address) => refusedAddresses.push(address),
+    });
+    const used = open();
+    await exchange(used);
+    const [unused, newer] = [open(), open()];
+    await used.closed;
+    await newer.connected;
+    // The server closed a connection whose client already has its response. No client misses a response.
+    expect(refusedAddresses).toEqual([]);
+    await exchange(newer);
+    const newest = open();
+    expect(await unused.closed).toBe('');
+    await exchange(newest);
+    expect(refusedAddresses).toEqual(['127.0.0.1']);
+  });
+
   test('one IP address can use at most a quarter of all connections to the server', async () => {
     const { startedPaths, handler } = createGatedHandler();
     const addressOf = (remote = '') => (remote.endsWith('127.0.0.9') ? undefined : remote);
