@@ -41,7 +41,9 @@ export interface LibraryCommandOptions {
   writeToStdout(text: string): void;
   writeToStderr(text: string): void;
   printStatus: PrintStatus;
-  /** True if standard error is a terminal, on which progress can be shown. */
+  /** Prints a part of the command's report to standard error. With JSON logs, the part becomes one line of JSON. */
+  printReport: PrintStatus;
+  /** True if standard error is a terminal on which progress can be shown. */
   isTerminal: boolean;
   /** Resolves when the process receives SIGINT or SIGTERM. */
   stopRequested(): Promise<void>;
@@ -89,7 +91,7 @@ async function importAndReport(
   options: LibraryCommandOptions,
 ) {
   const { pictures: shouldFetchPictures, folder, maxMb, format, complete: isComplete } = flags;
-  const { stdin, writeToStderr, isTerminal } = options;
+  const { stdin, writeToStderr, printReport, isTerminal } = options;
   if (files.length === 0) throw new SettingsError(['name the files to import; - stands for standard input']);
   checkFormatName(format);
   const question = checkQuestion(flags);
@@ -101,22 +103,27 @@ async function importAndReport(
       throw toReadableError(error);
     })
     .finally(() => progressMeter?.clear());
-  for (const report of importResult.files) writeToStderr(`${formatImportReport(report)}\n`);
-  if (importResult.otherFiles.length > 0) writeToStderr(`${formatOtherFiles(importResult.otherFiles)}\n`);
+  for (const report of importResult.files)
+    printReport(hasImportProblem(report) ? 'error' : 'info', formatImportReport(report));
+  if (importResult.otherFiles.length > 0) printReport('info', formatOtherFiles(importResult.otherFiles));
   if (importResult.files.length === 0)
-    writeToStderr('nothing was read: the folder contains no file that an import reads\n');
+    printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
   // With --complete, the last line of the report may already contain the sentence.
-  for (const sentence of unreadResults) if (sentence !== incompleteReason) writeToStderr(`${sentence}\n`);
-  if (isComplete) writeToStderr(`${formatQuestion(question ?? '', importResult)}\n`);
+  for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
+  if (isComplete)
+    printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestion(question ?? '', importResult));
   // The command has failed if a record was skipped, if a file contained no ad and no page, or if the ads of a question
   // could not be compared with its earlier ads.
-  const hasProblem = importResult.files.some(({ skipped, problems }) => skipped > 0 || problems.length > 0);
+  const hasProblem = importResult.files.some(hasImportProblem);
   const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
   const exitCode = hasFailed ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
   return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }
+
+/** Returns true if a record of the file was skipped, or if the file contained no ad and no page. */
+const hasImportProblem = ({ skipped, problems }: ImportedFile): boolean => skipped > 0 || problems.length > 0;
 
 /**
  * Returns the name passed with `--question`. It names a saved search, and the imported files contain the results of
@@ -228,7 +235,7 @@ async function fetchAndReport(
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
-  const { config, writeToStderr, isTerminal, now } = options;
+  const { config, writeToStderr, printReport, isTerminal, now } = options;
   if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
   const folder = resolve(requestedFolder ?? `${target.database}.pictures`);
   const limits = { folder, maxBytes: maxMb * 1e6 };
@@ -243,13 +250,14 @@ async function fetchAndReport(
       onProgress(progress) {
         // The first line says what will be fetched. After that, a terminal shows the progress in one line, which is
         // overwritten.
-        const isFirst = lastLine === undefined;
-        const line = isFirst ? `${formatPicturesPlan(progress, limits)}\n` : `\r${formatPicturesProgress(progress)}`;
-        if (isFirst || (isTerminal && line !== lastLine)) writeToStderr(line);
+        const line = `\r${formatPicturesProgress(progress)}`;
+        if (lastLine === undefined) printReport('info', formatPicturesPlan(progress, limits));
+        else if (isTerminal && line !== lastLine) writeToStderr(line);
         lastLine = line;
       },
     });
-    writeToStderr(`${isTerminal ? '\n' : ''}${formatPicturesReport(report)}\n`);
+    if (isTerminal) writeToStderr('\n');
+    printReport(report.isFolderFull ? 'error' : 'info', formatPicturesReport(report));
     return report.isFolderFull ? 1 : 0;
   } finally {
     await pictureFetch.close();
@@ -295,7 +303,8 @@ async function serveUntilStopped(
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
   else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
   const pagesUrl = pagesPath && `${servedLibrary.url}${pagesPath}/`;
-  writeToStderr(`ad-library-mcp: library on ${boundUrl}\n${pagesUrl ? `ad-library-mcp: pages at ${pagesUrl}\n` : ''}`);
+  writeToStderr(`ad-library-mcp: library on ${boundUrl}\n`);
+  if (pagesUrl) printStatus('info', `pages at ${pagesUrl}`);
   if (pagesUrl && shouldOpenBrowser) openInBrowser(pagesUrl);
   await stopSignal;
   await servedLibrary.close();

@@ -57,6 +57,15 @@ const printStatus: PrintStatus = (level, message) => {
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
 };
 
+/** Prints a part of a command's report, e.g. the counts of an import. Text has no prefix, which would be repeated often. */
+const printReport: PrintStatus = (level, text) => {
+  if (isJsonLog) jsonLog[level](text);
+  else writeToStderr(`${text}\n`);
+};
+
+/** True if progress can be shown in a line that is overwritten. Such a line would not be valid JSON. */
+const canShowProgress = process.stderr.isTTY === true && !isJsonLog;
+
 /** Prints a problem with the command line, followed by a hint on where to find help. */
 function printUsageProblem(problem: string, help: string): void {
   if (isJsonLog) jsonLog.error(problem, { help });
@@ -93,7 +102,8 @@ async function runCommand(parsedCommand: ParsedCommand): Promise<number> {
     writeToStdout,
     writeToStderr,
     printStatus,
-    isTerminal: process.stderr.isTTY === true,
+    printReport,
+    isTerminal: canShowProgress,
     stopRequested: waitForStopSignal,
     drainMs,
   });
@@ -179,7 +189,7 @@ async function runCallCommand(parsedCommand: ParsedCallCommand, config: Config):
     printStatus,
     stopRequested: waitForStopSignal(),
     drainMs,
-    ...(stderr.isTTY && {
+    ...(canShowProgress && {
       onProgress: (message) => {
         // Overwrite the previous message on the same line. The padding removes the rest of a longer message.
         writeToStderr(`\r${message.padEnd(lastProgressMessage.length)}`);

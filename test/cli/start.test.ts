@@ -171,6 +171,42 @@ test.each([
   },
 );
 
+test.each([
+  [
+    'failed',
+    '{"id":"x"}\n',
+    1,
+    { level: 'error', msg: expect.stringMatching(/nothing was read, .*\n {2}line 1: id: /) },
+  ],
+  ['worked', '{"pageId":"p","pageName":"P"}\n', 0, { level: 'info', msg: expect.stringContaining('0 ads and 1 page') }],
+])(
+  'with AD_LIBRARY_LOG_FORMAT=json, the command `library import` prints each report as one line of JSON (import: %s)',
+  async (name, input, exitCode, report) => {
+    const args = ['library', 'import', '-', '--pictures', '--database', join(folder, `${name}.db`)];
+    const { code, stderr } = await runCommand(args, { input, env: { AD_LIBRARY_LOG_FORMAT: 'json' } });
+    const reports = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect([code, reports[0]]).toMatchObject([exitCode, { name: 'ad-library-mcp', ...report }]);
+    expect(reports.slice(1).map(({ msg }) => msg)).toEqual([
+      'pictures: none is missing',
+      'pictures: 0 pictures stored, 0.0 MB',
+    ]);
+  },
+);
+
+test('with AD_LIBRARY_LOG_FORMAT=json, a local library prints only its demo key and its URL as text', async () => {
+  const env = { AD_LIBRARY_LOG_FORMAT: 'json' };
+  const served = startCommand(['library', 'serve', '--demo', '--port', '0'], env);
+  await served.waitForStderr(/pages at \S+/);
+  served.child.kill();
+  const [keyLine, urlLine, ...lines] = (await served.ended).stderr.trim().split('\n');
+  expect(keyLine).toMatch(/^ad-library-mcp: demo key svc_live_/);
+  expect(urlLine).toMatch(/^ad-library-mcp: library on http:/);
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/^pages at http:/)]);
+});
+
 test('with AD_LIBRARY_LOG_FORMAT=json, a server reports a port that is in use as JSON', async () => {
   const { origin } = await startHttpCommand(['--demo']);
   const args = ['http', '--demo', '--port', new URL(origin).port];

@@ -28,6 +28,7 @@ function startLibraryCommand(args: string[], { input = '' } = {}) {
     writeToStdout: writeTo('out'),
     writeToStderr: writeStderr,
     printStatus: (_level, message) => writeStderr(`ad-library-mcp: ${message}\n`),
+    printReport: (_level, text) => writeStderr(`${text}\n`),
     isTerminal: false,
     stopRequested: () => stopRequest.opened,
     drainMs: 200,
