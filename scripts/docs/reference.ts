@@ -85,19 +85,9 @@ export const insertSettings = (page: string): string => replaceMarked(page, 'set
 
 /**
  * Settings that compose.yaml does not pass to the container. Each caller sends the API key. The command `http` supports
- * neither files nor the local library. The image fixes the host and the port. Replicas read the URL and the secret of
- * their shared state from files.
+ * neither files nor the local library. The image fixes the host and the port, because compose.yaml publishes this port.
  */
-const excludedSettings: SettingName[] = [
-  'apiKey',
-  'files',
-  'database',
-  'searchFilters',
-  'host',
-  'port',
-  'stateUrl',
-  'stateSecret',
-];
+const excludedSettings: SettingName[] = ['apiKey', 'files', 'database', 'host', 'port'];
 
 /**
  * Adds a line to compose.yaml for each setting of the command `http` that is missing there. Existing lines and their
@@ -110,7 +100,7 @@ export function insertPassedSettings(compose: string): string {
   const missingLines = (Object.keys(settings) as SettingName[])
     .filter((name) => !excludedSettings.includes(name))
     .map((name) => settings[name].variable)
-    .filter((variable) => !compose.includes(`    ${variable}: `))
+    .filter((variable) => !lines.includes(` ${variable}: `))
     .map((variable) => `    ${variable}: \${${variable}:-}`);
   return `${before}${[...existingLines, ...missingLines].join('\n')}\n${after}`;
 }

@@ -50,7 +50,9 @@ export async function serveHttp(
   const getTenantId = createGetTenantId(sharedState?.tenantSecret);
   const trustedProxy = config.trustedProxy === 'none' ? undefined : config.trustedProxy;
   const getClientAddress = createGetClientAddress(trustedProxy);
-  if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined)
+  // An operator who has switched the limit of attempts off limits them in the proxy.
+  const limitsAttempts = config.refusalsPerMinute > 0;
+  if (publicUrl?.startsWith('https:') && config.trustedProxy === undefined && limitsAttempts)
     log.warn(
       'AD_LIBRARY_TRUSTED_PROXY is not set, so all callers behind a proxy count as one address; set it to the address of the proxy, or to none if there is no proxy',
     );

@@ -29,6 +29,17 @@ test.each([...files.map((file) => ({ file, text: readDoc(file) })), { file: 'com
   },
 );
 
+test('compose.yaml mounts the file of the search filters at the path that the server reads', () => {
+  const { 'x-server': server, services } = parse(composeFile, { merge: true });
+  const [mount] = server.volumes;
+  const path = server.environment.AD_LIBRARY_SEARCH_FILTERS.replace(/^\$\{AD_LIBRARY_SEARCH_FILTERS:\+(.*)\}$/, '$1');
+  expect(mount).toMatchObject({ type: 'bind', source: '${AD_LIBRARY_SEARCH_FILTERS:-/dev/null}', target: path });
+  for (const name of ['ad-library-mcp', 'sign-in', 'replica-1', 'archive-server']) {
+    expect(services[name].volumes).toContainEqual(mount);
+    expect(services[name].environment).toMatchObject({ AD_LIBRARY_SEARCH_FILTERS: expect.stringContaining(path) });
+  }
+});
+
 describe('The example files for metrics', () => {
   const dashboard = JSON.parse(readDoc('grafana-dashboard.json'));
   const { groups } = parse(readDoc('prometheus-rules.yml'));

@@ -154,12 +154,15 @@ test('GET /readyz shows whether the API responded to the latest call', async ({ 
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
 
-test('the log warns at startup if a server with a public URL has no setting for its proxy', async ({ serve }) => {
+test('the log warns at startup if a server with a public URL limits attempts and has no setting for its proxy', async ({
+  serve,
+}) => {
   const readWarnings = async (settings: object) =>
     (await serve(documentedResponse, { logLevel: 'info', publicUrl: 'https://ads.example.com', ...settings })).server
       .logged;
   expect((await readWarnings({})).join('')).toContain('AD_LIBRARY_TRUSTED_PROXY is not set');
   expect(await readWarnings({ trustedProxy: 'none' })).toEqual([]);
+  expect(await readWarnings({ refusalsPerMinute: 0 })).toEqual([]);
   expect(await readWarnings({ publicUrl: 'http://127.0.0.1:3000' })).toEqual([]);
 });
 
