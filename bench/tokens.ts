@@ -89,12 +89,13 @@ const splitIntoPages = <T>(items: T[]): T[][] =>
 
 /** A sample cursor of the same length as our cursors for a service that uses the cursor `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
-const listFrame = { cursor, credits: 5, hasMore: true, totalHits: 1204, asOf };
+const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
+const price = '5 credits';
 const buildAdList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
     raw: { items: raw },
-    text: formatAdList({ items: rows, ...listFrame }),
+    text: formatAdList({ items: rows, ...listFrame, price }),
     structured: { items: rows, ...listFrame },
     items: raw.length,
   };
@@ -145,7 +146,7 @@ function measureSearchPages(): void {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
     return countCosts({
       raw: { items: raw },
-      text: formatPageList({ items: rows, ...listFrame }),
+      text: formatPageList({ items: rows, ...listFrame, price }),
       structured: { items: rows, ...listFrame },
       items: raw.length,
     });
