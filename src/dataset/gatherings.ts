@@ -328,8 +328,8 @@ export function getLaunchesKnownUntil(contents: Pick<DatasetContents, 'gathering
 }
 
 /**
- * Returns the newest gathering (stored result) of each search, newest first. A part (smaller search) of a split search
- * is included only if it was also paid for separately.
+ * Returns the newest gathering (stored result) of each search, newest first. A search that `gather_ads` has split into
+ * smaller searches counts once. One of these is included only if it was also paid for separately.
  */
 export function selectPaidGatherings(contents: DatasetContents): Gathering[] {
   const newestGatherings = selectNewestGatherings(contents);

@@ -218,19 +218,19 @@ interface EstimateOptions {
  */
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
-  const isLimited = 'maxCredits' in tool.input.shape;
+  const hasCreditLimit = 'maxCredits' in tool.input.shape;
   const limit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
   try {
-    const { data } = await run(isLimited ? { ...input, maxCredits: 0 } : input);
+    const { data } = await run(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
-    if (!isLimited || maxCredits === 0 || estimate === undefined) return freePrice;
+    if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePrice;
     return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
-    // The tool needs a paid search to count the matching ads. Without that count, `maxCredits` is the only known upper
-    // bound.
+    // The tool cannot estimate its price without a paid request, e.g. a search that counts the matching ads. A tool
+    // without `maxCredits` sends only this request. For all others, `maxCredits` is the only known upper bound.
     const price = await getRequestPrice(error.request);
-    if (!isLimited) return price;
+    if (!hasCreditLimit) return price;
     // With `maxCredits: 0`, the caller wants an estimate, which can take paid searches. If their price is unknown, do
     // not ask the user, who could not decide.
     if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;

@@ -83,10 +83,10 @@ inChromium('The ad board for an incomplete result', () => {
   });
 
   test.each([
-    ['ads', {}, '^45 ads in 1 page'],
+    ['ads of the service', {}, '^45 ads in 1 page'],
     ['demo ads', { demo: true }, String.raw`^[\d,]+ demo ads in \d+ pages?`],
   ])(
-    'the cost estimate for a search (of %s) fits on one line of the board, or on two lines in a narrow window',
+    'on the board, the cost estimate for %s takes one line, or two lines in a narrow window',
     async (_, config, size) => {
       const args = { filters: { countries: ['AT'] }, maxCredits: 0 };
       const shown = await boards.show({ tool: 'gather_ads', args }, config);

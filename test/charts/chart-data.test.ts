@@ -88,7 +88,7 @@ describe('The date axis of a chart', () => {
     },
   );
 
-  test('values for a few days that are far apart are not drawn as a daily series', () => {
+  test('a chart of a few days with long gaps between them is not drawn as a daily series', () => {
     const rows = [
       ['2026-01-03', 3],
       ['2026-03-09', 5],

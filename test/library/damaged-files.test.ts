@@ -52,7 +52,7 @@ test('the command `library import` reports each changed byte in an entry of a ZI
   }
 });
 
-test('the command `library import` refuses a workbook of which a byte was changed', async ({ folder, database }) => {
+test('the command `library import` refuses an Excel workbook with one wrong byte', async ({ folder, database }) => {
   const workbook = join(folder, 'ads.xlsx');
   const bytes = Buffer.from(
     zipSync({

@@ -24,7 +24,9 @@ test.for([
   },
 );
 
-test('an imported amount with an ambiguous sign has no currency, and the report says so', async ({ libraryServer }) => {
+test('an imported amount with the sign of several currencies, such as $, has no currency, and the report says so', async ({
+  libraryServer,
+}) => {
   const report = await libraryServer.importRecords(ownTable('Tea,One,$5.50,', 'Tea,Two,$6,', 'Tea,Three,12 kr,'));
   expect(report).toMatchObject({ ads: 3, skipped: 0 });
   expect(report.notes).toEqual([

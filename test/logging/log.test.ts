@@ -33,7 +33,7 @@ describe.each([
   });
 });
 
-test("a call that fails because of the server's storage logs a warning about the storage, not about the API", () => {
+test('if the storage of the server fails, the log names the storage as the cause, and not the API', () => {
   const lines: string[] = [];
   const onCall = createFailureWarnings(
     createLog('warn', (line) => lines.push(line)),

@@ -154,7 +154,7 @@ describe('The memory limit of datasets', () => {
     expect(await dataset.findItem('ads', 'ad-0')).toBeUndefined();
   });
 
-  test('the API key with the most stored ads loses its own ads first when memory is full', async () => {
+  test('if memory is full, the server first evicts ads of the API key with the most stored ads', async () => {
     const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
     const open = (tenantId: string) => datasets.open({ tenantId });
     for (let tenant = 0; tenant < 20; tenant++)

@@ -142,7 +142,7 @@ test.for([5000, 100_000])(
   },
 );
 
-test('progress notifications contain the progress token of the call unchanged, such as 1.5', async () => {
+test('progress notifications repeat the progress token of the call, even if it is a fraction such as 1.5', async () => {
   const { send, lines } = await openSession();
   send(request(1, 'tools/call', { name: 'gather_ads', arguments: { maxCredits: 5 }, _meta: { progressToken: 1.5 } }));
   await waitUntil(() => lines.some(({ id }) => id === 1));

@@ -222,7 +222,7 @@ const tightLayoutQuery = '(max-width: 640px), (max-height: 560px)';
 
 /**
  * Reports the size of the board to the host whenever it changes.
- * @param onDisplayChange called when the host or the window size changes how the board is displayed
+ * @param onDisplayChange called when the board becomes narrow or wide, or can or cannot expand to full screen
  * @returns a function to call with each new context from the host
  */
 export function observeDisplay(host: Host, onDisplayChange: (display: DisplayState) => void) {

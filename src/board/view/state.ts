@@ -252,7 +252,7 @@ export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
 
-/** Returns the property with a name. A name that starts with `#` is the name of a label. */
+/** Returns the facet with this name. A name that starts with `#`, e.g. `#hook`, belongs to a label. */
 export function getFacet(name: FacetName): Facet {
   if (!isLabelFacet(name)) return facets[name];
   const title = name.slice(1);

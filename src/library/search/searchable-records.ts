@@ -203,7 +203,7 @@ const defineNumberMeasure = (key: string, description: string): Measure<Record<s
   getValue: (item) => toNumberOrNull(item[key]),
 });
 
-/** Defines a measure for the date field with the same name. */
+/** Defines a measure (a value to sort by) with the name of a date field, e.g. `startedAt`. */
 const defineDateMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
