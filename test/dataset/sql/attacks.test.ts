@@ -184,7 +184,7 @@ test('an SQL statement can call only SQLite functions that are on the list of re
   expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());
 });
 
-test('running 5,000 SQL statements does not increase the memory use of the process', async () => {
+test('running 5,000 SQL statements does not increase the memory use of the process', { timeout: 300_000 }, async () => {
   const statements = [
     'select displayFormat, count(*), avg(duplicates) from ads group by 1',
     'select group_concat(body) from ads',
@@ -202,5 +202,5 @@ test('running 5,000 SQL statements does not increase the memory use of the proce
     return process.memoryUsage().rss;
   };
   const before = await run(1000);
-  expect(((await run(4000)) - before) / 2 ** 20).toBeLessThan(30);
+  expect(((await run(4000)) - before) / 2 ** 20).toBeLessThan(40);
 });
