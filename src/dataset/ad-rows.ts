@@ -7,7 +7,7 @@ import { parseTime } from '../views/dates.ts';
 import { computeRunningTime } from '../views/days-running.ts';
 import { dayMs } from '../views/durations.ts';
 import { adFields } from '../views/fields.ts';
-import { findLandingDomain, parseLanding } from '../views/landing.ts';
+import { findLandingDomain, parseLandingPage } from '../views/landing.ts';
 import { type DetectLanguage, loadLanguageDetector } from '../views/language.ts';
 import { groupBy } from '../views/lists.ts';
 import { sanitize } from '../views/safe-text.ts';
@@ -478,7 +478,7 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     pictureAttempt,
   } = facts;
   const { daysRunning, stillRunning } = computeRunningTime(ad, gatheredAt);
-  const { landingPage, campaignParameters } = parseLanding(ad);
+  const { landingPage, campaignParameters } = parseLandingPage(ad);
   return {
     landingDomain: findLandingDomain(ad) ?? null,
     landing: toTextCell(landingPage),

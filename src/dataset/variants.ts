@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { fnv1a, sanitize } from '../views/safe-text.ts';
+import { computeFnv1a, sanitize } from '../views/safe-text.ts';
 
 /**
  * Groups the ads of one advertiser page whose texts are nearly the same. Such a group is called a variant.
@@ -85,7 +85,7 @@ function hashShingles(adText: string): Uint32Array {
   const length = Math.min(shingleLength, text.length);
   const hashes = new Set<number>();
   for (let start = 0; length > 0 && start + length <= text.length; start++)
-    hashes.add(fnv1a(text.slice(start, start + length)));
+    hashes.add(computeFnv1a(text.slice(start, start + length)));
   return Uint32Array.from(hashes).sort();
 }
 

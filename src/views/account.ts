@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { formatDay } from './dates.ts';
 import { type ApiField, buildFieldSchemas, type DataOf } from './fields.ts';
 import { buildFullView, moveMismatchesToOtherTypes, otherTypesSchema } from './full-view.ts';
-import { frameList, type ListFrame } from './lists.ts';
+import { formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount, formatNumber } from './numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from './safe-text.ts';
 import { copyFields, type Fields, isNumber, isObject, readId, selectViewFields } from './view.ts';
@@ -93,8 +93,8 @@ export const viewIdentity = (identity: unknown): Fields =>
  * Prepares a credit status from the API for a tool result. Adds the first and the last day of the billing period, and
  * the remaining credits of the hourly and daily limits.
  */
-export function viewCredits(status: unknown): Fields {
-  const view = moveMismatchesToOtherTypes(buildFullView(status, maxViewTokens), CreditsView);
+export function viewCredits(creditStatus: unknown): Fields {
+  const view = moveMismatchesToOtherTypes(buildFullView(creditStatus, maxViewTokens), CreditsView);
   const lastDay = formatDay(toMilliseconds(view.periodEnd));
   const firstDay = formatDay(toMilliseconds(view.periodStart));
   const usageLimit = isObject(view.usageLimit) ? view.usageLimit : {};
@@ -222,9 +222,9 @@ export type CollectionView = DataOf<typeof CollectionView>;
  * texts.
  */
 export function viewCollection(collection: object): CollectionView {
-  const source = collection as Fields;
-  const view: CollectionView = { id: readId(source.id) };
-  copyFields(view, source, briefFields);
+  const apiFields = collection as Fields;
+  const view: CollectionView = { id: readId(apiFields.id) };
+  copyFields(view, apiFields, briefFields);
   return view;
 }
 
@@ -243,7 +243,7 @@ export function formatCollection(collection: CollectionView): string {
 
 /** Formats a list of collections, including the number of collections and the cursor of the next page. */
 export const formatCollectionList = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
-  frameList({
+  formatFramedList({
     ...frame,
     noun: 'collection',
     shownCount: items.length,

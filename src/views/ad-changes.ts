@@ -1,20 +1,20 @@
 import { readCardField, readCardLink } from './ad-media.ts';
 import { parseTime } from './dates.ts';
 import type { adFields } from './fields.ts';
-import { parseLanding } from './landing.ts';
+import { parseLandingPage } from './landing.ts';
 import { sanitizeLine } from './safe-text.ts';
 import { parseDomain, parseUrl } from './urls.ts';
 import { type Fields, isNumber, isObject, readNumber, readObjects } from './view.ts';
 
 /**
- * The fields that form the content of an ad, such as its texts, links and media. Two versions of an ad have the same
- * content if all these fields are equal.
+ * Functions that read the fields that form the content of an ad, such as its texts, links and media. Two versions of an
+ * ad have the same content if all these fields are equal.
  *
  * Each function returns a field as a string for comparison. The string leaves out meaningless differences, such as the
  * order of lists, date formats, invisible characters and white space. It also leaves out tracking parameters, and the
  * hosts and signatures of media URLs.
  */
-const contentFields = {
+const contentFieldReaders = {
   headline: (ad) => normalizeText(ad.headline),
   headlines: (ad) => normalizeTexts(ad.headlines),
   body: (ad) => normalizeText(ad.body),
@@ -25,30 +25,30 @@ const contentFields = {
   offerLink: (ad) => normalizeLink(ad.offerLink),
   displayUrl: (ad) => parseDomain(ad.displayUrl) ?? normalizeText(ad.displayUrl),
   website: (ad) => readWebsiteWithoutLink(ad),
-  ctaType: (ad) => toUpperCase(normalizeText(ad.ctaType)),
-  displayFormat: (ad) => toUpperCase(normalizeText(ad.displayFormat)),
-  countries: (ad) => toUpperCase(normalizeTexts(ad.countries)),
+  ctaType: (ad) => convertToUpperCase(normalizeText(ad.ctaType)),
+  displayFormat: (ad) => convertToUpperCase(normalizeText(ad.displayFormat)),
+  countries: (ad) => convertToUpperCase(normalizeTexts(ad.countries)),
   endDate: (ad) => normalizeDate(ad.endDate),
-  cards: (ad) => joinDistinct(readObjects(ad.cards).map((card) => JSON.stringify(listCardContent(card)))),
+  cards: (ad) => joinDistinctTexts(readObjects(ad.cards).map((card) => JSON.stringify(listCardContent(card)))),
   media: (ad) =>
-    joinDistinct(
+    joinDistinctTexts(
       readObjects(ad.media)
         .filter(isAdMedia)
         .map(({ url }) => getMediaPath(url)),
     ),
 } as const satisfies Record<string, (ad: Fields) => string | null>;
 
-type ContentField = keyof typeof contentFields;
+type ContentField = keyof typeof contentFieldReaders;
 type AdContent = Record<ContentField, string | null>;
 
 /** Returns the content of an ad as one string per field, for comparison with another version of the ad. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
-  for (const name of contentNames) content[name] = contentFields[name](ad as Fields);
+  for (const name of contentNames) content[name] = contentFieldReaders[name](ad as Fields);
   return content as AdContent;
 }
 
-const contentNames = Object.keys(contentFields) as ContentField[];
+const contentNames = Object.keys(contentFieldReaders) as ContentField[];
 
 /** A field whose value differs between two versions of an ad, with both values. */
 export interface FieldChange {
@@ -64,7 +64,7 @@ export interface FieldChange {
 export type ChangedValue = string | null | undefined;
 
 /**
- * Returns the fields that differ between two versions of an ad, in the order of `contentFields`. Meaningless
+ * Returns the fields that differ between two versions of an ad, in the order of `contentFieldReaders`. Meaningless
  * differences are ignored.
  */
 export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
@@ -116,12 +116,12 @@ export const counterNames = Object.keys(counterFields) as CounterName[];
  * `adSpendMax`, the counter is the sum of both bounds. It therefore rises when either bound rises.
  */
 export function readCounters(ad: object): CounterValues {
-  const counts: CounterValues = {};
+  const counters: CounterValues = {};
   for (const name of counterNames) {
     const values = counterFields[name].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
-    if (values.length === counterFields[name].length) counts[name] = values.reduce((sum, value) => sum + value, 0);
+    if (values.length === counterFields[name].length) counters[name] = values.reduce((sum, value) => sum + value, 0);
   }
-  return counts;
+  return counters;
 }
 
 function normalizeText(value: unknown): string | null {
@@ -130,19 +130,19 @@ function normalizeText(value: unknown): string | null {
 }
 
 const normalizeTexts = (values: unknown): string | null =>
-  Array.isArray(values) ? joinDistinct(values.map(normalizeText)) : normalizeText(values);
+  Array.isArray(values) ? joinDistinctTexts(values.map(normalizeText)) : normalizeText(values);
 
 /**
  * Combines a list of texts into one string for comparison. Lists with the same texts give the same string, regardless
  * of order and repetitions.
  */
-function joinDistinct(texts: readonly (string | null)[]): string | null {
+function joinDistinctTexts(texts: readonly (string | null)[]): string | null {
   const distinctTexts = new Set(texts.filter((text) => text !== null));
   return distinctTexts.size > 0 ? JSON.stringify([...distinctTexts].sort()) : null;
 }
 
 /** Converts a constant such as `SHOP_NOW` or a country code to upper case, so that differences in case are ignored. */
-const toUpperCase = (text: string | null): string | null => text?.toUpperCase() ?? null;
+const convertToUpperCase = (text: string | null): string | null => text?.toUpperCase() ?? null;
 
 function normalizeDate(date: unknown): string | null {
   const time = parseTime(date);
@@ -150,7 +150,7 @@ function normalizeDate(date: unknown): string | null {
 }
 
 const normalizeLink = (link: unknown): string | null =>
-  parseLanding({ offerLink: link }).landingPage ?? normalizeText(link);
+  parseLandingPage({ offerLink: link }).landingPage ?? normalizeText(link);
 
 /**
  * Returns the website of an ad that has no link. Returns null for an ad with a link, because a new link usually changes

@@ -14,15 +14,21 @@ import { addFields, type Fields, isNumber, isObject, isVisible, readObjects, rea
  * kind, the description names this kind, e.g. `(media: image)` for a VIDEO.
  */
 export function describeCreative(ad: Fields): string | undefined {
-  const parts = describeMedia(ad).join(' + ');
-  const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
-  if (parts === '') return;
-  if (kind !== '' && (parts === kind || parts.startsWith(`${kind} `))) return parts.slice(kind.length + 1) || undefined;
-  return (kind === 'video' || kind === 'image') && !parts.includes(kind) ? `(media: ${parts})` : parts;
+  const mediaDescription = describeMedia(ad).join(' + ');
+  const reportedFormat = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
+  if (mediaDescription === '') return;
+  if (
+    reportedFormat !== '' &&
+    (mediaDescription === reportedFormat || mediaDescription.startsWith(`${reportedFormat} `))
+  )
+    return mediaDescription.slice(reportedFormat.length + 1) || undefined;
+  return (reportedFormat === 'video' || reportedFormat === 'image') && !mediaDescription.includes(reportedFormat)
+    ? `(media: ${mediaDescription})`
+    : mediaDescription;
 }
 
 function describeMedia(ad: Fields): string[] {
-  const { video, picture, cardVideo, cardCount } = groupAssets(ad);
+  const { video, picture, cardVideo, cardCount } = groupMediaByRole(ad);
   const parts: string[] = [];
   if (video.length > 0) parts.push(`${formatMediaCount(video.length, 'video')}${formatLengths(video)}`);
   else if (picture.length > 0 && cardCount === 0) parts.push(formatMediaCount(picture.length, 'image'));
@@ -51,29 +57,36 @@ type MediaRole = (typeof mediaRoles)[number][0];
  * The media files of an ad, grouped by role, and the number of its carousel cards. If the service lists a file in
  * several sizes, only the first size is included.
  */
-type Assets = Record<MediaRole, Fields[]> & { cardCount: number };
+type MediaByRole = Record<MediaRole, Fields[]> & { cardCount: number };
 
 /**
  * Groups the media files of an ad by role. `cardCount` is the number of card objects, or the number of cards with media
  * if that is higher, because some ads have no card objects.
  */
-function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
-  const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cardCount: 0 };
+function groupMediaByRole(ad: Fields, mediaFiles = readObjects(ad.media)): MediaByRole {
+  const mediaByRole: MediaByRole = {
+    video: [],
+    cardVideo: [],
+    cardPicture: [],
+    portrait: [],
+    picture: [],
+    cardCount: 0,
+  };
   const rolesByPosition = new Map<unknown, Partial<Record<MediaRole, true>>>();
-  for (const asset of media) {
-    const type = typeof asset.type === 'string' ? asset.type : '';
+  for (const mediaFile of mediaFiles) {
+    const type = typeof mediaFile.type === 'string' ? mediaFile.type : '';
     const role = mediaRoles.find(([, typePattern]) => typePattern.test(type))?.[0] ?? 'picture';
-    const position = getPosition(asset);
+    const position = getPosition(mediaFile);
     const rolesAtPosition = rolesByPosition.get(position) ?? {};
     if (rolesAtPosition[role]) continue;
-    if (role.startsWith('card') && !rolesAtPosition.cardVideo && !rolesAtPosition.cardPicture) assets.cardCount++;
+    if (role.startsWith('card') && !rolesAtPosition.cardVideo && !rolesAtPosition.cardPicture) mediaByRole.cardCount++;
     rolesAtPosition[role] = true;
     rolesByPosition.set(position, rolesAtPosition);
-    assets[role].push(asset);
+    mediaByRole[role].push(mediaFile);
   }
   const cardObjectCount = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
-  assets.cardCount = Math.max(assets.cardCount, cardObjectCount);
-  return assets;
+  mediaByRole.cardCount = Math.max(mediaByRole.cardCount, cardObjectCount);
+  return mediaByRole;
 }
 
 /**
@@ -82,10 +95,10 @@ function groupAssets(ad: Fields, media = readObjects(ad.media)): Assets {
  * is null if no length is known.
  */
 export function countMedia(ad: Fields) {
-  const media = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
-  const { video, picture, cardVideo, cardPicture, cardCount } = groupAssets(ad, media);
-  const lengths = listSeconds([...video, ...cardVideo]);
-  const videoSeconds = lengths.length > 0 ? Math.max(...lengths) : null;
+  const mediaFiles = readObjects(ad.media).filter(({ type }) => typeof type === 'string');
+  const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad, mediaFiles);
+  const videoLengths = listSeconds([...video, ...cardVideo]);
+  const videoSeconds = videoLengths.length > 0 ? Math.max(...videoLengths) : null;
   if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
     return { cardCount, videoCount: null, imageCount: null, videoSeconds };
   const positionsWithVideo = new Set(cardVideo.map(getPosition));
@@ -104,7 +117,7 @@ export function countMedia(ad: Fields) {
  * profile picture is not included.
  */
 export function groupMedia(ad: Fields) {
-  const { video, picture, cardVideo, cardPicture, cardCount } = groupAssets(ad);
+  const { video, picture, cardVideo, cardPicture, cardCount } = groupMediaByRole(ad);
   const adMedia = [...video, ...picture];
   const mediaByCard: Fields[][] = Array.from({ length: cardCount }, () => []);
   const cardMedia = [...cardPicture, ...cardVideo];
@@ -118,8 +131,8 @@ export function groupMedia(ad: Fields) {
  * position in `nr`, but the API document does not say whether `nr` starts at 0 or 1. If there are as many different
  * positions as cards, the lowest position therefore belongs to the first card, and so on.
  */
-function createCardIndexFinder(assets: Fields[], cardCount: number): (asset: Fields) => number {
-  const positions = [...new Set(assets.map(getPosition))];
+function createCardIndexFinder(mediaFiles: Fields[], cardCount: number): (asset: Fields) => number {
+  const positions = [...new Set(mediaFiles.map(getPosition))];
   if (positions.length !== cardCount) return ({ nr }) => (isNumber(nr) ? nr : -1);
   if (positions.every(isNumber)) positions.sort((a, b) => a - b);
   const indexByPosition = new Map(positions.map((position, index) => [position, index]));
@@ -222,8 +235,8 @@ export function viewCards(ad: Fields) {
  */
 export function listCardMedia(ad: Fields): Fields[][] {
   const cards = readObjects(ad.cards);
-  return groupMedia(ad).mediaByCard.map((assets, index) =>
-    assets.length > 0 ? assets : listMediaInCard(cards[index]),
+  return groupMedia(ad).mediaByCard.map((mediaFiles, index) =>
+    mediaFiles.length > 0 ? mediaFiles : listMediaInCard(cards[index]),
   );
 }
 
@@ -282,8 +295,8 @@ const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined
  */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
   for (const name of cardFields[field]) {
-    const value = card?.[name];
-    if (typeof value === 'string' && value.trim() !== '') return value;
+    const text = card?.[name];
+    if (typeof text === 'string' && text.trim() !== '') return text;
   }
 }
 
@@ -293,11 +306,11 @@ const maxUrlChars = 2000;
 const linkLabelTokens = 24;
 
 /**
- * Creates a writer of media links. Its method `write` returns links until `tokens` tokens are used up. All calls of
- * `write` share this budget.
+ * Creates a writer of media links. Its method `write` returns links until `maxTokens` tokens are used up. All calls
+ * of `write` share this budget.
  */
-export function createLinkWriter(tokens: number, now: number) {
-  let remainingTokens = tokens;
+export function createLinkWriter(maxTokens: number, now: number) {
+  let remainingTokens = maxTokens;
   let omittedCount = 0;
   return {
     /** Number of media files omitted so far, because their link exceeds the budget or their URL is unusable. */
@@ -318,13 +331,13 @@ export function createLinkWriter(tokens: number, now: number) {
   };
 }
 
-function buildMediaLink(asset: Fields, now: number): MediaLink | undefined {
-  const parsedUrl = parseUrl(asset.url);
+function buildMediaLink(mediaFile: Fields, now: number): MediaLink | undefined {
+  const parsedUrl = parseUrl(mediaFile.url);
   if (parsedUrl === undefined || parsedUrl.href.length > maxUrlChars) return;
   // Reject URLs with a user name. In `https://trusted.example@evil.example`, the user name looks like the host.
   if (parsedUrl.username + parsedUrl.password !== '') return;
   const url = parsedUrl.href;
-  const type = readText(asset.type, 12) ?? 'media';
+  const type = readText(mediaFile.type, 12) ?? 'media';
   const expiry = parseExpiry(url);
   const day = formatDay(expiry);
   if (expiry !== undefined && expiry <= now) return { type, ...(day && { expired: day }) };
@@ -356,33 +369,33 @@ export interface PictureOptions {
  */
 export function selectPicture(ad: Fields, { card, now }: PictureOptions): AdPicture {
   const cards = listCardMedia(ad);
-  const selectCardPicture = (number: number): AdPicture | undefined => {
-    const picture = findWorkingPicture(cards[number - 1] ?? [], now);
-    return picture && ('url' in picture ? { url: picture.url, origin: { card: number } } : picture);
+  const selectCardPicture = (cardNumber: number): AdPicture | undefined => {
+    const picture = findUnexpiredPicture(cards[cardNumber - 1] ?? [], now);
+    return picture && ('url' in picture ? { url: picture.url, origin: { card: cardNumber } } : picture);
   };
   if (card !== undefined) {
     if (cards.length === 0) return { reason: 'the ad has no cards' };
     if (card > cards.length) return { reason: `the ad has only ${formatCount(cards.length, 'card')}` };
     return selectCardPicture(card) ?? { reason: `card ${card} has no picture` };
   }
-  const asset = findWorkingPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
+  const asset = findUnexpiredPicture(groupMedia(ad).adMedia, now) ?? selectCardPicture(1);
   if (asset) return asset;
-  const portrait = findWorkingPicture(groupAssets(ad).portrait, now) ?? { reason: 'the ad has no picture' };
+  const portrait = findUnexpiredPicture(groupMediaByRole(ad).portrait, now) ?? { reason: 'the ad has no picture' };
   return 'url' in portrait ? { ...portrait, origin: 'portrait' } : portrait;
 }
 
 /**
- * Returns the first picture whose URL has not expired. Images take precedence over still images of videos. If all URLs
+ * Returns the first picture with an unexpired URL. Images take precedence over still images of videos. If all URLs
  * have expired, returns the reason with the expiry date. Returns undefined if there is no URL.
  */
-function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture | undefined {
+function findUnexpiredPicture(mediaFiles: readonly Fields[], now: number): AdPicture | undefined {
   const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
-  const hasVideo = assets.some(isVideo);
+  const hasVideo = mediaFiles.some(isVideo);
   const candidateUrls = [
-    ...assets
+    ...mediaFiles
       .filter((asset) => !isVideo(asset))
       .flatMap(({ url, urls }) => selectWebUrls(url, (urls as Fields)?.original)),
-    ...assets.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
+    ...mediaFiles.filter(isVideo).flatMap(({ urls }) => selectWebUrls((urls as Fields)?.preview)),
   ];
   const workingUrl = candidateUrls.find((address) => !(Number(parseExpiry(address)) <= now));
   if (workingUrl !== undefined) return { url: workingUrl, origin: hasVideo ? 'still' : 'picture' };
@@ -396,4 +409,4 @@ function findWorkingPicture(assets: readonly Fields[], now: number): AdPicture |
 const webUrlPattern = /^https?:\/\/\S{1,4000}$/i;
 
 const selectWebUrls = (...candidates: unknown[]): string[] =>
-  candidates.filter((address): address is string => typeof address === 'string' && webUrlPattern.test(address));
+  candidates.filter((url): url is string => typeof url === 'string' && webUrlPattern.test(url));

@@ -22,7 +22,7 @@ import {
   otherTypesSchema,
 } from './full-view.ts';
 import { findLandingDomain } from './landing.ts';
-import { countryPattern, formatDuplicates, frameList, groupBy, type ListFrame } from './lists.ts';
+import { countryPattern, formatDuplicates, formatFramedList, groupBy, type ListFrame } from './lists.ts';
 import { abbreviateNetwork, formatNetworkLegend, networkPattern } from './networks.ts';
 import { formatCount } from './numbers.ts';
 import {
@@ -34,7 +34,7 @@ import {
   quoteUnlessConstant,
   quoteUnlessWord,
 } from './safe-text.ts';
-import { estimateTokens, truncationSuffix } from './tokens.ts';
+import { estimateTokens, truncationSuffixPattern } from './tokens.ts';
 import { cleanUrl, parseDomain } from './urls.ts';
 import {
   addFields,
@@ -101,9 +101,9 @@ const standardFields = selectViewFields(adFields, 'standard');
  */
 export function viewAd(ad: object, options: { detail: Detail; now: number; budget?: number }): AdView {
   const { detail, now, budget = maxFullViewTokens } = options;
-  const source = ad as Fields;
-  if (detail === 'brief') return buildBriefView(source, now);
-  return detail === 'standard' ? buildStandardView(source, now, budget) : buildFullAd(source, now, budget);
+  const apiFields = ad as Fields;
+  if (detail === 'brief') return buildBriefView(apiFields, now);
+  return detail === 'standard' ? buildStandardView(apiFields, now, budget) : buildFullAd(apiFields, now, budget);
 }
 
 function buildBriefView(ad: Fields, now: number): AdView {
@@ -113,7 +113,7 @@ function buildBriefView(ad: Fields, now: number): AdView {
   copyFields(view, ad, briefFields);
   const { daysRunning, stillRunning } = computeRunningTime(ad, now);
   addFields(view, { lastSeen: formatDay(ad.lastSeenAt), daysRunning, stillRunning });
-  addLanding(view, ad);
+  addLandingDomains(view, ad);
   return view;
 }
 
@@ -128,7 +128,7 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
     creative: describeCreative(ad),
   });
   addFields(view, computeRunningTime(ad, now));
-  addLanding(view, ad);
+  addLandingDomains(view, ad);
   addFields(view, { landingUrl: cleanUrl(ad.offerLink, 100) });
   copyFields(
     view,
@@ -140,7 +140,7 @@ function buildStandardView(ad: Fields, now: number, budget: number): AdView {
   const linkWriter = createLinkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const adLinks = linkWriter.write(groupMedia(ad).adMedia);
   // Add the first URL of every card before the second URL of any card, so that every card gets a picture.
-  const firstLinksByCard = mediaByCard.map((assets) => linkWriter.write(assets.slice(0, 1)));
+  const firstLinksByCard = mediaByCard.map((mediaFiles) => linkWriter.write(mediaFiles.slice(0, 1)));
   for (const [index, card] of cardViews.entries()) {
     const cardLinks = [...(firstLinksByCard[index] ?? []), ...linkWriter.write(mediaByCard[index]?.slice(1) ?? [])];
     addFields(card, { media: cardLinks.length > 0 ? cardLinks : undefined });
@@ -161,7 +161,7 @@ const labelTokens = 100;
 /**
  * Tokens reserved for the fields that this server computes, such as `daysRunning`, if an ad is shown with full detail.
  */
-const derivedTokens = 100;
+const computedFieldTokens = 100;
 
 /**
  * Builds an ad with full detail: the fields that this server computes, followed by all fields from the service. If both
@@ -171,8 +171,8 @@ function buildFullAd(ad: Fields, now: number, budget: number): AdView {
   const id = readId(ad.id);
   const view: AdView = { id };
   addFields(view, { creative: describeCreative(ad), ...computeRunningTime(ad, now) });
-  addLanding(view, ad);
-  const fullItem = buildFullItem(ad, budget - derivedTokens);
+  addLandingDomains(view, ad);
+  const fullItem = buildFullItem(ad, budget - computedFieldTokens);
   const pageId = isNumber(fullItem.pageId) ? { pageId: String(fullItem.pageId) } : {};
   return moveMismatchesToOtherTypes({ ...view, ...fullItem, ...pageId, id }, AdView);
 }
@@ -212,7 +212,7 @@ function addOpeningTexts(view: AdView, ad: Fields): void {
  * end with something like `… (+312 chars)`.
  */
 function isTruncated(shownText: string | undefined, originalText: unknown): boolean {
-  const suffix = truncationSuffix.exec(shownText ?? '')?.[0];
+  const suffix = truncationSuffixPattern.exec(shownText ?? '')?.[0];
   return suffix !== undefined && typeof originalText === 'string' && !originalText.trimEnd().endsWith(suffix);
 }
 
@@ -224,7 +224,7 @@ const estimateMinTokens = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0;
 
 /** Adds the domain that the ad leads to. Adds the displayed URL only if its domain is different. */
-function addLanding(view: AdView, ad: Fields): void {
+function addLandingDomains(view: AdView, ad: Fields): void {
   const landingDomain = findLandingDomain(ad);
   const displayedDomain = parseDomain(ad.displayUrl);
   const isDifferentDomain =
@@ -314,14 +314,14 @@ function formatMediaLines(links: readonly MediaLink[], indent = ''): string[] {
       (link) =>
         `${indent}${getMediaKind(link)}: ${quote(link.url ?? '')}${link.expires === undefined ? '' : ` until ${link.expires}`}`,
     ),
-    ...[...linksByExpiryDay].map(([day, expired]) => `${indent}links expired on ${day}: ${formatKinds(expired)}`),
+    ...[...linksByExpiryDay].map(([day, expired]) => `${indent}links expired on ${day}: ${formatKindCounts(expired)}`),
   ];
 }
 
 const getMediaKind = ({ type }: MediaLink) => (/VID/i.test(type) ? 'video' : 'picture');
 
 /** Formats how many links of each kind there are, e.g. `picture and 2 videos`. */
-function formatKinds(links: readonly MediaLink[]): string {
+function formatKindCounts(links: readonly MediaLink[]): string {
   const kinds = groupBy(links, getMediaKind);
   return [...kinds].map(([kind, { length }]) => (length === 1 ? kind : `${length} ${kind}s`)).join(' and ');
 }
@@ -373,7 +373,7 @@ export function formatAdList({
   ...frame
 }: ListedAds): string {
   if (detail === 'full')
-    return frameList({
+    return formatFramedList({
       ...frame,
       noun: 'ad',
       shownCount: items.length,
@@ -387,7 +387,7 @@ export function formatAdList({
   const groups = groupByAdvertiser(rows);
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
   const body = groups.map((group) => formatGroup(group, commonFacts)).join('\n');
-  return frameList({
+  return formatFramedList({
     noun: 'ad',
     shownCount: items.length,
     notes: [
@@ -513,7 +513,7 @@ function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string 
  */
 function formatBody(body: string, bodyHash: number | undefined): string {
   if (bodyHash === undefined) return quote(body);
-  const [suffix = '', missingChars] = truncationSuffix.exec(body) ?? [];
+  const [suffix = '', missingChars] = truncationSuffixPattern.exec(body) ?? [];
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missingChars} #${bodyHash}`;
 }
 

@@ -5,9 +5,9 @@ import { sanitizeLine } from './safe-text.ts';
  * that already consists of words is returned unchanged.
  */
 export function splitColumnName(name: string): string {
-  const line = sanitizeLine(name);
-  if (!/^[A-Za-z][A-Za-z\d_]*$/.test(line)) return line;
-  const words = line
+  const cleanName = sanitizeLine(name);
+  if (!/^[A-Za-z][A-Za-z\d_]*$/.test(cleanName)) return cleanName;
+  const words = cleanName
     .replace(/([a-z\d])(?=[A-Z])/g, '$1 ')
     .toLowerCase()
     .split(/[ _]+/);

@@ -37,9 +37,9 @@ export interface LastSeenDays {
 /** Summarizes when several ads were last seen running. Returns undefined if the date is unknown for all of them. */
 export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | undefined {
   const days = ads.flatMap(({ lastSeenAt }) => formatDay(lastSeenAt) ?? []).sort();
-  const [first, last] = [days[0], days.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
-  return { firstDay: first, lastDay: last, adCount: days.length, isKnownForAll: days.length === ads.length };
+  const [firstDay, lastDay] = [days[0], days.at(-1)];
+  if (firstDay === undefined || lastDay === undefined) return undefined;
+  return { firstDay, lastDay, adCount: days.length, isKnownForAll: days.length === ads.length };
 }
 
 /**
@@ -51,10 +51,13 @@ export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }
   return `${isKnownForAll ? '' : `${adCount} of them `}last seen ${days}`;
 }
 
-/** Counts the calendar days between two dates. Returns undefined if a date is invalid or if `to` is before `from`. */
-export function countDaysBetween(from: string, to: string): number | undefined {
-  const [start, end] = [parseTime(from), parseTime(to)];
-  const days = start === undefined || end === undefined ? -1 : countDays(start, end);
+/**
+ * Counts the calendar days between two dates. Returns undefined if a date is invalid or if `endDate` is before
+ * `startDate`.
+ */
+export function countDaysBetween(startDate: string, endDate: string): number | undefined {
+  const [startTime, endTime] = [parseTime(startDate), parseTime(endDate)];
+  const days = startTime === undefined || endTime === undefined ? -1 : countDays(startTime, endTime);
   return days >= 0 ? days : undefined;
 }
 
@@ -94,4 +97,4 @@ const utcDatePattern =
 const maxTimestamp = 8.64e15;
 
 /** Counts the calendar days in UTC between two times, given in milliseconds since the Unix epoch. */
-export const countDays = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);
+export const countDays = (startMs: number, endMs: number) => Math.floor(endMs / dayMs) - Math.floor(startMs / dayMs);

@@ -1,5 +1,5 @@
 import { quote, sanitizeLine } from './safe-text.ts';
-import { findSegmentStart, fitsWithin, truncate, truncationSuffix } from './tokens.ts';
+import { findSegmentStart, fitsWithin, truncate, truncationSuffixPattern } from './tokens.ts';
 
 /** Maximum length of an excerpt, in tokens. */
 const excerptTokens = 28;
@@ -17,14 +17,17 @@ const contextChars = 64;
  * Returns undefined if the texts look the same, e.g. if they differ only in invisible characters or in the type of
  * quotation marks.
  */
-export function excerptDifference(from: string, to: string): [from: string, to: string] | undefined {
-  const [oldText, newText] = [normalizeText(from), normalizeText(to)];
-  if (oldText === newText) return;
-  const differenceIndex = findFirstDifference(oldText, newText);
-  for (const start of [0, findContextStart(oldText, differenceIndex), differenceIndex]) {
+export function excerptDifference(
+  oldText: string,
+  newText: string,
+): [oldExcerpt: string, newExcerpt: string] | undefined {
+  const [normalizedOldText, normalizedNewText] = [normalizeText(oldText), normalizeText(newText)];
+  if (normalizedOldText === normalizedNewText) return;
+  const differenceIndex = findFirstDifference(normalizedOldText, normalizedNewText);
+  for (const start of [0, findContextStart(normalizedOldText, differenceIndex), differenceIndex]) {
     const [before, after] = [
-      buildExcerpt(oldText, start, differenceIndex),
-      buildExcerpt(newText, start, differenceIndex),
+      buildExcerpt(normalizedOldText, start, differenceIndex),
+      buildExcerpt(normalizedNewText, start, differenceIndex),
     ];
     if (before !== undefined && after !== undefined) return before === after ? undefined : [before, after];
   }
@@ -33,11 +36,15 @@ export function excerptDifference(from: string, to: string): [from: string, to: 
 const normalizeText = (text: string): string => sanitizeLine(text).normalize('NFC');
 
 /** Returns the index of the first visible character (grapheme) that differs between the texts. */
-function findFirstDifference(left: string, right: string): number {
+function findFirstDifference(firstText: string, secondText: string): number {
   let commonLength = 0;
-  while (commonLength < left.length && commonLength < right.length && left[commonLength] === right[commonLength])
+  while (
+    commonLength < firstText.length &&
+    commonLength < secondText.length &&
+    firstText[commonLength] === secondText[commonLength]
+  )
     commonLength++;
-  return Math.min(findCharacterStart(left, commonLength), findCharacterStart(right, commonLength));
+  return Math.min(findCharacterStart(firstText, commonLength), findCharacterStart(secondText, commonLength));
 }
 
 /**
@@ -52,10 +59,10 @@ const findCharacterStart = (text: string, index: number): number =>
  * `contextTokens` tokens.
  */
 function findContextStart(text: string, differenceIndex: number): number {
-  const from = Math.max(0, differenceIndex - contextChars);
+  const earliestStart = Math.max(0, differenceIndex - contextChars);
   for (let index = differenceIndex; ; ) {
-    const start = index > from ? findSegmentStart(index - 1, text, 'word') : from;
-    if (start <= from || !fitsWithin(text.slice(start, differenceIndex), contextTokens)) return index;
+    const start = index > earliestStart ? findSegmentStart(index - 1, text, 'word') : earliestStart;
+    if (start <= earliestStart || !fitsWithin(text.slice(start, differenceIndex), contextTokens)) return index;
     index = start;
   }
 }
@@ -63,8 +70,8 @@ function findContextStart(text: string, differenceIndex: number): number {
 /** Builds the excerpt that starts at `start`. Returns undefined if the excerpt would end before the difference. */
 function buildExcerpt(text: string, start: number, differenceIndex: number): string | undefined {
   const excerpt = truncate(text.slice(start), excerptTokens);
-  const visibleChars = excerpt.replace(truncationSuffix, '').length;
-  const isCut = truncationSuffix.test(excerpt);
+  const visibleChars = excerpt.replace(truncationSuffixPattern, '').length;
+  const isCut = truncationSuffixPattern.test(excerpt);
   if (isCut && visibleChars <= differenceIndex - start) return;
   return quote(`${start > 0 ? '…' : ''}${excerpt}`);
 }

@@ -234,8 +234,8 @@ export const onlyInFull = 'Only with detail full.';
 export const buildFieldSchemas = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, { type, meaning, brief, standard }]) => {
-      const scope = brief ? undefined : standard ? notInLists : onlyInFull;
-      const description = [meaning, scope].filter(Boolean).join(' ');
+      const availabilityNote = brief ? undefined : standard ? notInLists : onlyInFull;
+      const description = [meaning, availabilityNote].filter(Boolean).join(' ');
       return [name, schemaBuilders[type]().optional().describe(description)];
     }),
   ) as { -readonly [Name in keyof Fields]: z.ZodOptional<z.ZodType<FieldValue<Fields[Name]>>> };

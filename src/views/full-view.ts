@@ -28,17 +28,17 @@ export const dataTokensPerTextToken = 2;
  * lists and fields are cut. A note in each place then says what is missing.
  * @param fullDataHint sentence that tells the reader how to get the missing data; it is added once
  */
-export function buildFullView(apiObject: unknown, tokens: number, fullDataHint?: string): Fields {
+export function buildFullView(apiObject: unknown, maxTokens: number, fullDataHint?: string): Fields {
   const view = cleanValue(apiObject, maxDepth);
-  return isObject(view) ? cutView(view, tokens, fullDataHint) : {};
+  return isObject(view) ? cutView(view, maxTokens, fullDataHint) : {};
 }
 
 /**
  * Prepares an item with full detail for the structured data of a result. The data have a larger token budget than the
  * text.
  */
-export const buildFullItem = (apiObject: unknown, tokens: number): Fields =>
-  buildFullView(apiObject, dataTokensPerTextToken * tokens, raiseLimitHint);
+export const buildFullItem = (apiObject: unknown, maxTokens: number): Fields =>
+  buildFullView(apiObject, dataTokensPerTextToken * maxTokens, raiseLimitHint);
 
 /**
  * Schema of `otherTypes`. This object contains the fields whose type differs from the API document. In their usual
@@ -69,13 +69,13 @@ export function moveMismatchesToOtherTypes<Schema extends z.ZodObject>(
 const raiseLimitHint = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
 /** Cuts an object to a token budget. If something is missing, adds a note about how to get it. */
-function cutView(view: Fields, tokens: number, fullDataHint: string | undefined): Fields {
-  if (fitsWithin(JSON.stringify(view), tokens - 1)) return view;
-  if (fullDataHint === undefined) return cutValue(view, tokens) as Fields;
+function cutView(view: Fields, maxTokens: number, fullDataHint: string | undefined): Fields {
+  if (fitsWithin(JSON.stringify(view), maxTokens - 1)) return view;
+  if (fullDataHint === undefined) return cutValue(view, maxTokens) as Fields;
   const { [omissionFieldName]: _, ...fields } = view;
   const { [omissionFieldName]: omissionNote, ...cutFields } = cutValue(
     fields,
-    tokens - 2 * omissionNoteTokens,
+    maxTokens - 2 * omissionNoteTokens,
   ) as Fields;
   return {
     ...cutFields,
@@ -88,8 +88,8 @@ function cutView(view: Fields, tokens: number, fullDataHint: string | undefined)
  * its quotes nor start a new line. Field names that look like names in the API need no quotes, because no other line of
  * the server starts with such a name.
  */
-export const formatFullView = (view: object, tokens: number): string =>
-  Object.entries(cutView(view as Fields, tokens, raiseLimitHint))
+export const formatFullView = (view: object, maxTokens: number): string =>
+  Object.entries(cutView(view as Fields, maxTokens, raiseLimitHint))
     .map(
       ([name, value]) =>
         `${fieldPattern.test(name) || name === omissionFieldName ? name : quote(name)}: ${disableMarkup(JSON.stringify(value) ?? 'null')}`,
@@ -97,8 +97,8 @@ export const formatFullView = (view: object, tokens: number): string =>
     .join('\n');
 
 /** Formats several items with full detail. Each item is preceded by its number. */
-export const formatFullItems = (views: readonly object[], tokens: number, firstNumber = 1): string =>
-  views.map((view, index) => `\n${index + firstNumber}.\n${formatFullView(view, tokens)}`).join('\n');
+export const formatFullItems = (views: readonly object[], maxTokens: number, firstNumber = 1): string =>
+  views.map((view, index) => `\n${index + firstNumber}.\n${formatFullView(view, maxTokens)}`).join('\n');
 
 const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
@@ -135,14 +135,14 @@ const plainNamePattern = /^[a-z][A-Za-z\d]*$/;
 /** Name of the field that says which data is missing, e.g. `…: (+3 more fields)`. */
 const omissionFieldName = '…';
 
-const estimateCost = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
+const estimateJsonTokens = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
 /** Cuts a text, list or object to a token budget. Other values are returned unchanged. */
-function cutValue(value: unknown, tokens: number): unknown {
-  if (estimateCost(value) <= tokens) return value;
-  if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
-  if (Array.isArray(value)) return cutArray(value, tokens - omissionNoteTokens);
-  if (isObject(value)) return cutObject(value, tokens - omissionNoteTokens);
+function cutValue(value: unknown, maxTokens: number): unknown {
+  if (estimateJsonTokens(value) <= maxTokens) return value;
+  if (typeof value === 'string') return truncate(value, maxTokens - quoteTokens);
+  if (Array.isArray(value)) return cutArray(value, maxTokens - omissionNoteTokens);
+  if (isObject(value)) return cutObject(value, maxTokens - omissionNoteTokens);
   return value;
 }
 
@@ -150,16 +150,16 @@ const quoteTokens = 4;
 /** Tokens of a note such as `… (+12 more)`, which says how many items or fields are missing. */
 const omissionNoteTokens = 12;
 
-function cutArray(items: unknown[], tokens: number): unknown[] {
+function cutArray(items: unknown[], maxTokens: number): unknown[] {
   const fittingItems: unknown[] = [];
-  let remainingTokens = tokens;
+  let remainingTokens = maxTokens;
   for (const item of items) {
-    const cost = estimateCost(item);
+    const cost = estimateJsonTokens(item);
     if (cost > remainingTokens) break;
     fittingItems.push(item);
     remainingTokens -= cost;
   }
-  if (fittingItems.length === 0 && tokens > 2 * omissionNoteTokens) fittingItems.push(cutValue(items[0], tokens));
+  if (fittingItems.length === 0 && maxTokens > 2 * omissionNoteTokens) fittingItems.push(cutValue(items[0], maxTokens));
   return fittingItems.length < items.length
     ? [...fittingItems, `… (+${items.length - fittingItems.length} more)`]
     : fittingItems;
@@ -169,19 +169,21 @@ function cutArray(items: unknown[], tokens: number): unknown[] {
  * Cuts an object to a token budget. Every field gets an equal share. If a field needs less than its share, larger
  * fields may use the rest.
  */
-function cutObject(object: Fields, tokens: number): Fields {
+function cutObject(object: Fields, maxTokens: number): Fields {
   const entries = Object.entries(object);
-  const costs = new Map(entries.map(([name, value]) => [name, estimateCost(value)]));
+  const tokensByField = new Map(entries.map(([name, value]) => [name, estimateJsonTokens(value)]));
   const fittingFields = new Map<string, unknown>();
-  let remainingTokens = tokens;
+  let remainingTokens = maxTokens;
   let remainingFields = entries.length;
-  for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
-    const share = remainingTokens / remainingFields-- - estimateCost(name);
-    const cost = costs.get(name) ?? 0;
+  for (const [name, value] of entries.toSorted(
+    ([a], [b]) => (tokensByField.get(a) ?? 0) - (tokensByField.get(b) ?? 0),
+  )) {
+    const share = remainingTokens / remainingFields-- - estimateJsonTokens(name);
+    const cost = tokensByField.get(name) ?? 0;
     if (cost > share && share < 2 * omissionNoteTokens) continue;
     const fittingValue = cost <= share ? value : cutValue(value, share);
     fittingFields.set(name, fittingValue);
-    remainingTokens -= estimateCost(name) + estimateCost(fittingValue);
+    remainingTokens -= estimateJsonTokens(name) + estimateJsonTokens(fittingValue);
   }
   const missingCount = entries.length - fittingFields.size;
   const originalOrder = entries.flatMap(([name]) =>
@@ -195,4 +197,4 @@ function cutObject(object: Fields, tokens: number): Fields {
 }
 
 /** Sanitizes any value from the service and cuts it to a token budget. */
-export const sanitizeValue = (value: unknown, tokens: number): unknown => buildFullView({ value }, tokens).value;
+export const sanitizeValue = (value: unknown, maxTokens: number): unknown => buildFullView({ value }, maxTokens).value;

@@ -23,11 +23,11 @@ function findLinkedDomain(link: unknown): string | undefined {
 }
 
 /**
- * Returns the URL of the ad's landing page in a canonical form, so that ads with the same page can be grouped. Removes
- * tracking parameters, sorts the remaining parameters and decodes percent-encoded letters. `campaignParameters`
- * contains the campaign parameters of the link, such as `utm_source`. No request is sent.
+ * Parses the link of an ad. `landingPage` is the URL in a canonical form, so that ads with the same page can be grouped:
+ * without tracking parameters, with sorted parameters and with decoded letters. `campaignParameters` contains the
+ * campaign parameters of the link, such as `utm_source`. No request is sent.
  */
-export function parseLanding({ offerLink, cards }: Fields) {
+export function parseLandingPage({ offerLink, cards }: Fields) {
   const url = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
   const host = getHost(url);
   if (url === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
@@ -44,7 +44,7 @@ export function parseLanding({ offerLink, cards }: Fields) {
     path.slice(0, end),
     contentParameters.length > 0 && `?${contentParameters.join('&')}`,
   ];
-  return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtm(url) };
+  return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtmParameters(url) };
 }
 
 /**
@@ -54,7 +54,7 @@ export function parseLanding({ offerLink, cards }: Fields) {
 const maxUtmParameters = 20;
 const maxUtmValueChars = 500;
 
-function readUtm({ searchParams }: URL): Record<string, string> | null {
+function readUtmParameters({ searchParams }: URL): Record<string, string> | null {
   const campaignParameters = new Map<string, string>();
   for (const [name, value] of searchParams) {
     const [, key] = /^utm_(.{1,50})$/i.exec(name) ?? [];
@@ -87,10 +87,10 @@ function resolveRedirects(link: unknown): URL | undefined {
  * target.
  */
 function findRedirectTarget(url: URL): URL | undefined {
-  const names = getRedirectParameters(getHost(url) ?? '');
-  const values = names?.map((name) => url.searchParams.get(name)) ?? [];
-  if (names) values.push(decodePercentCodes(url.search.slice(1)));
-  return parseUrl(values.find((value) => value && /^https?:\/\//i.test(value)));
+  const parameterNames = getRedirectParameters(getHost(url) ?? '');
+  const parameterValues = parameterNames?.map((name) => url.searchParams.get(name)) ?? [];
+  if (parameterNames) parameterValues.push(decodePercentCodes(url.search.slice(1)));
+  return parseUrl(parameterValues.find((value) => value && /^https?:\/\//i.test(value)));
 }
 
 /** Hosts of social networks that only redirect visitors and have no pages of their own. */
@@ -132,10 +132,10 @@ const redirectParameters = new Map(
  * Returns the query parameters in which a redirect host passes the target URL. Returns undefined for any other host.
  */
 function getRedirectParameters(host: string): readonly string[] | undefined {
-  const parent = host.slice(host.indexOf('.') + 1);
+  const parentHost = host.slice(host.indexOf('.') + 1);
   return (
     redirectParameters.get(host) ??
-    redirectParameters.get(parent) ??
+    redirectParameters.get(parentHost) ??
     (googleHostPattern.test(host) ? redirectParameters.get('google.com') : undefined)
   );
 }

@@ -27,31 +27,31 @@ const maxReadChars = 1500;
 /** Matches parts of a text that have no language: URLs, email addresses, hashtags, placeholders, emoji and digits. */
 const nonWordPattern = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
-const denseScriptClasses = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
-const denseCharacter = new RegExp(`[${denseScriptClasses}]`, 'gu');
+const cjkScriptClasses = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
+const cjkCharacterPattern = new RegExp(`[${cjkScriptClasses}]`, 'gu');
 const latinLetters = /\p{Script=Latin}+/gu;
 
 /**
  * Matches a text with at least four Chinese, Japanese or Korean characters. Four of these characters suffice to detect
  * the language, because one of them carries as much information as several letters.
  */
-const fourDenseCharactersPattern = new RegExp(`^(?:[^${denseScriptClasses}]*[${denseScriptClasses}]){4}`, 'u');
+const fourCjkCharactersPattern = new RegExp(`^(?:[^${cjkScriptClasses}]*[${cjkScriptClasses}]){4}`, 'u');
 const fourteenLettersPattern = /^(?:\P{L}*\p{L}){14}/u;
 const hasEnoughLetters = (words: string): boolean =>
-  fourteenLettersPattern.test(words) || fourDenseCharactersPattern.test(words);
+  fourteenLettersPattern.test(words) || fourCjkCharactersPattern.test(words);
 
 function removeNonWords(text: string): string {
   const words = text.slice(0, maxReadChars).normalize('NFKC').replace(nonWordPattern, ' ');
-  return (isMostlyDense(words) ? words.replace(latinLetters, ' ') : words).replace(/\s+/g, ' ').trim();
+  return (isMostlyCjk(words) ? words.replace(latinLetters, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
 /**
  * Returns true if most of the text is Chinese, Japanese or Korean. Latin words in such a text are usually brand names
  * and are ignored.
  */
-function isMostlyDense(words: string): boolean {
-  if (!fourDenseCharactersPattern.test(words)) return false;
-  const otherChars = words.replace(denseCharacter, '').length;
+function isMostlyCjk(words: string): boolean {
+  if (!fourCjkCharactersPattern.test(words)) return false;
+  const otherChars = words.replace(cjkCharacterPattern, '').length;
   return 4 * (words.length - otherChars) > otherChars;
 }
 

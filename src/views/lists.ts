@@ -36,10 +36,10 @@ export interface FramedList extends ListFrame {
 }
 
 /** Formats a list. The first line contains the size of the list, and the last lines say how to get the next page. */
-export function frameList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
+export function formatFramedList({ noun, shownCount, notes = [], itemTexts, ...frame }: FramedList): string {
   const { totalHits, sentCount, firstNumber = 1, hasMore, appUrlPattern } = frame;
-  const end = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
-  if (shownCount === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
+  const footer = formatFooter(frame, sentCount !== undefined && firstNumber + shownCount <= sentCount);
+  if (shownCount === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer}`;
   const countText =
     sentCount !== undefined && sentCount > shownCount
       ? formatPosition({ noun, from: firstNumber, shown: shownCount, of: sentCount })
@@ -49,7 +49,7 @@ export function frameList({ noun, shownCount, notes = [], itemTexts, ...frame }:
     ...notes,
   ];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${joinNonEmpty(head, '. ')}.\n${itemTexts}${end}`;
+  return `${joinNonEmpty(head, '. ')}.\n${itemTexts}${footer}`;
 }
 
 /**
@@ -88,12 +88,12 @@ function formatFooter({ cursor, price, hasMore }: ListFrame, isCut: boolean): st
 
 /**
  * Finds the URL pattern of all items, e.g. `https://app.example/ads/<id>`. Returns undefined unless the `appUrl` of
- * every item consists of the same prefix and the id of the item.
+ * every item consists of the same prefix and the id of the item. `idFieldName` is the field that contains the id.
  */
-export function findAppUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
+export function findAppUrlPattern(items: readonly object[], idFieldName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
   for (const item of items as readonly Fields[]) {
-    const { appUrl, [idName]: id } = item;
+    const { appUrl, [idFieldName]: id } = item;
     if (typeof appUrl !== 'string' || typeof id !== 'string' || id === '' || !appUrl.endsWith(id)) return;
     const start = appUrl.slice(0, -id.length);
     if (!safeUrlPattern.test(start) || (pattern ?? start) !== start) return;

@@ -7,10 +7,12 @@ export const formatNumber = (number: number): string => (number < 1000 ? `${numb
  * is therefore used only for numbers that must be rounded or have an exponent.
  */
 export function formatRounded(number: number): string {
-  const [whole = '', decimals = ''] = String(Math.abs(number)).split('.');
-  if (!Number.isFinite(number) || whole.includes('e') || decimals.length > 3) return number.toLocaleString('en-US');
+  const [integerDigits = '', decimals = ''] = String(Math.abs(number)).split('.');
+  if (!Number.isFinite(number) || integerDigits.includes('e') || decimals.length > 3)
+    return number.toLocaleString('en-US');
   const groups: string[] = [];
-  for (let end = whole.length; end > 0; end -= 3) groups.unshift(whole.slice(Math.max(0, end - 3), end));
+  for (let end = integerDigits.length; end > 0; end -= 3)
+    groups.unshift(integerDigits.slice(Math.max(0, end - 3), end));
   const sign = number < 0 || Object.is(number, -0) ? '-' : '';
   return `${sign}${groups.join(',')}${decimals === '' ? '' : `.${decimals}`}`;
 }
@@ -28,8 +30,8 @@ export const computeMedian = (values: readonly number[]): number => computePerce
  * @param percent number from 0 to 100
  */
 export function computePercentile(values: readonly number[], percent: number): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  const position = (percent / 100) * (sorted.length - 1);
-  const [lower = 0, upper = lower] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];
+  const sortedValues = values.toSorted((left, right) => left - right);
+  const position = (percent / 100) * (sortedValues.length - 1);
+  const [lower = 0, upper = lower] = [sortedValues[Math.floor(position)], sortedValues[Math.ceil(position)]];
   return lower + (upper - lower) * (position - Math.floor(position));
 }

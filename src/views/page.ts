@@ -10,7 +10,7 @@ import {
   moveMismatchesToOtherTypes,
   otherTypesSchema,
 } from './full-view.ts';
-import { countryPattern, formatDuplicates, frameList, type ListFrame } from './lists.ts';
+import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
 import { formatCount } from './numbers.ts';
 import { joinNonEmpty, quote, quoteUnlessCodes, quoteUnlessWord } from './safe-text.ts';
 import { addFields, copyFields, createFactLister, type Fields, readId, readObjects, selectViewFields } from './view.ts';
@@ -36,23 +36,25 @@ const standardFields = selectViewFields(pageFields, 'standard');
  */
 export function viewPage(page: object, options: { detail: Detail; budget?: number }): PageView {
   const { detail, budget = maxFullViewTokens } = options;
-  const source = page as Fields;
-  const pageId = readId(source.pageId);
-  if (detail === 'full') return moveMismatchesToOtherTypes({ ...buildFullItem(source, budget), pageId }, PageView);
+  const apiFields = page as Fields;
+  const pageId = readId(apiFields.pageId);
+  if (detail === 'full') return moveMismatchesToOtherTypes({ ...buildFullItem(apiFields, budget), pageId }, PageView);
   const view: PageView = { pageId };
-  copyFields(view, source, detail === 'brief' ? briefFields : standardFields);
-  addFields(view, { thumbnailKinds: describeThumbnails(source.thumbnails) });
+  copyFields(view, apiFields, detail === 'brief' ? briefFields : standardFields);
+  addFields(view, { thumbnailKinds: describeThumbnails(apiFields.thumbnails) });
   return view;
 }
 
 /** Counts the thumbnails of an advertiser page by kind, e.g. `4 videos, 1 image`. */
 function describeThumbnails(thumbnails: unknown): string | undefined {
   const thumbnailObjects = readObjects(thumbnails);
-  const videos = thumbnailObjects.filter(({ isVideo }) => isVideo === true).length;
-  const images = thumbnailObjects.filter(({ isVideo }) => isVideo === false).length;
+  const videoCount = thumbnailObjects.filter(({ isVideo }) => isVideo === true).length;
+  const imageCount = thumbnailObjects.filter(({ isVideo }) => isVideo === false).length;
   return (
-    joinNonEmpty([videos > 0 && formatCount(videos, 'video'), images > 0 && formatCount(images, 'image')], ', ') ||
-    undefined
+    joinNonEmpty(
+      [videoCount > 0 && formatCount(videoCount, 'video'), imageCount > 0 && formatCount(imageCount, 'image')],
+      ', ',
+    ) || undefined
   );
 }
 
@@ -65,7 +67,7 @@ export interface PageList extends ListFrame {
 
 /** Formats a list of advertiser pages. */
 export const formatPageList = ({ items, detail = 'brief', budget = maxFullViewTokens, ...frame }: PageList): string =>
-  frameList({
+  formatFramedList({
     ...frame,
     noun: 'page',
     shownCount: items.length,

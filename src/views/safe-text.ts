@@ -34,7 +34,9 @@ export const quoteUnlessConstant = (text: string): string =>
  */
 export const quoteUnlessCodes = (codes: readonly string[], codePattern: RegExp): string => {
   const joinedCodes = codes.join(' ');
-  return codes.every((code) => codePattern.test(code) || morePattern.test(code)) ? joinedCodes : quote(joinedCodes);
+  return codes.every((code) => codePattern.test(code) || moreItemsPattern.test(code))
+    ? joinedCodes
+    : quote(joinedCodes);
 };
 
 /**
@@ -51,7 +53,7 @@ const uuidPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const constantPattern = /^[A-Z\d_]+$/;
 /** Matches the note that this server appends to a shortened list, e.g. `… (+3 more)`. */
-const morePattern = /^… \(\+\d+ more\)$/;
+const moreItemsPattern = /^… \(\+\d+ more\)$/;
 
 /** Returns true if the text is a UUID. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text);
@@ -97,11 +99,11 @@ export function sanitize(text: string): string {
     return text;
   return text
     .replace(lineBreakPattern, '\n')
-    .replace(blankPattern, ' ')
+    .replace(brailleBlankPattern, ' ')
     .replace(hiddenPattern, (match) => (isFlag(match) ? match : ''))
     .toWellFormed()
-    .replace(markPattern, (marks) => marks.slice(0, findEndOfMarks(marks)))
-    .replace(joinerPattern, '');
+    .replace(excessMarksPattern, (marks) => marks.slice(0, measureKeptMarks(marks)))
+    .replace(strayJoinerPattern, '');
 }
 
 /** Makes third-party text safe to show: removes invisible characters and puts the text on a single line. */
@@ -140,10 +142,10 @@ const joinersInScript = String.raw`(?<=${joiningLetters})[\u200c\u200d](?=${join
 
 const lineBreakPattern = /\r\n?|[\v\f\x85\u2028\u2029]/g;
 /** Matches the blank Braille pattern, which looks like a space. */
-const blankPattern = /\u2800/g;
+const brailleBlankPattern = /\u2800/g;
 const hiddenPattern = new RegExp(`${flagSequence}|${hiddenCharacters}`, 'gu');
-const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxCombiningMarks + 1},}`, 'gu');
-const joinerPattern = new RegExp(`(?!${joinersInEmoji}|${joinersInScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
+const excessMarksPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxCombiningMarks + 1},}`, 'gu');
+const strayJoinerPattern = new RegExp(`(?!${joinersInEmoji}|${joinersInScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
 const suspectCharacterPattern = new RegExp(
   String.raw`[\r\u2800\u2028\u2029\u200c\u200d\ufe0e\ufe0f\p{Cs}]|${hiddenCharacters}|\p{M}{${maxCombiningMarks + 1}}`,
   'u',
@@ -159,7 +161,7 @@ const isFlag = (match: string) => match.length > 2;
  * Returns the length of the first `maxCombiningMarks` marks in a run of combining marks. The marks after them are
  * removed.
  */
-function findEndOfMarks(marks: string): number {
+function measureKeptMarks(marks: string): number {
   let end = 0;
   for (let markCount = 0; markCount < maxCombiningMarks; markCount++)
     end += (marks.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
@@ -171,13 +173,13 @@ function findEndOfMarks(marks: string): number {
  * only two tokens. If a text is very long, only its beginning and its length are hashed.
  */
 export const hashText = (text: string): number =>
-  minHash + (fnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));
+  minHash + (computeFnv1a(text.slice(0, maxHashedChars), text.length) % (1_000_000 - minHash));
 
 const maxHashedChars = 20_000;
 const minHash = 100_000;
 
 /** Computes the 32-bit FNV-1a hash of a text. Fast, but not suitable for security. */
-export function fnv1a(text: string, seed = 0): number {
+export function computeFnv1a(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >>> 0;

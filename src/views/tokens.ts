@@ -8,34 +8,34 @@ import tables from './token-tables.json' with { type: 'json' };
  */
 export const estimateTokens = (text: string): number => Math.ceil(sumCosts(text, Number.POSITIVE_INFINITY).cost / 100);
 
-/** Returns true if a text has at most `tokens` estimated tokens. Fast for texts that are short or far too long. */
-export const fitsWithin = (text: string, tokens: number): boolean =>
-  isWithinByteCount(text, tokens) || measureFittingPrefix(text, tokens) === text.length;
+/** Returns true if a text has at most `maxTokens` estimated tokens. Fast for texts that are short or far too long. */
+export const fitsWithin = (text: string, maxTokens: number): boolean =>
+  isWithinByteCount(text, maxTokens) || measureFittingPrefix(text, maxTokens) === text.length;
 
 /**
  * Returns true if the byte length of a text already proves that the text fits. This is possible because a byte of
  * well-formed text never costs more than one token.
  */
-const isWithinByteCount = (text: string, tokens: number): boolean =>
-  text.length <= tokens && Buffer.byteLength(text) <= tokens;
+const isWithinByteCount = (text: string, maxTokens: number): boolean =>
+  text.length <= maxTokens && Buffer.byteLength(text) <= maxTokens;
 
 /** Returns the length of the longest prefix of a text that fits in the token budget. */
-const measureFittingPrefix = (text: string, tokens: number): number => sumCosts(text, 100 * tokens).end;
+const measureFittingPrefix = (text: string, maxTokens: number): number => sumCosts(text, 100 * maxTokens).end;
 
 /**
  * Costs of UTF-16 code units, in hundredths of a token. `charCosts` contains the cost of each code unit. `pairCosts`
  * contains the lower cost of the second code unit of a frequent pair, and 0 for all other pairs.
  */
-type Costs = { charCosts: Uint16Array; pairCosts: Uint8Array };
+type CostTables = { charCosts: Uint16Array; pairCosts: Uint8Array };
 
 /** The cost tables. They are computed on first use, because a process that only lists its tools does not need them. */
-let costs: Costs | undefined;
+let costTables: CostTables | undefined;
 
 /**
  * Returns the index of a pair of code units in `pairCosts`. Two different pairs of the same script never have the same
  * index.
  */
-const getPairIndex = (before: number, code: number) => (4099 * before + code) & 0xfffff;
+const getPairIndex = (firstCode: number, secondCode: number) => (4099 * firstCode + secondCode) & 0xfffff;
 
 /**
  * Computes the costs of code units from `token-tables.json`, which contains four tables:
@@ -47,13 +47,13 @@ const getPairIndex = (before: number, code: number) => (4099 * before + code) & 
  *
  * `bench/token-tables.ts` generates `pairs`, `han` and `hangul`.
  */
-function computeCosts(): Costs {
+function computeCostTables(): CostTables {
   const charCosts = new Uint16Array(0x10000);
   const pairCosts = new Uint8Array(0x100000);
-  let from = 0;
+  let blockStart = 0;
   for (const [end = 0, cost = 0] of tables.alone) {
-    charCosts.fill(cost, from, end);
-    from = end;
+    charCosts.fill(cost, blockStart, end);
+    blockStart = end;
   }
   for (const [gaps, before] of [
     [tables.han, 0x4e00 - 1],
@@ -67,10 +67,10 @@ function computeCosts(): Costs {
   }
   // These loops compare code units as numbers, because joining the letters of each pair as text would take ten times as
   // long.
-  const addPairs = (first: string, seconds: string) => {
-    const firstCode = first.charCodeAt(0);
-    for (let index = 0; index < seconds.length; index++)
-      pairCosts[getPairIndex(firstCode, seconds.charCodeAt(index))] = frequentPairCost;
+  const addPairs = (firstLetter: string, secondLetters: string) => {
+    const firstCode = firstLetter.charCodeAt(0);
+    for (let index = 0; index < secondLetters.length; index++)
+      pairCosts[getPairIndex(firstCode, secondLetters.charCodeAt(index))] = frequentPairCost;
   };
   for (const entry of tables.pairs.split(' ')) {
     const [first, seconds] = [entry.charAt(0), entry.slice(1)];
@@ -95,8 +95,8 @@ const frequentPairCost = 14;
  * limit.
  */
 function sumCosts(text: string, maxCost: number): { cost: number; end: number } {
-  costs ??= computeCosts();
-  const { charCosts, pairCosts } = costs;
+  costTables ??= computeCostTables();
+  const { charCosts, pairCosts } = costTables;
   let cost = 0;
   let previousCode = 0;
   for (let index = 0; index < text.length; index++) {
@@ -115,11 +115,11 @@ function sumCosts(text: string, maxCost: number): { cost: number; end: number } 
  * dictionary.
  * @param removedChars number of characters that were already removed before the call
  */
-export function truncate(text: string, tokens: number, removedChars = 0): string {
-  const fittingChars = measureFittingPrefix(text, tokens);
+export function truncate(text: string, maxTokens: number, removedChars = 0): string {
+  const fittingChars = measureFittingPrefix(text, maxTokens);
   if (fittingChars >= text.length && removedChars === 0) return text;
-  const end = findCutPosition(text, measureFittingPrefix(text, Math.max(0, tokens - suffixTokens)));
-  const start = text.slice(0, end).trimEnd();
+  const cutPosition = findCutPosition(text, measureFittingPrefix(text, Math.max(0, maxTokens - maxSuffixTokens)));
+  const start = text.slice(0, cutPosition).trimEnd();
   return `${start}… (+${text.length - start.length + removedChars} chars)`;
 }
 
@@ -127,12 +127,12 @@ export function truncate(text: string, tokens: number, removedChars = 0): string
  * Matches the suffix that `truncate` appends, e.g. `… (+312 chars)`. The group contains the number of missing
  * characters.
  */
-export const truncationSuffix = /… \(\+(\d+) chars\)$/;
+export const truncationSuffixPattern = /… \(\+(\d+) chars\)$/;
 
 /** Maximum number of tokens of the suffix, e.g. `… (+1234567 chars)`. */
-const suffixTokens = 9;
+const maxSuffixTokens = 9;
 /** Maximum number of characters to inspect after the cut in order to find the end of a word or visible character. */
-const maxReachChars = 60;
+const maxLookaheadChars = 60;
 /** If a space is at most this many characters before the cut, the text is cut at the space instead. */
 const maxSpaceDistance = 16;
 
@@ -153,7 +153,7 @@ export function findSegmentStart(index: number, text: string, granularity: 'word
 function findCutPosition(text: string, end: number): number {
   const spacePosition = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (spacePosition > Math.max(end - maxSpaceDistance, end / 2)) return spacePosition;
-  const nearbyText = text.slice(0, end + maxReachChars);
+  const nearbyText = text.slice(0, end + maxLookaheadChars);
   const wordStart = findSegmentStart(end, nearbyText, 'word');
   if (wordStart > end / 2) return wordStart;
   // Two ASCII characters never form one visible character, so it is safe to cut between them.
@@ -260,16 +260,16 @@ function measurePrefixWithinBytes(text: string, maxBytes = Number.POSITIVE_INFIN
 export const charsPerToken = 8;
 
 /** Sanitizes a third-party text, puts it on one line and truncates it to a token budget. */
-export function truncateLine(text: string, tokens: number): string {
-  const readChars = charsPerToken * (tokens + charsPerToken);
-  return truncate(sanitizeLine(text.slice(0, readChars)), tokens, Math.max(0, text.length - readChars));
+export function truncateLine(text: string, maxTokens: number): string {
+  const readChars = charsPerToken * (maxTokens + charsPerToken);
+  return truncate(sanitizeLine(text.slice(0, readChars)), maxTokens, Math.max(0, text.length - readChars));
 }
 
 /**
  * Quotes text from the service for use in a message of this server. The text is put on one line and truncated, so that
  * it cannot imitate the message.
  */
-export const quoteUntrusted = (text: string, tokens: number): string => quote(truncateLine(text, tokens));
+export const quoteUntrusted = (text: string, maxTokens: number): string => quote(truncateLine(text, maxTokens));
 
 /** Sanitizes and truncates an id from the service. */
 export const sanitizeId = (text: string): string => truncateLine(text, 60);

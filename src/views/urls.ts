@@ -22,7 +22,7 @@ export function parseUrl(text: unknown): URL | undefined {
   // The URL parser converts backslashes to slashes. If the text contains a secret, such as the caller's API key, the
   // secret could then no longer be recognized and masked. Therefore drop everything after the host.
   if (urlText.includes('\\')) url.pathname = url.search = url.hash = '';
-  return webPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
+  return webProtocolPattern.test(url.protocol) && (hasScheme || /[^.]\.[^.]/.test(url.hostname)) ? url : undefined;
 }
 
 /**
@@ -49,16 +49,16 @@ const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/
  * `{{ad.name}}`. Decodes percent-encoded letters if this does not change the meaning. Truncates the URL to the token
  * budget.
  */
-export function cleanUrl(urlText: unknown, tokens: number): string | undefined {
+export function cleanUrl(urlText: unknown, maxTokens: number): string | undefined {
   if (typeof urlText !== 'string') return;
   const url = parseUrl(urlText);
   if (url === undefined) {
     const urlStart = sanitizeLine(urlText.slice(0, maxUrlChars));
-    return urlStart && truncate(urlStart, tokens, Math.max(0, urlText.length - maxUrlChars));
+    return urlStart && truncate(urlStart, maxTokens, Math.max(0, urlText.length - maxUrlChars));
   }
   url.username = url.password = url.hash = '';
   url.search = url.search.slice(1).split('&').filter(isContentParameter).join('&');
-  return truncate(decodePercentCodes(url.href), tokens);
+  return truncate(decodePercentCodes(url.href), maxTokens);
 }
 
 /**
@@ -88,7 +88,7 @@ const hostFirstPattern = /^(?:[\\/]{2}|[^\\/?#])/;
  * takes quadratic time.
  */
 const longHostPattern = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
-const webPattern = /^https?:$/;
+const webProtocolPattern = /^https?:$/;
 const maxHostChars = 253;
 const maxUrlChars = 4000;
 

@@ -28,13 +28,13 @@ export const readObjects = (value: unknown): Fields[] =>
 const maxObjects = 1000;
 
 /** Sanitizes a text and truncates it to a token budget. Returns undefined if the value is empty or not a string. */
-export function readText(value: unknown, tokens: number): string | undefined {
+export function readText(value: unknown, maxTokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  if (plainWordPattern.test(value) && fitsWithin(value, tokens)) return value;
-  const readChars = charsPerToken * (tokens + 8);
+  if (plainWordPattern.test(value) && fitsWithin(value, maxTokens)) return value;
+  const readChars = charsPerToken * (maxTokens + 8);
   const text = sanitize(value.slice(0, readChars)).trim();
   const unreadChars = Math.max(0, value.length - readChars);
-  return text === '' && unreadChars === 0 ? undefined : truncate(text, tokens, unreadChars);
+  return text === '' && unreadChars === 0 ? undefined : truncate(text, maxTokens, unreadChars);
 }
 
 /** Matches short ids and constants, e.g. `SHOP_NOW`. Most values match and then need no sanitizing. */
@@ -59,11 +59,11 @@ type FieldType = number | 'number' | 'flag' | 'words';
  */
 export const selectViewFields = (
   fields: Record<string, ApiField>,
-  view: 'brief' | 'standard',
+  detail: 'brief' | 'standard',
 ): Record<string, FieldType> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, brief, standard = brief }]) => {
-      const limit = view === 'brief' ? brief : standard;
+      const limit = detail === 'brief' ? brief : standard;
       if (limit === undefined) return [];
       return [
         [name, type === 'number' || type === 'flag' || type === 'words' ? type : limit === true ? dateTokens : limit],
@@ -89,9 +89,9 @@ export function createFactLister(fields: Record<string, ApiField>): (view: objec
  * Copies fields from an object of the service to a result. Omits fields that are missing, null, empty or of an
  * unexpected type. Truncates long texts and lists.
  */
-export function copyFields(view: object, source: Fields, fieldTypes: Readonly<Record<string, FieldType>>): void {
+export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly<Record<string, FieldType>>): void {
   for (const name in fieldTypes) {
-    const value = source[name];
+    const value = apiObject[name];
     if (value === undefined || value === null) continue;
     const shownValue = readValue(value, fieldTypes[name]);
     if (shownValue !== undefined) (view as Fields)[name] = shownValue;
@@ -99,10 +99,10 @@ export function copyFields(view: object, source: Fields, fieldTypes: Readonly<Re
 }
 
 /** Adds fields to an object, except those that are undefined. */
-export function addFields(view: object, fields: object): void {
+export function addFields(target: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];
-    if (value !== undefined) (view as Fields)[name] = value;
+    if (value !== undefined) (target as Fields)[name] = value;
   }
 }
 

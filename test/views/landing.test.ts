@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findLandingDomain, parseLanding } from '../../src/views/landing.ts';
+import { findLandingDomain, parseLandingPage } from '../../src/views/landing.ts';
 
 const encode = (address: string) => encodeURIComponent(address);
 const shopUrl = 'https://www.shop.example/Boots/?colour=red';
@@ -65,13 +65,13 @@ test.each([
   ['a macro alone stays', '{{product.url}}', '{{product.url}}'],
   ['a missing link has no page', null, null],
 ])("the URL of an ad's landing page is normalized as expected: %s", (_, offerLink, page) => {
-  expect(parseLanding({ offerLink }).landingPage).toBe(page);
-  expect(parseLanding({ offerLink: page }).landingPage).toBe(page);
+  expect(parseLandingPage({ offerLink }).landingPage).toBe(page);
+  expect(parseLandingPage({ offerLink: page }).landingPage).toBe(page);
 });
 
 test('the landing page of an ad is never taken from the URL that the ad displays', () => {
-  expect(parseLanding({ cards: [{ link_url: 'https://shop.example/a' }] }).landingPage).toBe('shop.example/a');
-  expect(parseLanding({ displayUrl: 'shop.example' }).landingPage).toBeNull();
+  expect(parseLandingPage({ cards: [{ link_url: 'https://shop.example/a' }] }).landingPage).toBe('shop.example/a');
+  expect(parseLandingPage({ displayUrl: 'shop.example' }).landingPage).toBeNull();
 });
 
 const wrapInLinkShim = (address: string) => `https://l.facebook.com/l.php?u=${encode(address)}&h=AT0`;
@@ -149,7 +149,7 @@ test('the landing domain of an ad is the host behind all redirect wrappers that 
 });
 
 test('the utm parameters of an ad are read from its landing page, even behind redirect wrappers', () => {
-  const utmOf = (offerLink: string) => parseLanding({ offerLink }).campaignParameters;
+  const utmOf = (offerLink: string) => parseLandingPage({ offerLink }).campaignParameters;
   expect(utmOf(shopUrl)).toBeNull();
   const link = `${shopUrl}&utm_source=fb+ads&UTM_Campaign=%E9%9E%8B&utm_content={{ad.name}}&utm_term=&utm_source=two&utm___proto__=x`;
   const utm = Object.fromEntries([
