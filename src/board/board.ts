@@ -87,11 +87,11 @@ const boardAds = defineTool({
     page: pageTokenInput,
   }),
   output: z.looseObject({}),
-  async run({ gathering: id, ids = [], detail = 'brief', page }, context) {
+  async run({ gathering: id, ids = [], detail = 'brief', page: pageToken }, context) {
     // `openDataset` throws an error if the service rejects the API key. Check the page token after this call, so that a
     // wrong key always causes an error.
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(page))) return resultForModels;
+    if (!(await isCallFromBoard(pageToken))) return resultForModels;
     const { now, isOffered, getAdRowReader } = context;
     const contents = await dataset.readContents();
     const newAdKeys = findNewAdIds(parseWatches(await dataset.userRecords.read('watch')), contents);
@@ -158,7 +158,7 @@ async function selectFittingAds(
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
     const key = normalizeAdId(item.id);
-    const ad = buildAd[detail](item, labels.get(key));
+    const ad = adBuilders[detail](item, labels.get(key));
     if (newAdKeys.has(key)) ad.isNew = true;
     const variant = facts.get(key)?.variantId ?? item.id;
     if (variant !== item.id) ad.variant = variant;
@@ -190,7 +190,7 @@ const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
-const buildAd: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
+const adBuilders: Record<Detail, (item: StoredItem, labels: readonly Label[] | undefined) => BriefAd | FullAd> = {
   brief: buildBriefAd,
   full: buildFullAd,
 };
@@ -219,17 +219,17 @@ function buildFullAd(item: StoredItem, labels: readonly Label[] | undefined): Fu
  * ad, from which the full view takes more fields.
  */
 function buildSharedFields(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined) {
-  const sentFields = parseItem(item) as Fields;
-  const { ad: adRow, cards: cardRows } = buildAdRows(sentFields, { gatheredAt: item.at, json: '' });
+  const apiFields = parseItem(item) as Fields;
+  const { ad: adRow, cards: cardRows } = buildAdRows(apiFields, { gatheredAt: item.at, json: '' });
   const briefAd: BriefAd = { id: item.id };
   addFields(briefAd, {
-    ...pickSentFields(sentFields, detail),
+    ...pickApiFields(apiFields, detail),
     pageName: cleanLine(adRow.pageName),
     firstLine: cleanLine(adRow.firstLine),
     landing: cleanLine(adRow.landing),
     daysRunning: adRow.daysRunning ?? undefined,
     active: adRow.active === null ? undefined : adRow.active === 1,
-    creative: describeCreative(sentFields),
+    creative: describeCreative(apiFields),
     labels: labels
       ?.slice(0, maxLabels[detail])
       .map(({ label, value }) => (value === null ? { label } : { label, value })),
@@ -261,13 +261,13 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the fields that have the same names and meanings as in the API. The brief view of an ad contains only the
+ * Returns the API fields, which have the same names and meanings on the board. The brief view of an ad contains only the
  * fields marked `brief`, and the full view contains all fields.
  */
-const pickSentFields = (ad: Fields, detail: Detail) =>
+const pickApiFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(
     boardFields.flatMap(([name, { type, board }]) =>
-      board === 'brief' || detail === 'full' ? [[name, convertField[type](ad[name])]] : [],
+      board === 'brief' || detail === 'full' ? [[name, fieldConverters[type](ad[name])]] : [],
     ),
   );
 
@@ -296,7 +296,7 @@ function cleanLines(texts: readonly (string | null)[]): string[] | undefined {
 }
 
 /** Functions that sanitize the value of a field for the board, by field type. */
-const convertField: Record<ApiField['type'], (value: unknown) => unknown> = {
+const fieldConverters: Record<ApiField['type'], (value: unknown) => unknown> = {
   text: cleanLine,
   id: cleanLine,
   date: (value) => toDateCell(value) ?? undefined,
@@ -335,22 +335,22 @@ const boardPictures = defineTool({
     page: pageTokenInput,
   }),
   output: z.looseObject({}),
-  async run({ ids, page }, context) {
+  async run({ ids, page: pageToken }, context) {
     const dataset = await context.openDataset();
-    if (!(await isCallFromBoard(page))) return resultForModels;
+    if (!(await isCallFromBoard(pageToken))) return resultForModels;
     /**
      * Finds the picture of an ad or of one of its carousel cards.
      * @param id ad id, optionally followed by `#` and a card number, e.g. `#2` for the second card
      */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
-      const [match, adId = '', card] = adIdAndCardPattern.exec(id) ?? [];
+      const [match, adId = '', cardNumber] = adIdAndCardPattern.exec(id) ?? [];
       const item = match === undefined ? undefined : await dataset.findItem('ads', adId);
       if (item === undefined)
         return { id, adId, picture: { reason: match === undefined ? invalidCardReason : notInDatasetReason } };
       return {
         id,
         adId,
-        picture: selectPicture(parseItem(item), { now: context.now, ...(card && { card: Number(card) }) }),
+        picture: selectPicture(parseItem(item), { now: context.now, ...(cardNumber && { card: Number(cardNumber) }) }),
       };
     };
     const requestedPictures = await Promise.all([...new Set(ids)].map(findPicture));

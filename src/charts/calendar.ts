@@ -30,8 +30,8 @@ export interface CalendarUnit {
 /** Returns a calendar for the dates in a column, or undefined if the column contains anything but dates. */
 export function createCalendar(columnName: string, cells: readonly unknown[]): Calendar | undefined {
   if (cells.length === 0 || !cells.every((cell) => typeof cell === 'string')) return undefined;
-  const weeks = createWeekCalendar(columnName, cells);
-  if (weeks) return weeks;
+  const weekCalendar = createWeekCalendar(columnName, cells);
+  if (weekCalendar) return weekCalendar;
   if (!cells.every(isDate)) return undefined;
   const parseTime = (cell: string) => Date.parse(cell);
   const times = [...new Set(cells.map(parseTime))].sort((a, b) => a - b);
@@ -108,11 +108,12 @@ const weekPattern = /^((?:19|20)\d{2})-(W?)(\d{2})$/;
  * another cell of the column shows that the column contains weeks.
  */
 function createWeekCalendar(columnName: string, cells: readonly string[]): Calendar | undefined {
-  const weeks = cells.map((cell) => weekPattern.exec(cell));
-  if (!weeks.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
-  const isWeekColumn = isWeekName(columnName) || weeks.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
+  const weekMatches = cells.map((cell) => weekPattern.exec(cell));
+  if (!weekMatches.every((week) => week !== null && Number(week[3]) <= 53)) return undefined;
+  const isWeekColumn =
+    isWeekName(columnName) || weekMatches.some((week) => week?.[2] === 'W' || Number(week?.[3]) > 12);
   if (!isWeekColumn) return undefined;
-  const weekLetter = weeks[0]?.[2] ?? '';
+  const weekLetter = weekMatches[0]?.[2] ?? '';
   // Most cells name an existing week in both systems, so try the more likely system first. Weeks with the letter `W`,
   // e.g. `2026-W05`, are probably ISO weeks. Other weeks probably come from SQLite's `%W`.
   const weekSystems = weekLetter === 'W' ? [isoWeeks, mondayWeeks] : [mondayWeeks, isoWeeks];

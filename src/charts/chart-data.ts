@@ -55,7 +55,9 @@ export function readChartData(kind: ChartKind, table: ChartRows, readAt: number 
   // Leave out rows without a date or number, because they have no position on the axis.
   const rows = axisKind === 'names' ? allRows : allRows.filter(([cell]) => cell !== null);
   if (rows.length === 0) return { problem: 'the result has no rows' };
-  const numberColumns = columns.flatMap((_, column) => (column > 0 && hasOnlyNumbers(rows, column) ? [column] : []));
+  const numberColumns = columns.flatMap((_, columnIndex) =>
+    columnIndex > 0 && hasOnlyNumbers(rows, columnIndex) ? [columnIndex] : [],
+  );
   if (numberColumns.length === 0)
     return { problem: `no column after the first (${columns[0]}) holds only numbers; select one, such as count(*)` };
   if (numberColumns.length > maxSeries)
@@ -233,14 +235,14 @@ const getUnit = (name: string) => unitPatterns.find(([, pattern]) => pattern.tes
 
 /** Divides the series into panels by unit, because only series with the same unit can share an axis. */
 export function buildPanels(data: ChartData) {
-  const byUnit = [...groupBy(data.series, ({ unit }) => unit).values()];
-  return byUnit.map((series) => {
+  const seriesGroups = [...groupBy(data.series, ({ unit }) => unit).values()];
+  return seriesGroups.map((series) => {
     const values = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
     const title = capitalize(
       `${joinNames(data.measureTitles ?? series.map((panelSeries) => panelSeries.title))} ${data.title}`,
     );
     const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
-    return { ...data, title, series, min, max, isSmall: byUnit.length > 1 };
+    return { ...data, title, series, min, max, isSmall: seriesGroups.length > 1 };
   });
 }
 

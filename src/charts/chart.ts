@@ -357,8 +357,8 @@ function drawAxisLabels(
 /** Returns about five round numbers from `min` to `max`, at which grid lines are drawn. */
 function chooseTicks(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
-  const power = 10 ** Math.floor(Math.log10(roughStep));
-  const step = ([1, 2, 5].find((factor) => factor * power >= roughStep) ?? 10) * power;
+  const powerOfTen = 10 ** Math.floor(Math.log10(roughStep));
+  const step = ([1, 2, 5].find((factor) => factor * powerOfTen >= roughStep) ?? 10) * powerOfTen;
   const firstMultiple = Math.floor(min / step + 1e-9);
   const count = Math.ceil(max / step - 1e-9) - firstMultiple + 1;
   const ticks = Array.from({ length: Math.max(1, Math.min(12, count)) }, (_, index) => (firstMultiple + index) * step);
@@ -373,35 +373,35 @@ const tinyFormat = new Intl.NumberFormat('en', { notation: 'scientific', maximum
 /** Formats a number in a few characters, e.g. `12,345` or `1.234M`. Formats null as a dash. */
 function formatShortNumber(value: number | null): string {
   if (value === null) return '–';
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e15)) return tinyFormat.format(value).replaceAll('-', '−');
-  return (size !== 0 && size < 1 ? smallFormat : size < 1e6 ? plainFormat : compactFormat)
+  const magnitude = Math.abs(value);
+  if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e15)) return tinyFormat.format(value).replaceAll('-', '−');
+  return (magnitude !== 0 && magnitude < 1 ? smallFormat : magnitude < 1e6 ? plainFormat : compactFormat)
     .format(value)
     .replaceAll('-', '−');
 }
 
 /** Returns the text as one line, or breaks it into two lines if it is too wide. */
-function breakIntoTwoLines(text: string, maxWidth: number, size: number): string[] {
-  if (estimateTextWidth(text, size) <= maxWidth) return [text];
+function breakIntoTwoLines(text: string, maxWidth: number, fontSize: number): string[] {
+  if (estimateTextWidth(text, fontSize) <= maxWidth) return [text];
   const words = text.split(' ');
   let firstLine = words.shift() ?? '';
-  while (words[0] !== undefined && estimateTextWidth(`${firstLine} ${words[0]}`, size) <= maxWidth)
+  while (words[0] !== undefined && estimateTextWidth(`${firstLine} ${words[0]}`, fontSize) <= maxWidth)
     firstLine += ` ${words.shift()}`;
-  return [firstLine, words.join(' ')].filter(Boolean).map((line) => shortenMiddle(line, maxWidth, size));
+  return [firstLine, words.join(' ')].filter(Boolean).map((line) => shortenMiddle(line, maxWidth, fontSize));
 }
 
 /**
  * Replaces the middle of a text with `…` if the text is too wide. Keeps both ends, because long names often differ only
  * at the beginning or only at the end.
  */
-function shortenMiddle(text: string, maxWidth: number, size: number): string {
-  if (estimateTextWidth(text, size) <= maxWidth) return text;
+function shortenMiddle(text: string, maxWidth: number, fontSize: number): string {
+  if (estimateTextWidth(text, fontSize) <= maxWidth) return text;
   const letters = [...text];
-  let [start, end, usedWidth] = ['', '', estimateTextWidth('…', size)];
+  let [start, end, usedWidth] = ['', '', estimateTextWidth('…', fontSize)];
   for (let index = 0; index < letters.length; index++) {
     const isStart = index % 2 === 0;
     const letter = letters[isStart ? index / 2 : letters.length - (index + 1) / 2] ?? '';
-    usedWidth += estimateTextWidth(letter, size);
+    usedWidth += estimateTextWidth(letter, fontSize);
     if (usedWidth > maxWidth) break;
     if (isStart) start += letter;
     else end = letter + end;
@@ -410,12 +410,12 @@ function shortenMiddle(text: string, maxWidth: number, size: number): string {
 }
 
 /** Estimates the width of a text in pixels. In common fonts, the text is slightly narrower than the estimate. */
-function estimateTextWidth(text: string, size: number): number {
+function estimateTextWidth(text: string, fontSize: number): number {
   let widthInEms = 0;
   for (const letter of text) {
     if (letter >= '\u1100') widthInEms += 1.05;
     else if (/[\d\p{Ll}]/u.test(letter)) widthInEms += 0.6;
     else widthInEms += /[\p{L}%@]/u.test(letter) ? 0.76 : 0.4;
   }
-  return widthInEms * size;
+  return widthInEms * fontSize;
 }

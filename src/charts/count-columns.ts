@@ -7,7 +7,7 @@
  * several expressions.
  */
 export function findCountColumns({ columns, sql = '', rowCount }: CountColumnsQuery): ReadonlySet<string> {
-  const statement = removeTexts(sql);
+  const statement = removeCommentsAndLiterals(sql);
   if (/\bhaving\b|\boffset\b|\bover\b/i.test(statement) || mayHaveReachedLimit(statement, rowCount)) return new Set();
   const aliases = listAliases(statement);
   return new Set(
@@ -29,7 +29,7 @@ interface CountColumnsQuery {
  * Removes comments and the contents of string literals from an SQL statement. Otherwise a text such as `'limit 5'`
  * could look like a keyword.
  */
-const removeTexts = (sql: string): string =>
+const removeCommentsAndLiterals = (sql: string): string =>
   sql.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'/g, (match) => (match.startsWith("'") ? "''" : ' '));
 
 /**
@@ -44,16 +44,21 @@ const mayHaveReachedLimit = (statement: string, rowCount: number): boolean =>
  * removed rows with small counts, so a missing row does not mean zero.
  */
 function isUsedInComparison(statement: string, column: string): boolean {
-  const [lowerCaseStatement, name] = [statement.toLowerCase(), column.toLowerCase()];
-  if (name === '') return false;
-  for (let start = lowerCaseStatement.indexOf(name); start >= 0; start = lowerCaseStatement.indexOf(name, start + 1)) {
-    const end = start + name.length;
+  const [lowerCaseStatement, lowerCaseColumn] = [statement.toLowerCase(), column.toLowerCase()];
+  if (lowerCaseColumn === '') return false;
+  for (
+    let matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn);
+    matchIndex >= 0;
+    matchIndex = lowerCaseStatement.indexOf(lowerCaseColumn, matchIndex + 1)
+  ) {
+    const end = matchIndex + lowerCaseColumn.length;
     const isPartOfWord =
-      wordOrDotPattern.test(lowerCaseStatement.charAt(start - 1)) || wordPattern.test(lowerCaseStatement.charAt(end));
+      wordOrDotPattern.test(lowerCaseStatement.charAt(matchIndex - 1)) ||
+      wordPattern.test(lowerCaseStatement.charAt(end));
     if (isPartOfWord) continue;
     comparisonAfterPattern.lastIndex = end;
     if (comparisonAfterPattern.test(statement)) return true;
-    const textBefore = statement.slice(Math.max(0, start - maxOperatorDistance), start);
+    const textBefore = statement.slice(Math.max(0, matchIndex - maxOperatorDistance), matchIndex);
     if (
       comparisonBeforePattern.test(
         (textBefore.endsWith('"') ? textBefore.slice(0, -1) : textBefore).trimEnd().slice(-1),

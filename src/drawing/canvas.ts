@@ -30,7 +30,7 @@ export class Canvas implements Raster {
     const bottom = Math.min(this.height, Math.round(y + height));
     if (visibleWidth <= 0) return;
     const pixels = createRowOfColor(color, visibleWidth);
-    for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels);
+    for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blendRow(left, row, pixels);
   }
 
   fillPath(path: Path, color: Color): void {
@@ -39,7 +39,7 @@ export class Canvas implements Raster {
     const { x, y, width, height, coverage } = mask;
     const pixels = createRowOfColor(color, width);
     for (let row = 0; row < height; row++)
-      this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
+      this.#blendRow(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
   /** Draws a picture, stretched to fill the frame. */
@@ -50,7 +50,7 @@ export class Canvas implements Raster {
     let row = Math.round(frame.y);
     for (const pixels of resampleRows(raster, size)) {
       const visiblePixels = pixels.subarray(hiddenColumns * 4, Math.max(hiddenColumns, this.width - left) * 4);
-      if (row >= 0 && row < this.height) this.#blend(left + hiddenColumns, row, visiblePixels);
+      if (row >= 0 && row < this.height) this.#blendRow(left + hiddenColumns, row, visiblePixels);
       row++;
     }
   }
@@ -59,16 +59,19 @@ export class Canvas implements Raster {
    * Blends a row of pixels into the bitmap, starting at column `left`. `coverage` is the share of each pixel that the
    * shape covers, from 0 to 1. Without it, all pixels are fully covered.
    */
-  #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
+  #blendRow(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
     const { data, width } = this;
-    let index = (y * width + left) * 4;
-    for (let from = 0; from < pixels.length; from += 4, index += 4) {
-      const coverageShare = coverage === undefined ? 1 : (coverage[from / 4] as number);
+    let targetIndex = (y * width + left) * 4;
+    for (let sourceIndex = 0; sourceIndex < pixels.length; sourceIndex += 4, targetIndex += 4) {
+      const coverageShare = coverage === undefined ? 1 : (coverage[sourceIndex / 4] as number);
       if (coverageShare === 0) continue;
-      const backgroundShare = 1 - ((pixels[from + 3] as number) / 255) * coverageShare;
-      data[index] = (data[index] as number) * backgroundShare + (pixels[from] as number) * coverageShare;
-      data[index + 1] = (data[index + 1] as number) * backgroundShare + (pixels[from + 1] as number) * coverageShare;
-      data[index + 2] = (data[index + 2] as number) * backgroundShare + (pixels[from + 2] as number) * coverageShare;
+      const backgroundShare = 1 - ((pixels[sourceIndex + 3] as number) / 255) * coverageShare;
+      data[targetIndex] =
+        (data[targetIndex] as number) * backgroundShare + (pixels[sourceIndex] as number) * coverageShare;
+      data[targetIndex + 1] =
+        (data[targetIndex + 1] as number) * backgroundShare + (pixels[sourceIndex + 1] as number) * coverageShare;
+      data[targetIndex + 2] =
+        (data[targetIndex + 2] as number) * backgroundShare + (pixels[sourceIndex + 2] as number) * coverageShare;
     }
   }
 }
@@ -147,28 +150,28 @@ export function buildStroke(line: readonly Point[], width: number): Path {
  * of the path, or undefined if the path is outside the bitmap or has a coordinate that is not finite.
  */
 function computeCoverage(path: Path, width: number, height: number) {
-  const box = computeBounds(path, width, height);
-  if (box === undefined) return;
+  const bounds = computeBounds(path, width, height);
+  if (bounds === undefined) return;
   // `coverageChanges` stores by how much the coverage of each pixel differs from the pixel to its left. The coverage of
   // a pixel is therefore the sum of all changes in its row up to this pixel.
-  const coverageChanges = new Float32Array(box.width * box.height);
+  const coverageChanges = new Float32Array(bounds.width * bounds.height);
   for (const outline of path)
     outline.forEach((point, index) => {
       addEdge(
         coverageChanges,
-        box,
-        toBoxCoordinates(point, box),
-        toBoxCoordinates(outline[(index + 1) % outline.length] ?? point, box),
+        bounds,
+        toBoxCoordinates(point, bounds),
+        toBoxCoordinates(outline[(index + 1) % outline.length] ?? point, bounds),
       );
     });
-  for (let row = 0; row < box.height; row++) {
+  for (let row = 0; row < bounds.height; row++) {
     let sum = 0;
-    for (let index = row * box.width; index < (row + 1) * box.width; index++) {
+    for (let index = row * bounds.width; index < (row + 1) * bounds.width; index++) {
       sum += coverageChanges[index] ?? 0;
       coverageChanges[index] = Math.min(1, Math.abs(sum));
     }
   }
-  return { ...box, coverage: coverageChanges };
+  return { ...bounds, coverage: coverageChanges };
 }
 
 const toBoxCoordinates = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
@@ -265,19 +268,19 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
 }
 
 /**
- * Computes how to resample `length` pixels to `count` pixels. For each new pixel, returns the index of the first
- * original pixel (`from`) and the weights of the original pixels. The weights are higher near the center of the new
- * pixel.
+ * Computes how to resample `sourceCount` pixels to `targetCount` pixels. For each new pixel, returns the index of the
+ * first original pixel (`from`) and the weights of the original pixels. The weights are higher near the center of the
+ * new pixel.
  */
-function computeWeights(length: number, count: number) {
-  const scale = length / count;
-  const reach = Math.max(1, scale);
-  return Array.from({ length: count }, (_, index) => {
+function computeWeights(sourceCount: number, targetCount: number) {
+  const scale = sourceCount / targetCount;
+  const weightRadius = Math.max(1, scale);
+  return Array.from({ length: targetCount }, (_, index) => {
     const middle = (index + 0.5) * scale - 0.5;
-    const from = Math.min(length - 1, Math.max(0, Math.ceil(middle - reach)));
-    const to = Math.max(from, Math.min(length - 1, Math.floor(middle + reach)));
+    const from = Math.min(sourceCount - 1, Math.max(0, Math.ceil(middle - weightRadius)));
+    const to = Math.max(from, Math.min(sourceCount - 1, Math.floor(middle + weightRadius)));
     const weights = Float32Array.from({ length: to - from + 1 }, (_, offset) =>
-      Math.max(1e-6, 1 - Math.abs(from + offset - middle) / reach),
+      Math.max(1e-6, 1 - Math.abs(from + offset - middle) / weightRadius),
     );
     const sum = weights.reduce((total, weight) => total + weight, 0);
     return { from, weights: weights.map((weight) => weight / sum) };

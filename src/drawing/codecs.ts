@@ -78,7 +78,7 @@ export const decodeWebp = createDecoder(async () => {
   return decode;
 });
 
-let encoder: Promise<typeof import('@jsquash/jpeg/encode.js').default> | undefined;
+let encoderPromise: Promise<typeof import('@jsquash/jpeg/encode.js').default> | undefined;
 
 async function loadEncoder() {
   const { default: encode, init } = await import('@jsquash/jpeg/encode.js');
@@ -91,7 +91,7 @@ async function loadEncoder() {
  * @param quality number from 0 to 100
  */
 export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
-  encoder ??= loadEncoder();
-  const encode = await encoder;
+  encoderPromise ??= loadEncoder();
+  const encode = await encoderPromise;
   return new Uint8Array(await encode({ width, height, data, colorSpace: 'srgb' }, { quality, progressive: false }));
 }

@@ -28,8 +28,8 @@ const getNotoPath = (name: string, subset: string | number) =>
  * Lists the last files of a large font, e.g. for Chinese. Such a font consists of numbered files, and the files with
  * the highest numbers contain the most common letters.
  */
-const listFontFiles = (name: string, first: number, last = 119) =>
-  Array.from({ length: last - first + 1 }, (_, index) => getNotoPath(name, last - index));
+const listFontFiles = (name: string, firstNumber: number, lastNumber = 119) =>
+  Array.from({ length: lastNumber - firstNumber + 1 }, (_, index) => getNotoPath(name, lastNumber - index));
 
 const latinFonts = { regular: getInterPath('latin'), bold: getInterPath('latin', 700) };
 const chineseFonts = [...listFontFiles('sc', 108), ...listFontFiles('tc', 117, 118)];
@@ -68,18 +68,18 @@ const readGlyph = (font: Font, letter: string) => {
  * Cached glyphs (outlines of letters). An entry is undefined if no font contains the letter. The cache needs no size
  * limit, because the number of Unicode characters is limited.
  */
-const glyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
+const cachedGlyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
 function findGlyph(letter: string, bold = false) {
   const key = bold ? `bold ${letter}` : letter;
-  if (!glyphs.has(key)) {
+  if (!cachedGlyphs.has(key)) {
     const files = fontsByScript.find(([letters]) => letters.test(letter))?.[1] ?? [];
     const file = [bold ? latinFonts.bold : latinFonts.regular, ...files].find(
       (file) => loadFont(file).charToGlyphIndex(letter) > 0,
     );
-    glyphs.set(key, file === undefined ? undefined : readGlyph(loadFont(file), letter));
+    cachedGlyphs.set(key, file === undefined ? undefined : readGlyph(loadFont(file), letter));
   }
-  return glyphs.get(key);
+  return cachedGlyphs.get(key);
 }
 
 const measureLetter = (letter: string, { size, bold }: FontStyle): number => {
@@ -169,12 +169,12 @@ const bidi = createBidi();
  */
 export function orderLettersForDrawing(text: string): string[] {
   if (!rightToLeftPattern.test(text)) return [...text];
-  const letters = joinArabic([...text].filter((letter) => !vowelSignPattern.test(letter)));
+  const letters = joinArabicLetters([...text].filter((letter) => !vowelSignPattern.test(letter)));
   // `bidi` returns indices of UTF-16 code units. Replace each letter of two code units by a single code unit without a
   // direction, so that the indices also apply to `letters`.
-  const units = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
-  const levels = bidi.getEmbeddingLevels(units, 'auto');
-  return bidi.getReorderedIndices(units, levels).map((index) => {
+  const codeUnits = letters.map((letter) => (letter.length === 1 ? letter : '\ufffc')).join('');
+  const levels = bidi.getEmbeddingLevels(codeUnits, 'auto');
+  return bidi.getReorderedIndices(codeUnits, levels).map((index) => {
     const letter = letters[index] ?? '';
     const isRightToLeft = (levels.levels[index] ?? 0) % 2 === 1;
     return (isRightToLeft && bidi.getMirroredCharacter(letter)) || letter;
@@ -186,14 +186,14 @@ export function orderLettersForDrawing(text: string): string[] {
  * medial.
  */
 const arabicForms = new Map<string, string[]>();
-for (const [first, last] of [
+for (const [firstCode, lastCode] of [
   [0xfb50, 0xfbb1],
   [0xfbd3, 0xfbdc],
   [0xfbde, 0xfbe7],
   [0xfbfc, 0xfbff],
   [0xfe80, 0xfefc],
 ] as const)
-  for (let code = first; code <= last; code++) {
+  for (let code = firstCode; code <= lastCode; code++) {
     const form = String.fromCharCode(code);
     const letter = form.normalize('NFKC');
     if (letter !== form) arabicForms.set(letter, [...(arabicForms.get(letter) ?? []), form]);
@@ -203,7 +203,7 @@ for (const [first, last] of [
  * Replaces Arabic letters with their joined forms. A letter with four forms joins both of its neighbors, and a letter
  * with two forms joins only the preceding one.
  */
-function joinArabic(letters: readonly string[]): string[] {
+function joinArabicLetters(letters: readonly string[]): string[] {
   const pairs: string[] = [];
   for (let index = 0; index < letters.length; index++) {
     const pair = `${letters[index]}${letters[index + 1] ?? ''}`;

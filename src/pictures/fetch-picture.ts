@@ -159,7 +159,7 @@ class NonPublicHostError extends Error {
 
 interface GuardOptions {
   hosts: MediaHosts;
-  resolveHost: Resolve;
+  resolveHost: ResolveHost;
   /** Time limit for looking up the IP addresses of a host, in milliseconds. */
   dnsTimeoutMs: number;
 }
@@ -172,16 +172,16 @@ interface GuardOptions {
 export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
   // `undici` is a CommonJS package. Only its default export works both in the sources and in the bundle.
   const { Agent, buildConnector } = (await import('undici')).default;
-  const connectListed = buildConnector({});
-  const connectPublic = buildConnector({ lookup: createPublicLookup(options) });
+  const connectToListedHost = buildConnector({});
+  const connectToPublicHost = buildConnector({ lookup: createPublicLookup(options) });
   return new Agent({
     connect: (target, callback) => {
       const host = removeBrackets(target.hostname);
-      if (isListedHost(hosts, { host, port: getPort(target) })) return connectListed(target, callback);
+      if (isListedHost(hosts, { host, port: getPort(target) })) return connectToListedHost(target, callback);
       // Node looks up only host names, so `createPublicLookup` never sees a host that is already an IP address. Check
       // the address here.
       if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(new NonPublicHostError(), null);
-      connectPublic(target, callback);
+      connectToPublicHost(target, callback);
     },
     // Turn the timeouts of `undici` off, because its timers are imprecise. Each request has its own time limit.
     headersTimeout: 0,
@@ -267,10 +267,11 @@ const reservedNetworks: readonly (readonly [network: string, prefix: number])[] 
 ];
 
 const reservedAddresses = new BlockList();
-for (const [network, prefix] of reservedNetworks) {
-  reservedAddresses.addSubnet(network, prefix, 'ipv4');
+for (const [network, prefixLength] of reservedNetworks) {
+  reservedAddresses.addSubnet(network, prefixLength, 'ipv4');
   // Also block these networks as IPv4-mapped IPv6 addresses and as addresses behind NAT64.
-  for (const start of ['::ffff:', '64:ff9b::']) reservedAddresses.addSubnet(`${start}${network}`, 96 + prefix, 'ipv6');
+  for (const start of ['::ffff:', '64:ff9b::'])
+    reservedAddresses.addSubnet(`${start}${network}`, 96 + prefixLength, 'ipv6');
 }
 reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
 reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
@@ -293,14 +294,14 @@ export function isPrivateAddress(address: string): boolean {
 }
 
 /** Resolves a host name to its IP addresses. Returns an empty list if it has none. */
-export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
+export type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
  * Resolves a host name with DNS queries. Ignores the hosts file, because URLs in ads must not reach hosts that only
  * this computer knows. Unlike `dns.lookup`, a DNS query can be canceled and does not occupy a thread, so a slow name
  * server cannot delay other work.
  */
-export const resolveInDns: Resolve = async (host, signal) => {
+export const resolveInDns: ResolveHost = async (host, signal) => {
   signal.throwIfAborted();
   const resolver = new Resolver({ timeout: 1000, tries: 2 });
   signal.addEventListener('abort', () => resolver.cancel(), { once: true });
@@ -324,8 +325,8 @@ const maxSide = 20_000;
 export function readPictureHeader(bytes: Uint8Array): PictureHeader {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = detectFormat(buffer);
-  if (format === undefined) return { reason: explainUnsupportedKind(buffer) };
-  const headerReading = headerReaders[format](buffer) ?? 'damaged';
+  if (format === undefined) return { reason: explainUnsupportedFormat(buffer) };
+  const headerReading = sizeReaders[format](buffer) ?? 'damaged';
   if (headerReading === 'animated') return { reason: 'an animated WebP, which is not shown' };
   if (typeof headerReading === 'string') return { reason: `the ${formatNames[format]} is ${headerReading}` };
   const { width, height } = headerReading;
@@ -345,7 +346,7 @@ function detectFormat(bytes: Buffer): PictureFormat | undefined {
 const readAscii = (bytes: Buffer, offset: number) => bytes.toString('latin1', offset, offset + 4);
 
 /** Explains why a file is not a supported picture, e.g. `a GIF, which is not shown`. */
-function explainUnsupportedKind(bytes: Buffer): string {
+function explainUnsupportedFormat(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const firstChars = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
   const brand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
@@ -358,20 +359,20 @@ function explainUnsupportedKind(bytes: Buffer): string {
 }
 
 /** The size of a picture, or the reason why the picture cannot be shown. Undefined if its file is damaged. */
-type HeaderReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
+type SizeReading = { width: number; height: number } | 'cut off' | 'animated' | undefined;
 
-const headerReaders: Record<PictureFormat, (bytes: Buffer) => HeaderReading> = {
-  jpeg: readJpeg,
-  png: readPng,
-  webp: readWebp,
+const sizeReaders: Record<PictureFormat, (bytes: Buffer) => SizeReading> = {
+  jpeg: readJpegSize,
+  png: readPngSize,
+  webp: readWebpSize,
 };
 
 /**
  * Reads the size of a JPEG. Scans all segments to check that the file is complete, because a decoder would fill missing
  * parts with gray.
  */
-function readJpeg(bytes: Buffer): HeaderReading {
-  let size: HeaderReading;
+function readJpegSize(bytes: Buffer): SizeReading {
+  let size: SizeReading;
   let offset = 2;
   while (offset + 4 <= bytes.length) {
     if (bytes[offset] !== 0xff) {
@@ -398,7 +399,7 @@ const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
 /** Reads the size of a PNG. Scans all chunks to check that the file is complete. */
-function readPng(bytes: Buffer): HeaderReading {
+function readPngSize(bytes: Buffer): SizeReading {
   if (bytes.length < 24) return 'cut off';
   if (readAscii(bytes, 12) !== 'IHDR') return undefined;
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
@@ -407,7 +408,7 @@ function readPng(bytes: Buffer): HeaderReading {
   return 'cut off';
 }
 
-function readWebp(bytes: Buffer): HeaderReading {
+function readWebpSize(bytes: Buffer): SizeReading {
   if (bytes.length < 30 || bytes.length < 8 + bytes.readUInt32LE(4)) return 'cut off';
   const kind = readAscii(bytes, 12);
   if (kind === 'VP8X') {

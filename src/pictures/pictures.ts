@@ -10,7 +10,7 @@ import {
   type MediaHosts,
   openGuardedAgent,
   type PictureFormat,
-  type Resolve,
+  type ResolveHost,
   readPictureHeader,
   resolveInDns,
   type ServedPictures,
@@ -94,7 +94,7 @@ export interface PictureOptions {
   userAgent: string;
   now: () => number;
   random: () => number;
-  resolve?: Resolve | undefined;
+  resolve?: ResolveHost | undefined;
   limits?: Partial<typeof defaultLimits>;
 }
 
@@ -200,9 +200,13 @@ export function openPictures({ resolve = resolveInDns, ...options }: PictureOpti
    */
   const fetchAndDecode = (tenantId: string, pictureUrl: string, maxSide: number, signal: AbortSignal) =>
     fetchSlots.run(tenantId, signal, async () => {
-      const fetched = await fetchPicture(pictureUrl, { hosts, getAgent, servedPictures, userAgent, limits }, signal);
-      if ('reason' in fetched) return fetched;
-      const { bytes } = fetched;
+      const fetchResult = await fetchPicture(
+        pictureUrl,
+        { hosts, getAgent, servedPictures, userAgent, limits },
+        signal,
+      );
+      if ('reason' in fetchResult) return fetchResult;
+      const { bytes } = fetchResult;
       const header = readPictureHeader(bytes);
       if ('reason' in header) return header;
       const { format } = header;
@@ -342,11 +346,11 @@ export type Grid = ReturnType<typeof computeGrid>;
 const maxTiles = 12;
 
 /** The number of columns for 0 to 12 tiles. The sheet is then roughly square and has few empty places. */
-const columnCounts = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
+const columnsByTileCount = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
 
 /** Computes the layout of a picture sheet. `side` is the maximum width and height of each picture, in pixels. */
 export function computeGrid(tileCount: number) {
-  const columns = columnCounts[tileCount] ?? 4;
+  const columns = columnsByTileCount[tileCount] ?? 4;
   const [width, gap] = [1100, 14];
   const maxSide = Math.floor((width - gap * (columns + 1)) / columns);
   return { columns, side: maxSide, width, gap, headHeight: 58, labelHeight: 34 };

@@ -3,7 +3,7 @@ import type { Chart, ChartColor, Point } from '../charts/chart.ts';
 import { buildStroke, Canvas, type Color, type Rect } from '../drawing/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../drawing/codecs.ts';
 import { breakIntoLines, canDraw, drawText, measureText } from '../drawing/text.ts';
-import { getLightColour } from '../ui/palette.ts';
+import { getLightColor } from '../ui/palette.ts';
 import { lowerThreadPriority } from '../workers/low-priority.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import type { Drawing, DrawReply, DrawRequest, FetchedTile, Grid } from './pictures.ts';
@@ -45,7 +45,10 @@ const minVisibleSteps = 14;
 function computePerceptualHash(raster: Raster): string {
   const { data } = resize(raster, 9, 8);
   const computeBrightness = (pixel: number) =>
-    [0.299, 0.587, 0.114].reduce((sum, share, channel) => sum + share * (data[4 * pixel + channel] ?? 0), 0);
+    [0.299, 0.587, 0.114].reduce(
+      (sum, channelWeight, channel) => sum + channelWeight * (data[4 * pixel + channel] ?? 0),
+      0,
+    );
   let [bits, visibleSteps] = [0n, 0];
   for (let bit = 0; bit < 64; bit++) {
     const index = bit + Math.floor(bit / 8);
@@ -57,8 +60,8 @@ function computePerceptualHash(raster: Raster): string {
 }
 
 /** Shrinks a picture to fit a square. A smaller picture is not enlarged. */
-function shrinkToFit(raster: Raster, side: number): Raster {
-  const scale = Math.min(1, side / Math.max(raster.width, raster.height));
+function shrinkToFit(raster: Raster, maxSide: number): Raster {
+  const scale = Math.min(1, maxSide / Math.max(raster.width, raster.height));
   return resize(raster, Math.max(1, Math.round(raster.width * scale)), Math.max(1, Math.round(raster.height * scale)));
 }
 
@@ -76,11 +79,11 @@ parentPort?.on('message', (request: DrawRequest) => {
 // Tell the pool that this worker is ready for its first request.
 parentPort?.postMessage(undefined);
 
-const sheetColor = getLightColour('panel');
-const tileColor = getLightColour('paper');
-const inkColor = getLightColour('ink');
-const captionColor = getLightColour('soft');
-const missingPictureColor = getLightColour('line');
+const sheetColor = getLightColor('panel');
+const tileColor = getLightColor('paper');
+const inkColor = getLightColor('ink');
+const captionColor = getLightColor('soft');
+const missingPictureColor = getLightColor('line');
 
 const maxBytes = 200_000;
 /** Height of a row without any picture, in pixels. */
@@ -161,11 +164,18 @@ function centerInArea(picture: Raster, { x, y, width, height }: Rect): Rect {
 
 /** Draws the number of a tile in a box above the picture, and its label next to the box. */
 function drawLabel(canvas: Canvas, { number, label }: FetchedTile, { x, y, width, height }: Rect): void {
-  const size = 22;
-  const text = String(number);
-  const boxWidth = Math.max(height + 6, measureText(text, { size, bold: true }) + 20);
+  const fontSize = 22;
+  const numberText = String(number);
+  const boxWidth = Math.max(height + 6, measureText(numberText, { size: fontSize, bold: true }) + 20);
   canvas.fillRect({ x, y, width: boxWidth, height }, inkColor);
-  drawText(canvas, text, { x: x + boxWidth / 2, y: y + 25, size, bold: true, color: tileColor, anchor: 'middle' });
+  drawText(canvas, numberText, {
+    x: x + boxWidth / 2,
+    y: y + 25,
+    size: fontSize,
+    bold: true,
+    color: tileColor,
+    anchor: 'middle',
+  });
   if (label === undefined) return;
   drawText(canvas, label, {
     x: x + boxWidth + 10,
@@ -186,14 +196,14 @@ function drawCenteredTexts(canvas: Canvas, texts: readonly string[], { x, y, wid
     drawText(canvas, line, { x: x + width / 2, y: top + index * lineHeight, size, color: inkColor, anchor: 'middle' });
 }
 
-const getChartColor = (color: ChartColor): Color => getLightColour(color === 'grid' ? 'line' : color);
+const getChartColor = (color: ChartColor): Color => getLightColor(color === 'grid' ? 'line' : color);
 
 async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
   const isNumbered = shapes.some((shape) => 'fallbackText' in shape && shape.fallbackText && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const color = getChartColor(shape.color);
-    if (shape.kind === 'rect') canvas.fillRect(shape, shape.isPale ? lighten(color) : color);
+    if (shape.kind === 'rect') canvas.fillRect(shape, shape.isPale ? lightenColor(color) : color);
     else if (shape.kind === 'line')
       for (const points of shape.isDashed ? splitIntoDashes(shape.points) : [shape.points])
         canvas.fillPath(buildStroke(points, shape.width), color);
@@ -206,7 +216,7 @@ async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
 }
 
 /** Returns a lighter version of a color, for bars of unfinished months, weeks or days. */
-const lighten = ([red, green, blue]: Color): Color => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
+const lightenColor = ([red, green, blue]: Color): Color => [(red + 255) / 2, (green + 255) / 2, (blue + 255) / 2];
 
 /** Length of a dash, and of the gap after it, in pixels. */
 const dashLength = 7;

@@ -139,40 +139,40 @@ interface LaunchesChartProps {
  */
 export function LaunchesChart({ ads, readAt, formats = englishFormats }: LaunchesChartProps) {
   const { formatNumber, formatMonth } = formats;
-  const months = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
-  if (months.length === 0) return null;
-  const earliestMonth = months.reduce((earliest, month) => Math.min(earliest, month));
-  const latestMonth = months.reduce((latest, month) => Math.max(latest, month));
+  const launchMonths = ads.map(({ startedAt }) => parseMonthNumber(startedAt)).filter((month) => !Number.isNaN(month));
+  if (launchMonths.length === 0) return null;
+  const earliestMonth = launchMonths.reduce((earliest, month) => Math.min(earliest, month));
+  const latestMonth = launchMonths.reduce((latest, month) => Math.max(latest, month));
   const lastKnownMonth = parseMonthNumber(readAt);
   const lastColumnMonth = Math.min(latestMonth, Number.isNaN(lastKnownMonth) ? latestMonth : lastKnownMonth);
   // Show at least twelve months. Otherwise a few months would fill the chart and look like a long time.
   const columnCount = Math.min(24, Math.max(12, 4 * Math.ceil((lastColumnMonth - earliestMonth + 1) / 4)));
-  const names = Array.from({ length: columnCount }, (_, index) =>
+  const columnNames = Array.from({ length: columnCount }, (_, index) =>
     formatMonth(formatIsoMonth(lastColumnMonth - columnCount + 1 + index)),
   );
   const isUnfinishedColumn = (index: number) => lastColumnMonth - columnCount + 1 + index === lastKnownMonth;
   // The first column can include earlier ads, and the last column later ads. Their names say so, e.g. `Aug 2025 or
   // earlier`.
-  const nameSuffix = (index: number) => {
+  const getNameSuffix = (index: number) => {
     if (index === 0 && earliestMonth <= lastColumnMonth - columnCount) return ' or earlier';
     if (index === columnCount - 1 && latestMonth > lastColumnMonth) return ' or later';
     return isUnfinishedColumn(index) ? ', so far' : '';
   };
-  const columns = names.map((name, index) => ({
-    name: name + nameSuffix(index),
+  const columns = columnNames.map((name, index) => ({
+    name: name + getNameSuffix(index),
     value: 0,
     isUnfinished: isUnfinishedColumn(index),
   }));
-  for (const month of months) {
+  for (const month of launchMonths) {
     const column = columns[Math.min(columnCount - 1, Math.max(0, month - lastColumnMonth + columnCount - 1))];
     if (column) column.value++;
   }
   const peak = columns.reduce((max, { value }) => Math.max(max, value), 0);
-  const endLabels = [nameSuffix(0) === '' ? (names[0] ?? '') : 'earlier', names[columnCount - 1] ?? ''];
+  const endLabels = [getNameSuffix(0) === '' ? (columnNames[0] ?? '') : 'earlier', columnNames[columnCount - 1] ?? ''];
   return (
     <Figure
       title="Launches by month"
-      note={formatUnknownCount(ads.length - months.length, formats) || `peak ${formatNumber(peak)}`}
+      note={formatUnknownCount(ads.length - launchMonths.length, formats) || `peak ${formatNumber(peak)}`}
     >
       <ColumnChart columns={columns} endLabels={endLabels} kind="launches" formats={formats} />
     </Figure>
@@ -202,9 +202,9 @@ interface DaysRunningChartProps {
 /** A histogram of how many days the ads have run, with at most twelve columns of equal width. */
 export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningChartProps) {
   const { formatCount, formatNumber } = formats;
-  const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
-  if (days.length === 0) return null;
-  const longestRun = days.reduce((longest, day) => Math.max(longest, day));
+  const daysRunningValues = ads.flatMap(({ daysRunning }) => daysRunning ?? []);
+  if (daysRunningValues.length === 0) return null;
+  const longestRun = daysRunningValues.reduce((longest, day) => Math.max(longest, day));
   const daysPerColumn = Math.max(1, Math.ceil((longestRun + 1) / 12));
   const columns = Array.from({ length: Math.ceil((longestRun + 1) / daysPerColumn) }, (_, index) => ({
     name:
@@ -213,13 +213,17 @@ export function DaysRunningChart({ ads, formats = englishFormats }: DaysRunningC
         : `${index * daysPerColumn} to ${(index + 1) * daysPerColumn - 1} days`,
     value: 0,
   }));
-  for (const runDays of days) {
+  for (const runDays of daysRunningValues) {
     const column = columns[Math.floor(runDays / daysPerColumn)];
     if (column) column.value++;
   }
-  const endLabels = [formatNumber(0), formatUnknownCount(ads.length - days.length, formats), formatNumber(longestRun)];
+  const endLabels = [
+    formatNumber(0),
+    formatUnknownCount(ads.length - daysRunningValues.length, formats),
+    formatNumber(longestRun),
+  ];
   return (
-    <Figure title="Days running" note={`median ${formatNumber(computeMedian(days))}`}>
+    <Figure title="Days running" note={`median ${formatNumber(computeMedian(daysRunningValues))}`}>
       <ColumnChart columns={columns} endLabels={endLabels.filter(Boolean)} kind="runs" formats={formats} />
     </Figure>
   );
@@ -237,11 +241,11 @@ interface CommonValuesChartProps {
 
 /** A chart of the most common values. All other values are combined as *Others*. */
 export function CommonValuesChart({ title, values, onChoose, formats = englishFormats }: CommonValuesChartProps) {
-  const counts = [...countValues(values)].sort(([, a], [, b]) => b - a);
-  if (counts.length === 0) return null;
-  const namedShareCount = counts.length <= maxShareRows ? maxShareRows : maxShareRows - 1;
+  const sortedCounts = [...countValues(values)].sort(([, a], [, b]) => b - a);
+  if (sortedCounts.length === 0) return null;
+  const namedShareCount = sortedCounts.length <= maxShareRows ? maxShareRows : maxShareRows - 1;
   const sumAds = (entries: readonly [string, number][]) => entries.reduce((sum, [, adCount]) => sum + adCount, 0);
-  const shares = counts.slice(0, namedShareCount).map(
+  const shares = sortedCounts.slice(0, namedShareCount).map(
     ([value, adCount]): ShareRow => ({
       name: formatConstant(value),
       value: adCount,
@@ -249,8 +253,8 @@ export function CommonValuesChart({ title, values, onChoose, formats = englishFo
     }),
   );
   const otherShares = [
-    { name: 'Others', value: sumAds(counts.slice(namedShareCount)) },
-    { name: 'Not stated', value: values.length - sumAds(counts) },
+    { name: 'Others', value: sumAds(sortedCounts.slice(namedShareCount)) },
+    { name: 'Not stated', value: values.length - sumAds(sortedCounts) },
   ].filter(({ value }) => value > 0);
   return (
     <Figure title={title}>

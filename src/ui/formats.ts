@@ -20,26 +20,26 @@ export type Formats = ReturnType<typeof createFormats>;
  * @param locale BCP 47 language tag; if the runtime does not support it, English is used
  */
 export function createFormats(locale: string) {
-  const supportedLocale = createOnFirstCall(() => {
-    const [supported = 'en'] = Intl.DateTimeFormat.supportedLocalesOf(locale);
-    return supported === 'en-US' ? 'en' : supported;
+  const getSupportedLocale = createOnFirstCall(() => {
+    const [firstSupportedLocale = 'en'] = Intl.DateTimeFormat.supportedLocalesOf(locale);
+    return firstSupportedLocale === 'en-US' ? 'en' : firstSupportedLocale;
   });
-  const numberFormat = createOnFirstCall(() => new Intl.NumberFormat(supportedLocale()));
-  const shortNumberFormat = createOnFirstCall(
-    () => new Intl.NumberFormat(supportedLocale(), { notation: 'compact', maximumSignificantDigits: 3 }),
+  const getNumberFormat = createOnFirstCall(() => new Intl.NumberFormat(getSupportedLocale()));
+  const getShortNumberFormat = createOnFirstCall(
+    () => new Intl.NumberFormat(getSupportedLocale(), { notation: 'compact', maximumSignificantDigits: 3 }),
   );
-  const monthFormat = createOnFirstCall(
-    () => new Intl.DateTimeFormat(supportedLocale(), { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+  const getMonthFormat = createOnFirstCall(
+    () => new Intl.DateTimeFormat(getSupportedLocale(), { month: 'short', year: 'numeric', timeZone: 'UTC' }),
   );
-  const dayFormat = createOnFirstCall(
+  const getDayFormat = createOnFirstCall(
     () =>
-      new Intl.DateTimeFormat(supportedLocale() === 'en' ? 'en-GB' : supportedLocale(), {
+      new Intl.DateTimeFormat(getSupportedLocale() === 'en' ? 'en-GB' : getSupportedLocale(), {
         dateStyle: 'medium',
         timeZone: 'UTC',
       }),
   );
   const isRightToLeft = createOnFirstCall(() =>
-    rightToLeftPattern.test(monthFormat().format(0) + numberFormat().format(1)),
+    rightToLeftPattern.test(getMonthFormat().format(0) + getNumberFormat().format(1)),
   );
   /**
    * Surrounds right-to-left text with Unicode isolation characters. Without them, the text would change the order of
@@ -48,20 +48,20 @@ export function createFormats(locale: string) {
   const isolateDirection = (text: string): string => (isRightToLeft() ? `\u2068${text}\u2069` : text);
   const formatDate = (format: Intl.DateTimeFormat, time: number): string =>
     Math.abs(time) <= 8.64e15 ? isolateDirection(format.format(time)) : '';
-  const formatNumber = (number: number): string => isolateDirection(numberFormat().format(number));
+  const formatNumber = (number: number): string => isolateDirection(getNumberFormat().format(number));
   return {
     formatNumber,
     /** Formats a number with three significant digits, e.g. `2.5M`, so that it fits on a card. */
     formatShortNumber: (number: number): string =>
-      Math.abs(number) < 1e15 ? isolateDirection(shortNumberFormat().format(number)) : 'very many',
+      Math.abs(number) < 1e15 ? isolateDirection(getShortNumberFormat().format(number)) : 'very many',
     /** Formats a number with its noun, e.g. `1 ad` or `1,234 ads`. */
     formatCount: (number: number, noun: string, nouns = `${noun}s`): string =>
       `${formatNumber(number)} ${number === 1 ? noun : nouns}`,
     /** Formats a day, e.g. `10 Aug 2026`. Returns an empty string for an invalid date. */
-    formatDay: (time: number | string): string => formatDate(dayFormat(), new Date(time).getTime()),
+    formatDay: (time: number | string): string => formatDate(getDayFormat(), new Date(time).getTime()),
     /** Formats a month, e.g. `2026-08` as `Aug 2026`. */
     formatMonth: (yearAndMonth: string): string =>
-      formatDate(monthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
+      formatDate(getMonthFormat(), Date.parse(`${yearAndMonth}-01T00:00:00Z`)) || yearAndMonth,
   };
 }
 
@@ -76,7 +76,7 @@ export const englishFormats = createFormats('en');
 export const { formatNumber, formatShortNumber, formatCount, formatDay, formatMonth } = englishFormats;
 
 /** Joins texts as an English list, e.g. `1, 2 and 4`. */
-export const joinWithAnd = (parts: readonly string[]): string => new Intl.ListFormat('en-GB').format(parts);
+export const joinWithAnd = (texts: readonly string[]): string => new Intl.ListFormat('en-GB').format(texts);
 
 /** Names of ad formats that the API abbreviates, e.g. `DCO`. */
 const displayFormatNames = new Map([
@@ -108,20 +108,20 @@ const adLibraryNames = new Map([
  */
 export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
 
-const regionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
+const getRegionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
 
 /**
  * Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are sanitized but otherwise
  * unchanged.
  */
 export const formatCountry = (code: string): string =>
-  (/^[A-Z]{2}$/.test(code) && regionNames().of(code)) || sanitizeLine(code);
+  (/^[A-Z]{2}$/.test(code) && getRegionNames().of(code)) || sanitizeLine(code);
 
-const languageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
+const getLanguageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
 
 /**
  * Returns the English name of a language code, e.g. `German` for `de`. Other texts are sanitized but otherwise
  * unchanged.
  */
 export const formatLanguage = (code: string): string =>
-  (/^[a-z]{2}$/i.test(code) && languageNames().of(code)) || sanitizeLine(code);
+  (/^[a-z]{2}$/i.test(code) && getLanguageNames().of(code)) || sanitizeLine(code);

@@ -1,5 +1,5 @@
 /** The colors of pages, reports, charts and the ad board, each for light mode and for dark mode. */
-const colours = {
+const paletteColors = {
   paper: ['#ffffff', '#1a1917'],
   panel: ['#f7f5f1', '#24221f'],
   ink: ['#1d1b18', '#f4f1eb'],
@@ -15,7 +15,7 @@ const colours = {
 } as const;
 
 /** The colors of chart series, each for light mode and for dark mode. */
-const seriesColours = [
+const seriesColors = [
   ['#c8532a', '#ee8a5c'],
   ['#2f7f7a', '#62bdb5'],
   ['#b58a1f', '#dfb84d'],
@@ -27,30 +27,30 @@ const seriesColours = [
 ] as const;
 
 /** The name of a color in the palette, e.g. `ink`. */
-export type ColourName = keyof typeof colours;
+export type ColorName = keyof typeof paletteColors;
 
 /**
  * Returns CSS that defines the palette as variables: one per name, e.g. `--ink`, and `--c0` to `--c7` for chart series.
  * @param hostVariables CSS variables of an MCP host; if the host defines the variable, its color is used instead of
  * ours
  */
-export function createPaletteStyles(hostVariables: Partial<Record<ColourName, string>> = {}): string {
-  const namedVariables = Object.entries(colours).map(([name, [light, dark]]) => {
-    const colour = `light-dark(${light}, ${dark})`;
-    const hostVariable = hostVariables[name as ColourName];
-    return `--${name}: ${hostVariable === undefined ? colour : `var(${hostVariable}, ${colour})`}`;
+export function createPaletteStyles(hostVariables: Partial<Record<ColorName, string>> = {}): string {
+  const namedVariables = Object.entries(paletteColors).map(([name, [light, dark]]) => {
+    const color = `light-dark(${light}, ${dark})`;
+    const hostVariable = hostVariables[name as ColorName];
+    return `--${name}: ${hostVariable === undefined ? color : `var(${hostVariable}, ${color})`}`;
   });
-  const seriesVariables = seriesColours.map(([light, dark], number) => `--c${number}: light-dark(${light}, ${dark})`);
+  const seriesVariables = seriesColors.map(([light, dark], number) => `--c${number}: light-dark(${light}, ${dark})`);
   return `:root { color-scheme: light dark; ${[...namedVariables, ...seriesVariables].join('; ')} }\n`;
 }
 
 /**
  * Returns a color of the light mode as red, green and blue values from 0 to 255. Pictures have no dark mode and are
  * always drawn in these colors.
- * @param colour name of a color, or index of a chart series
+ * @param color name of a color, or index of a chart series
  */
-export function getLightColour(colour: ColourName | number): [red: number, green: number, blue: number] {
+export function getLightColor(color: ColorName | number): [red: number, green: number, blue: number] {
   const [light] =
-    typeof colour === 'number' ? (seriesColours[colour % seriesColours.length] ?? seriesColours[0]) : colours[colour];
+    typeof color === 'number' ? (seriesColors[color % seriesColors.length] ?? seriesColors[0]) : paletteColors[color];
   return [1, 3, 5].map((start) => Number.parseInt(light.slice(start, start + 2), 16)) as [number, number, number];
 }

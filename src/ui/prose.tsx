@@ -69,7 +69,7 @@ function parseBlocks(text: string): TextBlock[] {
  * second element.
  */
 const renderBold = (text: string) =>
-  text.split(/\*\*([^*\n]+)\*\*/).map((part, index) => (index % 2 === 1 ? <b>{part}</b> : part));
+  text.split(/\*\*([^*\n]+)\*\*/).map((textPart, index) => (index % 2 === 1 ? <b>{textPart}</b> : textPart));
 
 /** CSS for texts rendered by `Prose`. */
 export const proseStyles = `

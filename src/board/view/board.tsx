@@ -7,7 +7,7 @@ import { Filters } from './filters.tsx';
 import { type Finding, getVariantId, minAdsForOverview } from './finding.ts';
 import {
   buildHeading,
-  formatChartScope,
+  formatChartScopeWarning,
   formatCounts,
   formatDetails,
   formatEstimate,
@@ -17,6 +17,7 @@ import {
 import { AdList } from './list.tsx';
 import { Actions, SaveDialog } from './selection.tsx';
 import {
+  areVariantsGrouped,
   type BoardProblem,
   type BoardState,
   type BoardView,
@@ -26,7 +27,6 @@ import {
   type FacetName,
   facets,
   getSortTitle,
-  isGrouped,
   type SortName,
   selectFilterableAds,
   sortNames,
@@ -53,7 +53,7 @@ export function Board({ view }: { view: BoardView }) {
             <Filters view={view}>
               <GroupingChoice view={view} />
             </Filters>
-            <p id="part">{formatChartScope(state)}</p>
+            <p id="part">{formatChartScopeWarning(state)}</p>
             <Charts view={view} />
           </section>
         )}
@@ -168,7 +168,7 @@ const GroupingChoice = ({ view }: { view: BoardView }) =>
     <TwoOptionChoice
       label="One card for each"
       names={['Messages', 'Ads']}
-      isFirstChosen={isGrouped(view.state)}
+      isFirstChosen={areVariantsGrouped(view.state)}
       onChoose={(isFirst) => view.update({ isGroupingChosen: isFirst })}
     />
   );
@@ -264,7 +264,7 @@ function Footer({ view }: { view: BoardView }) {
   const canCompare = selectedIds.size >= 2 && selectedIds.size <= maxComparedAds;
   return (
     <>
-      <NextPage view={view} />
+      <NextPageButton view={view} />
       <footer id="footer" class={selectedIds.size > 0 || status !== '' || problem ? 'busy' : ''}>
         {selectedIds.size > 0 && (
           <div id="selection">
@@ -306,10 +306,10 @@ function Footer({ view }: { view: BoardView }) {
 const firstSentencePattern =
   /^(?:The call is not valid\.[^\n]*\n)?(?:The service says: ")?([^\n]{0,300}?[.!?])(?=[\s"]|$)/;
 /** Maximum length of an error text that the board shows without collapsing it, in characters. */
-const maxCollapsedLength = 160;
+const maxUncollapsedLength = 160;
 
 function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
-  const isLong = text.length > maxCollapsedLength || text.includes('\n');
+  const isLong = text.length > maxUncollapsedLength || text.includes('\n');
   const firstSentence = (isLong && firstSentencePattern.exec(text)?.[1]) || text;
   return (
     <>
@@ -333,7 +333,7 @@ function ProblemText({ problem: { text, retry } }: { problem: BoardProblem }) {
  * The button that loads the next page of a search. Because a page costs credits, the user must confirm its price with a
  * second click.
  */
-function NextPage({ view }: { view: BoardView }) {
+function NextPageButton({ view }: { view: BoardView }) {
   const { context, offeredTools, formats } = view.state;
   /**
    * The search result whose next page the user has chosen to load but not yet confirmed. If another result arrives

@@ -11,14 +11,14 @@ import { LazyPicture } from './pictures.tsx';
 import { Actions } from './selection.tsx';
 import { type BoardView, getErrorText, sortAds } from './state.ts';
 
-/** A panel next to the board that shows all details of one ad. */
+/** A drawer (a panel next to the board) that shows all details of one ad. */
 export function Drawer({ view, ad }: { view: BoardView; ad: BriefAd }) {
   const { cards, timeAxis, ads, sort, formats } = view.state;
   const { formatNumber } = formats;
   // A card may represent several ads with nearly the same text. All these ads have the same position in the list.
-  const position = cards.findIndex((group) => group.some(({ id }) => id === ad.id));
-  const getNeighbour = (step: number) => (position === -1 ? undefined : cards[position + step]?.[0]);
-  const [previousAd, nextAd] = [getNeighbour(-1), getNeighbour(1)];
+  const position = cards.findIndex((cardAds) => cardAds.some(({ id }) => id === ad.id));
+  const getNeighborAd = (offset: number) => (position === -1 ? undefined : cards[position + offset]?.[0]);
+  const [previousAd, nextAd] = [getNeighborAd(-1), getNeighborAd(1)];
   const openAd = (adToOpen: BriefAd | undefined) => {
     if (adToOpen === undefined) return;
     view.update({ openAdId: adToOpen.id });

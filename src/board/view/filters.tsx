@@ -15,7 +15,8 @@ import {
 const collapsedValueCount = 2;
 
 /**
- * The filters of the board: one row per property of ads, such as *Country*, with the values that the user can select.
+ * The filters of the board: one row per facet (a property of ads, such as *Country*), with the values that the user can
+ * select.
  */
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariantId, formats } = view.state;

@@ -155,16 +155,21 @@ function findLaunchChange(
  * doubled or halved.
  */
 function listLaunchChanges(ads: readonly BriefAd[], lastKnownDay: string) {
-  const counts = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
+  const launchesByMonth = countValues(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
   // Leave out the first month and the month of `lastKnownDay`, because the known ads may cover only a part of these
   // months.
-  const [earliestMonth = ''] = [...counts.keys()].sort();
+  const [earliestMonth = ''] = [...launchesByMonth.keys()].sort();
   const months = Array.from({ length: 12 }, (_, index) => subtractMonths(lastKnownDay, index + 1)).filter(
     (month) => month > earliestMonth,
   );
   const monthPairs = months.slice(0, -1).map((month, index) => {
     const previousMonth = months[index + 1] ?? '';
-    return { month, previousMonth, previousLaunches: counts.get(previousMonth) ?? 0, launches: counts.get(month) ?? 0 };
+    return {
+      month,
+      previousMonth,
+      previousLaunches: launchesByMonth.get(previousMonth) ?? 0,
+      launches: launchesByMonth.get(month) ?? 0,
+    };
   });
   return monthPairs.filter(
     ({ previousLaunches, launches }) =>
@@ -185,12 +190,12 @@ const maxShareOnOneDay = 0.8;
  * before they were read. Such a list lacks ads that ended earlier, so launches in earlier months cannot be compared.
  */
 function findLastKnownDay(ads: readonly BriefAd[], readAt: string): string | undefined {
-  const adsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
-  const [lastDay] = [...adsByDay.keys()].sort().slice(-1);
+  const adCountsByDay = countValues(ads.map(({ lastSeenAt }) => lastSeenAt?.slice(0, 10)));
+  const [lastDay] = [...adCountsByDay.keys()].sort().slice(-1);
   const readDay = readAt.slice(0, 10);
   if (lastDay === undefined || lastDay >= readDay) return readDay;
   const isLongAgo = Date.parse(readDay) - Date.parse(lastDay) > 2 * dayMs;
-  const largestDayCount = [...adsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
+  const largestDayCount = [...adCountsByDay.values()].reduce((largest, count) => Math.max(largest, count), 0);
   return isLongAgo && largestDayCount >= maxShareOnOneDay * ads.length ? undefined : lastDay;
 }
 
@@ -239,7 +244,7 @@ const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => num
   );
 
 /** Returns the month that is a number of months before a day, e.g. `2026-09` for `2026-11-20` and 2. */
-function subtractMonths(isoDay: string, months: number): string {
-  const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - months);
+function subtractMonths(isoDay: string, monthCount: number): string {
+  const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - monthCount);
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 7);
 }

@@ -69,7 +69,7 @@ export function formatDetails(state: BoardState, conditions: readonly string[]):
  * Formats a warning that the charts show only some of the matching ads. Returns an empty string if they show all
  * matching ads.
  */
-export function formatChartScope(state: BoardState): string {
+export function formatChartScopeWarning(state: BoardState): string {
   const { formatCount, formatNumber } = state.formats;
   const matchCount = state.ads.length < minAdsForOverview ? undefined : countAllMatches(state);
   if (matchCount === undefined) return '';
@@ -154,9 +154,9 @@ const cleanLine = (text: string): string => sanitizeLine(text.slice(0, maxTextLe
  */
 function collectFilters({ filters, split }: BoardState['toolArguments']): Record<string, unknown[]> {
   const valuesByKey: Record<string, unknown[]> = Object.create(null);
-  for (const part of [filters, split].flat())
-    if (typeof part === 'object' && part !== null)
-      for (const [key, value] of Object.entries(part))
+  for (const filterObject of [filters, split].flat())
+    if (typeof filterObject === 'object' && filterObject !== null)
+      for (const [key, value] of Object.entries(filterObject))
         valuesByKey[key] = [...new Set([...(valuesByKey[key] ?? []), ...[value].flat()])];
   return valuesByKey;
 }

@@ -25,11 +25,11 @@ const methodNotFound = { code: -32_601, message: 'The board does not know this m
  */
 export function connectHost(notificationHandlers: Record<string, (params: JsonObject) => void>) {
   const pendingRequests = new Map<number, { resolve(result: JsonObject): void; reject(error: Error): void }>();
-  let lastId = 0;
-  const send = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
+  let lastRequestId = 0;
+  const sendMessage = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
   const respond = (id: unknown, method: string) => {
     const result = Object.hasOwn(responsesByMethod, method) ? responsesByMethod[method] : undefined;
-    send(result === undefined ? { id, error: methodNotFound } : { id, result });
+    sendMessage(result === undefined ? { id, error: methodNotFound } : { id, result });
   };
   window.addEventListener('message', ({ source, data }: MessageEvent) => {
     if (source !== window.parent || data?.jsonrpc !== '2.0') return;
@@ -44,12 +44,12 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
     else request?.reject(new Error(typeof error?.message === 'string' ? error.message : 'The host refused.'));
   });
   return {
-    notify: (method: string, params: object) => send({ method, params }),
+    notify: (method: string, params: object) => sendMessage({ method, params }),
     request: (method: string, params: object) =>
       new Promise<JsonObject>((resolve, reject) => {
-        const id = ++lastId;
+        const id = ++lastRequestId;
         pendingRequests.set(id, { resolve, reject });
-        send({ id, method, params });
+        sendMessage({ id, method, params });
       }),
   };
 }
@@ -140,7 +140,7 @@ export function readBoardContext(result: JsonObject): BoardContext {
   if (context.tool !== undefined) return context;
   const { gathering, itemType, estimate, read, totalHits } = getStructuredContent(result);
   return {
-    ids: listItems(result).map(({ id }) => String(id)),
+    ids: listAdItems(result).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),
     ...(typeof totalHits === 'number' && { totalHits }),
     ...(itemType === 'pages' && { isPages: true }),
@@ -153,7 +153,7 @@ export function readBoardContext(result: JsonObject): BoardContext {
  * so the result is the only source for them.
  */
 export const readAdsInResult = (result: JsonObject): FullAd[] =>
-  listItems(result).map((item) => {
+  listAdItems(result).map((item) => {
     // Remove `landingUrl`, because the board may open only URLs that the server has checked.
     const fields = Object.entries({ ...item, landingUrl: null });
     const scalarFields = fields.filter(([, value]) => /string|number/.test(typeof value));
@@ -175,7 +175,7 @@ const getStructuredContent = ({ structuredContent }: JsonObject): JsonObject =>
  * Returns the ads in a tool result: the items of a list, or the tiles of a `view_ads` result. Advertiser pages are left
  * out, because the board shows only ads.
  */
-function listItems(result: JsonObject): JsonObject[] {
+function listAdItems(result: JsonObject): JsonObject[] {
   const { items, tiles, itemType } = getStructuredContent(result);
   const listedItems = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
   return listedItems.filter((item) => typeof item?.id === 'string');

@@ -5,7 +5,7 @@ import type { Formats } from '../../ui/formats.ts';
 import type { BriefAd } from '../payload.ts';
 import { getVariantId } from './finding.ts';
 import { LazyPicture } from './pictures.tsx';
-import { type BoardView, isGrouped, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
+import { areVariantsGrouped, type BoardView, listAxisMonths, locateRun, type TimeAxis } from './state.ts';
 
 /** Number of ads that the list renders at first, and then each time the user scrolls toward its end. */
 const adsPerBatch = 30;
@@ -161,7 +161,7 @@ function SelectionCheckbox({ ad, view, number, isSelected }: ItemProps) {
     const { state } = view;
     const selectedIds = new Set(state.selectedIds);
     if (!isSelected) selectedIds.add(ad.id);
-    else if (isGrouped(state)) {
+    else if (areVariantsGrouped(state)) {
       for (const visibleAd of state.visibleAds)
         if (getVariantId(visibleAd) === getVariantId(ad)) selectedIds.delete(visibleAd.id);
     } else selectedIds.delete(ad.id);

@@ -17,10 +17,10 @@ interface ModalProps {
 export function Modal({ id, onClose, onKeyDown, children }: ModalProps) {
   const dialogRef = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const element = dialogRef.current;
-    element?.showModal();
+    const dialogElement = dialogRef.current;
+    dialogElement?.showModal();
     // A click outside the dialog has the `dialog` element itself as its target. Close the dialog after such a click.
-    element?.addEventListener('click', ({ target }) => target === element && element.close());
+    dialogElement?.addEventListener('click', ({ target }) => target === dialogElement && dialogElement.close());
   }, []);
   return (
     <dialog

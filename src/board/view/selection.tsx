@@ -3,7 +3,7 @@ import { joinWithAnd } from '../../ui/formats.ts';
 import { isWord } from '../../views/safe-text.ts';
 import { getVariantId } from './finding.ts';
 import { Modal } from './modal.tsx';
-import { type BoardView, getErrorText, isGrouped } from './state.ts';
+import { areVariantsGrouped, type BoardView, getErrorText } from './state.ts';
 
 interface ActionsProps {
   view: BoardView;
@@ -94,12 +94,12 @@ const formatAdNumbers = (view: BoardView, ids: readonly string[]): string => {
  * Describes an ad for the model by its number on the board and its id. The description contains no text by advertisers,
  * because such text could manipulate the model.
  */
-function describeId(view: BoardView, id: string): string {
+function describeAdById(view: BoardView, id: string): string {
   const ad = findAd(view, id);
-  const variant = getVariantId(ad);
-  const variantAdCount = view.state.ads.filter((ad) => getVariantId(ad) === variant).length;
-  const isSingleAd = !isGrouped(view.state) || variantAdCount < 2 || !isWord(variant);
-  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variant}`}`;
+  const variantId = getVariantId(ad);
+  const variantAdCount = view.state.ads.filter((ad) => getVariantId(ad) === variantId).length;
+  const isSingleAd = !areVariantsGrouped(view.state) || variantAdCount < 2 || !isWord(variantId);
+  return `ad ${view.getNumber(ad)} is ${id}${isSingleAd ? '' : `, one of ${variantAdCount} ads of variant ${variantId}`}`;
 }
 
 /**
@@ -121,7 +121,7 @@ async function sendQuestion(
   view.update({ sharedIds: [...new Set([...view.state.sharedIds, ...ids])] });
   const isContextUpdated = await updateModelContext(view);
   const request = question === '' ? `${defaultRequest} ${subject}` : `${question}\n\nThis is about ${subject}`;
-  const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeId(view, id)).join('; ')}.`;
+  const text = isContextUpdated ? request : `${request} Ids: ${ids.map((id) => describeAdById(view, id)).join('; ')}.`;
   const omittedText =
     ids.length === allIds.length
       ? ''
@@ -148,7 +148,7 @@ export const askToRetry = (view: BoardView): Promise<boolean> =>
 export async function updateModelContext(view: BoardView): Promise<boolean> {
   if (!view.hasCapability('updateModelContext')) return false;
   const selectedIds = [...view.state.selectedIds].filter(isWord);
-  const descriptions = [...new Set([...view.state.sharedIds, ...selectedIds])].map((id) => describeId(view, id));
+  const descriptions = [...new Set([...view.state.sharedIds, ...selectedIds])].map((id) => describeAdById(view, id));
   const selectionText =
     selectedIds.length === 0 ? 'No ad is selected on the board.' : `Selected: ${formatAdNumbers(view, selectedIds)}.`;
   const text = descriptions.length === 0 ? selectionText : `On the board, ${descriptions.join('; ')}. ${selectionText}`;

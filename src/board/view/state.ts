@@ -169,10 +169,10 @@ export function countVariants(ads: readonly BriefAd[]): number {
 }
 
 /**
- * Returns true if ads with nearly the same text share one card. The user can choose this. By default, they share a card
- * if this reduces the number of cards by at least a quarter.
+ * Returns true if ads with nearly the same text (a variant) share one card. The user can choose this. By default, they
+ * share a card if this reduces the number of cards by at least a quarter.
  */
-export const isGrouped = ({ ads, openVariantId, isGroupingChosen }: BoardState): boolean =>
+export const areVariantsGrouped = ({ ads, openVariantId, isGroupingChosen }: BoardState): boolean =>
   openVariantId === undefined && (isGroupingChosen ?? countVariants(ads) <= 0.75 * ads.length);
 
 /**
@@ -193,15 +193,18 @@ export function applyChange(previousState: BoardState, change: Partial<BoardStat
     state.visibleAds = filterAds(selectFilterableAds(state), state.chosenValues);
   if (hasChanged('visibleAds', 'sort', 'isGroupingChosen', 'openVariantId'))
     state.cards = [
-      ...groupBy(sortAds(state.visibleAds, state.sort), isGrouped(state) ? getVariantId : ({ id }) => id).values(),
+      ...groupBy(
+        sortAds(state.visibleAds, state.sort),
+        areVariantsGrouped(state) ? getVariantId : ({ id }) => id,
+      ).values(),
     ];
   return state;
 }
 
-/** A property of ads by which the user can filter, e.g. the country. */
+/** A facet: a property of ads by which the user can filter, e.g. the country. */
 interface Facet {
   title: string;
-  /** Returns the values that an ad has for this property, e.g. its countries. */
+  /** Returns the values that an ad has for this facet, e.g. its countries. */
   getValues(ad: BriefAd): readonly string[];
   formatValue(value: string, formats: Formats): string;
   /**
@@ -215,8 +218,8 @@ const listDefined = (value: string | undefined) => (value === undefined ? [] : [
 const returnUnchanged = (value: string) => value;
 
 /**
- * The properties of ads by which the user can filter. Labels that the user has given to ads are further properties; see
- * `getFacet`.
+ * The facets, i.e. the properties of ads by which the user can filter. Labels that the user has given to ads are further
+ * facets; see `getFacet`.
  */
 export const facets = {
   state: {
@@ -247,7 +250,7 @@ export const facets = {
   },
 } satisfies Record<string, Facet>;
 
-/** The name of a property by which the user can filter, e.g. `state`, or `#` and the name of a label, e.g. `#hook`. */
+/** The name of a facet, e.g. `state`, or `#` and the name of a label, e.g. `#hook`. The user can filter by facets. */
 export type FacetName = keyof typeof facets | `#${string}`;
 
 const isLabelFacet = (name: FacetName): name is `#${string}` => name.startsWith('#');
@@ -273,12 +276,12 @@ function listFacetNames(ads: readonly BriefAd[]): FacetName[] {
 }
 
 /**
- * The filter values that the user has selected, by property. An ad matches if it has at least one of the selected
- * values of each property.
+ * The filter values that the user has selected, by facet (e.g. the country). An ad matches if it has at least one of
+ * the selected values of each facet.
  */
 export type ChosenValues = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** Returns the properties for which an ad has none of the selected values. The filters hide the ad if there are any. */
+/** Returns the facets for which an ad has none of the selected values. The filters hide the ad if there are any. */
 const findUnmetFacets = (ad: BriefAd, chosenFacets: ReturnType<typeof listChosenFacets>): FacetName[] =>
   chosenFacets.flatMap(({ name, facet, values }) =>
     facet.getValues(ad).some((value) => values.has(value)) ? [] : [name],
@@ -295,18 +298,18 @@ function filterAds(ads: readonly BriefAd[], chosenValues: ChosenValues): BriefAd
   return ads.filter((ad) => findUnmetFacets(ad, chosenFacets).length === 0);
 }
 
-/** A value of a property, e.g. `Germany`, with the number of ads that the board would show if the user selected it. */
+/** A value of a facet, e.g. `Germany`, with the number of ads that the board would show if the user selected it. */
 export type FacetValue = ReturnType<typeof listFacetValues>[number][number];
 
 /**
- * Maximum number of values of a filter in which every value belongs to only one ad. A property with more such values is
+ * Maximum number of values of a filter in which every value belongs to only one ad. A facet with more such values is
  * not useful as a filter.
  */
 const maxValuesOfSingleAds = 8;
 
 /**
- * Returns the values of each property that distinguishes the ads. `ads` is the number of ads that have the value and
- * match the selected values of all other properties.
+ * Returns the values of each facet (e.g. the country) that distinguishes the ads. `ads` is the number of ads that have
+ * the value and match the selected values of all other facets.
  */
 export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenValues, formats: Formats) {
   const chosenFacets = listChosenFacets(chosenValues);
@@ -322,7 +325,7 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
         if (matchesOtherFacets) count.matchingAds++;
       }
     });
-    // Leave out a property if all ads have the same value, or if it has many values that belong to only one ad each. It
+    // Leave out a facet if all ads have the same value, or if it has many values that belong to only one ad each. It
     // would not be a useful filter.
     const isFilter = [...counts.values()].some(
       ({ allAds }) => allAds < ads.length && (allAds > 1 || counts.size <= maxValuesOfSingleAds),
@@ -342,20 +345,20 @@ export function listFacetValues(ads: readonly BriefAd[], chosenValues: ChosenVal
   });
 }
 
-/** Selects a value of a property, e.g. a country, or deselects a selected value. Returns the new selection. */
-export function toggleValue(chosenValues: ChosenValues, facet: FacetName, value: string): ChosenValues {
-  const values = new Set(chosenValues[facet]);
+/** Selects a value of a facet, e.g. a country, or deselects a selected value. Returns the new selection. */
+export function toggleValue(chosenValues: ChosenValues, facetName: FacetName, value: string): ChosenValues {
+  const values = new Set(chosenValues[facetName]);
   if (!values.delete(value)) values.add(value);
-  return { ...chosenValues, [facet]: values };
+  return { ...chosenValues, [facetName]: values };
 }
 
 /** Creates a comparator that sorts the highest value first and ads without a value last. */
 const createDescendingComparator =
-  (getValue: (ad: BriefAd) => number | string | undefined) => (a: BriefAd, b: BriefAd) => {
-    const [left, right] = [getValue(a), getValue(b)];
-    if (left === right) return 0;
-    if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
-    return left < right ? 1 : -1;
+  (getValue: (ad: BriefAd) => number | string | undefined) => (firstAd: BriefAd, secondAd: BriefAd) => {
+    const [firstValue, secondValue] = [getValue(firstAd), getValue(secondAd)];
+    if (firstValue === secondValue) return 0;
+    if (firstValue === undefined || secondValue === undefined) return firstValue === undefined ? 1 : -1;
+    return firstValue < secondValue ? 1 : -1;
   };
 
 const nameCollator = new Intl.Collator('en');

@@ -23,7 +23,8 @@ const splitWords = (text: string) => Array.from(segmenter.segment(text), ({ segm
  */
 const minCommonShare = 0.3;
 
-const countCharacters = (words: readonly string[]) => words.reduce((length, word) => length + word.trim().length, 0);
+const countCharacters = (words: readonly string[]) =>
+  words.reduce((charCount, word) => charCount + word.trim().length, 0);
 
 /**
  * Compares the first text with each of the others, and splits every text into parts. In the first text, marks words
