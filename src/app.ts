@@ -15,7 +15,7 @@ import { createCallLogger, escapeControlCharacters, type Log, type OnCall } from
 import type { CallResources } from './mcp/caller-context.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
-import type { Resolve, ServedPictures } from './pictures/fetch-picture.ts';
+import type { ResolveHost, ServedPictures } from './pictures/fetch-picture.ts';
 import type { OpenPictures, PictureOptions } from './pictures/pictures.ts';
 import type { AcceptedKeys } from './storage/call-state.ts';
 import type { ExportTarget } from './storage/exports.ts';
@@ -40,7 +40,7 @@ export interface AppOptions {
   /** The base URL at which this server serves the pictures of demo ads. Undefined if no HTTP server runs. */
   mediaUrl?: string | undefined;
   /** Looks up the IP addresses of a host before a picture is fetched from it. By default, with DNS. */
-  resolve?: Resolve | undefined;
+  resolve?: ResolveHost | undefined;
   /**
    * Stores which API keys the service has accepted recently. The default suits a single-user server, which has only one
    * key.

@@ -45,8 +45,8 @@ interface CallFlags {
 const newAdsExitCode = 3;
 
 /** Calls one tool, and prints the result as an AI model would read it. Returns the exit code. */
-export async function callTool({ positionals, options }: ParsedCallCommand, call: CallOptions): Promise<number> {
-  const { config, log, writeToStdout, printStatus } = call;
+export async function callTool({ positionals, options }: ParsedCallCommand, callOptions: CallOptions): Promise<number> {
+  const { config, log, writeToStdout, printStatus } = callOptions;
   const [toolName = '', argumentsText = '{}'] = positionals;
   const { json, out, force, html, exitCode }: CallFlags = options;
   checkTool(toolName, config);
@@ -55,7 +55,9 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
     throw new SettingsError([`${watchFlag} works only with check_watches`]);
   if (out !== undefined) await checkOutputFile(out, { tool: toolName, force, html });
   const argumentsInput =
-    argumentsText === '-' ? await Promise.race([readText(call.stdin), call.stopRequested]) : argumentsText;
+    argumentsText === '-'
+      ? await Promise.race([readText(callOptions.stdin), callOptions.stopRequested])
+      : argumentsText;
   if (typeof argumentsInput !== 'string') return 1;
   const toolArguments = parseArguments(argumentsInput);
   // Request text and structured data, because `--json` prints the data and all other output is text.
@@ -66,14 +68,14 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
     monotonicNow,
     random: Math.random,
     hasDailyBudget: true,
-    exportTarget: out === undefined ? { folder: call.exportFolder } : undefined,
+    exportTarget: out === undefined ? { folder: callOptions.exportFolder } : undefined,
   });
   const abortController = new AbortController();
-  void call.stopRequested.then(() => {
+  void callOptions.stopRequested.then(() => {
     app.drain();
-    setTimeout(() => abortController.abort(), call.drainMs).unref();
+    setTimeout(() => abortController.abort(), callOptions.drainMs).unref();
   });
-  const { onProgress } = call;
+  const { onProgress } = callOptions;
   try {
     if (!app.catalog.hasTool(toolName)) throw new SettingsError([`${toolName} is not available with these settings`]);
     const result = await app.catalog.callTool({
@@ -111,7 +113,7 @@ export async function callTool({ positionals, options }: ParsedCallCommand, call
     });
     return successExitCode;
   } finally {
-    await app.close(call.drainMs);
+    await app.close(callOptions.drainMs);
   }
 }
 
@@ -158,21 +160,21 @@ function checkTool(toolName: string, { files, demo }: Config): void {
  * @throws SettingsError if the file cannot be written, or if the tool returns no file
  */
 async function checkOutputFile(
-  out: string,
+  outputFile: string,
   { tool, force, html }: { tool: string; force: true | undefined; html: true | undefined },
 ): Promise<void> {
-  if (out === '-')
+  if (outputFile === '-')
     throw new SettingsError([
       '--out: name a file. Standard output already has the text. For a file named -, write ./-',
     ]);
   const describedTool = describedTools.find(({ name }) => name === tool);
   if (describedTool && canCostCredits(describedTool) && !html)
     throw new SettingsError([`--out: the result of ${tool} contains no picture and no file`]);
-  const existingFile = await stat(out).catch(() => undefined);
-  if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);
-  if (existingFile && !force) throw new SettingsError([`--out: ${out} exists already; --force replaces it`]);
-  await access(dirname(out), constants.W_OK).catch(() => {
-    throw new SettingsError([`--out: ${dirname(out)} is not a folder that can be written`]);
+  const existingFile = await stat(outputFile).catch(() => undefined);
+  if (existingFile?.isDirectory()) throw new SettingsError([`--out: ${outputFile} is a folder`]);
+  if (existingFile && !force) throw new SettingsError([`--out: ${outputFile} exists already; --force replaces it`]);
+  await access(dirname(outputFile), constants.W_OK).catch(() => {
+    throw new SettingsError([`--out: ${dirname(outputFile)} is not a folder that can be written`]);
   });
 }
 
@@ -199,15 +201,16 @@ async function readText(stdin: AsyncIterable<Uint8Array>): Promise<string> {
  * @throws SettingsError if the text is not a JSON object
  */
 function parseArguments(text: string): object {
-  let value: unknown;
+  let parsedArguments: unknown;
   try {
-    value = JSON.parse(text.trim() || '{}');
+    parsedArguments = JSON.parse(text.trim() || '{}');
   } catch (error) {
     throw new SettingsError([
       `the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${argumentsAdvice}`,
     ]);
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  if (typeof parsedArguments === 'object' && parsedArguments !== null && !Array.isArray(parsedArguments))
+    return parsedArguments;
   throw new SettingsError([`the arguments must be a JSON object. ${argumentsAdvice}`]);
 }
 

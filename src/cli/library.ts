@@ -59,14 +59,14 @@ const defaultDatabase = 'ad-library.db';
 /** Runs a `library` command. Returns the exit code. */
 export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: LibraryCommandOptions): Promise<number> {
   const { config, now, writeToStdout } = options;
-  const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
+  const databaseOptions: DatabaseOptions = { database: config.database ?? defaultDatabase, now };
   switch (parsedCommand.name) {
     case 'library serve':
-      return serveUntilStopped(options, target, parsedCommand.options.open === true);
+      return serveUntilStopped(options, databaseOptions, parsedCommand.options.open === true);
     case 'library import':
-      return importAndReport(parsedCommand, target, options);
+      return importAndReport(parsedCommand, databaseOptions, options);
     case 'library pictures':
-      return fetchAndReport({ ...parsedCommand.options, shouldRetryFailed: true }, target, options);
+      return fetchPicturesAndReport({ ...parsedCommand.options, shouldRetryFailed: true }, databaseOptions, options);
     case 'library formats':
       writeToStdout(`${formatSupportedFormats()}\n`);
       return 0;
@@ -74,13 +74,15 @@ export async function runLibrary(parsedCommand: ParsedLibraryCommand, options: L
       writeToStdout(`${JSON.stringify(libraryFilters, null, 2)}\n`);
       return 0;
     case 'library key create':
-      writeToStdout(`${(await createKey(target, checkKeyOptions(parsedCommand.options as KeyOptions))).key}\n`);
+      writeToStdout(
+        `${(await createKey(databaseOptions, checkKeyOptions(parsedCommand.options as KeyOptions))).key}\n`,
+      );
       return 0;
     case 'library key list':
-      writeToStdout(`${formatKeys(await listKeys(target))}\n`);
+      writeToStdout(`${formatKeys(await listKeys(databaseOptions))}\n`);
       return 0;
     case 'library key revoke':
-      writeToStdout(`revoked ${(await revokeKey(target, parsedCommand.positionals[0] ?? '')).keyPrefix}…\n`);
+      writeToStdout(`revoked ${(await revokeKey(databaseOptions, parsedCommand.positionals[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
 }
@@ -105,21 +107,21 @@ async function importAndReport(
     .finally(() => progressMeter?.clear());
   for (const report of importResult.files)
     printReport(hasImportProblem(report) ? 'error' : 'info', formatImportReport(report));
-  if (importResult.otherFiles.length > 0) printReport('info', formatOtherFiles(importResult.otherFiles));
+  if (importResult.otherFiles.length > 0) printReport('info', formatSkippedFiles(importResult.otherFiles));
   if (importResult.files.length === 0)
     printReport('error', 'nothing was read: the folder contains no file that an import reads');
   const { incompleteReason, unreadResults } = importResult;
   // With --complete, the last line of the report may already contain the sentence.
   for (const sentence of unreadResults) if (sentence !== incompleteReason) printReport('warn', sentence);
   if (isComplete)
-    printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestion(question ?? '', importResult));
+    printReport(incompleteReason === undefined ? 'info' : 'error', formatQuestionResult(question ?? '', importResult));
   // The command has failed if a record was skipped, if a file contained no ad and no page, or if the ads of a question
   // could not be compared with its earlier ads.
   const hasProblem = importResult.files.some(hasImportProblem);
   const hasFailed = hasProblem || importResult.files.length === 0 || incompleteReason !== undefined;
   const exitCode = hasFailed ? 1 : 0;
   if (!shouldFetchPictures) return exitCode;
-  return Math.max(exitCode, await fetchAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
+  return Math.max(exitCode, await fetchPicturesAndReport({ folder, maxMb, shouldRetryFailed: false }, target, options));
 }
 
 /** Returns true if a record of the file was skipped, or if the file contained no ad and no page. */
@@ -144,17 +146,17 @@ const maxListedFiles = 10;
 /**
  * Formats the report line about files without records, e.g. `skipped, because they contain no records: a.txt, b.txt`.
  */
-function formatOtherFiles(names: readonly string[]): string {
+function formatSkippedFiles(names: readonly string[]): string {
   const unlistedCount = names.length - maxListedFiles;
-  const unlisted = unlistedCount > 0 ? ` and ${unlistedCount.toLocaleString('en-US')} more` : '';
-  return `skipped, because they contain no records: ${names.slice(0, maxListedFiles).join(', ')}${unlisted}`;
+  const unlistedText = unlistedCount > 0 ? ` and ${unlistedCount.toLocaleString('en-US')} more` : '';
+  return `skipped, because they contain no records: ${names.slice(0, maxListedFiles).join(', ')}${unlistedText}`;
 }
 
 /**
  * Formats the report line of an import with `--complete` about a question (a saved search), e.g. `question socks: 12
  * ads listed, 3 gone`. The 3 ads are in an earlier import, but not among the current results.
  */
-function formatQuestion(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
+function formatQuestionResult(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
   if (!questionResult)
     return `question ${name}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
   return `question ${name}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;
@@ -226,7 +228,7 @@ function checkFormatName(format: string | undefined): void {
  * Fetches the pictures of stored ads and prints the progress. Returns the exit code, which is 1 if the folder has
  * reached its maximum size.
  */
-async function fetchAndReport(
+async function fetchPicturesAndReport(
   {
     folder: requestedFolder,
     maxMb = 2000,
@@ -274,7 +276,7 @@ function toReadableError(error: NodeJS.ErrnoException): Error {
 /** Serves the library until a stop signal arrives. Returns the exit code. */
 async function serveUntilStopped(
   { config, log, writeToStderr, printStatus, now, stopRequested, drainMs }: LibraryCommandOptions,
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
   shouldOpenBrowser: boolean,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
@@ -298,7 +300,7 @@ async function serveUntilStopped(
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const servedLibrary = await (config.demo
     ? serveDemoLibrary({ listen, now, pagesPath, onError })
-    : serveLibrary({ ...target, listen, pagesPath, onError }));
+    : serveLibrary({ ...databaseOptions, listen, pagesPath, onError }));
   // Write the API key directly, because status messages mask keys.
   if ('apiKey' in servedLibrary) writeToStderr(`ad-library-mcp: demo key ${servedLibrary.apiKey}\n`);
   else printStatus('info', formatDatabaseContents(servedLibrary.databaseContents));
@@ -324,13 +326,13 @@ function openInBrowser(url: string): void {
  * @throws SettingsError that names the flag of an invalid option
  */
 function checkKeyOptions(options: KeyOptions): KeyOptions {
-  const problem = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, toFlag);
+  const problem = findKeyOptionProblem(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, formatFlag);
   if (problem) throw new SettingsError([problem]);
   return options;
 }
 
 /** Converts an option name to its flag, e.g. `hourlyLimit` to `--hourly-limit`. */
-const toFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const formatFlag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /**
  * Formats the path of the served database and how many records it contains. A user who has started the server in the
@@ -373,11 +375,15 @@ export function formatImportReport({ name, columns, keys, formats, ...report }: 
 
 /** Formats the line of an import report that names the recognized formats, e.g. `format: own-ads (12 ads)`. */
 function formatRecognizedFormats(formats: ImportedFile['formats']): string[] {
-  const counts = Object.entries(formats).map(([name, { ads, pages }]) => {
-    const parts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(Boolean);
-    return parts.length > 0 ? `${name} (${parts.join(', ')})` : name;
+  const formatTexts = Object.entries(formats).map(([name, { ads, pages }]) => {
+    const countTexts = [ads > 0 ? formatCount(ads, 'ad') : '', pages > 0 ? formatCount(pages, 'page') : ''].filter(
+      Boolean,
+    );
+    return countTexts.length > 0 ? `${name} (${countTexts.join(', ')})` : name;
   });
-  return counts.length > 0 ? [`  ${counts.length > 1 ? 'formats' : 'format'}: ${counts.join(', ')}`] : [];
+  return formatTexts.length > 0
+    ? [`  ${formatTexts.length > 1 ? 'formats' : 'format'}: ${formatTexts.join(', ')}`]
+    : [];
 }
 
 /** Formats a problem with its position in the file, e.g. `line 12: id: …`, or `data[3].id: …` in a JSON document. */

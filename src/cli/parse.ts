@@ -43,7 +43,7 @@ type RunnableName = {
 export type ParsedCommand = { [Name in RunnableName]: ParsedCommandLine & { name: Name } }[RunnableName];
 
 /** Lists the names of the settings that apply to a transport (stdio or HTTP). */
-const listSettings = (transport: 'stdio' | 'http') =>
+const listSettingNames = (transport: 'stdio' | 'http') =>
   Object.entries(settings).flatMap(([name, { onlyFor }]: [string, Setting]) =>
     onlyFor === undefined || onlyFor === transport ? [name as SettingName] : [],
   );
@@ -99,12 +99,12 @@ folder.`;
 const commands = {
   stdio: {
     description: 'serve MCP over stdio (the default without a command)',
-    settings: listSettings('stdio'),
+    settings: listSettingNames('stdio'),
     examples: ['ad-library-mcp stdio --demo', 'ad-library-mcp stdio --tools search_ads,get_ad --read-only'],
   },
   http: {
     description: 'serve MCP over streamable HTTP at POST /mcp',
-    settings: listSettings('http'),
+    settings: listSettingNames('http'),
     examples: [
       'ad-library-mcp http --demo',
       'ad-library-mcp http --base-url https://api.example.com --port 8080',
@@ -113,7 +113,7 @@ const commands = {
   },
   call: {
     description: 'call one tool and print the result as a model would read it',
-    settings: listSettings('stdio'),
+    settings: listSettingNames('stdio'),
     args: [
       ['<tool>', 'Name of the tool'],
       ['[json]', 'Arguments of the tool as one JSON object; - reads them from standard input'],
@@ -237,7 +237,7 @@ const commands = {
 export const commandsByName: Readonly<Record<string, CommandDescription>> = {
   '': {
     description: 'MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.',
-    settings: listSettings('stdio'),
+    settings: listSettingNames('stdio'),
     examples: ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
   },
   ...commands,
@@ -306,22 +306,22 @@ export function readCommand(
  */
 function moveHelpToEnd(argv: readonly string[]): readonly string[] {
   const helpIndex = argv.indexOf('help');
-  const words = argv.filter((_, index) => index !== helpIndex);
-  const [nameBeforeHelp, nameWithoutHelp] = [argv.slice(0, helpIndex).join(' '), words.join(' ')];
+  const wordsWithoutHelp = argv.filter((_, index) => index !== helpIndex);
+  const [nameBeforeHelp, nameWithoutHelp] = [argv.slice(0, helpIndex).join(' '), wordsWithoutHelp.join(' ')];
   if (helpIndex < 0 || !Object.hasOwn(commandsByName, nameBeforeHelp)) return argv;
-  if (Object.hasOwn(commandsByName, nameWithoutHelp)) return [...words, '--help'];
-  return isGroup(nameBeforeHelp) ? words : argv;
+  if (Object.hasOwn(commandsByName, nameWithoutHelp)) return [...wordsWithoutHelp, '--help'];
+  return isGroup(nameBeforeHelp) ? wordsWithoutHelp : argv;
 }
 
 /** Adds a command with its flags, arguments, options and help texts to the parser of the command line. */
 function addCommand(program: Command, name: string, commandDescription: CommandDescription): Command {
   const groupNames = name.split(' ');
   const commandName = groupNames.pop();
-  const parent = groupNames.reduce(
+  const parentCommand = groupNames.reduce(
     (group, groupName) => group.commands.find((command) => command.name() === groupName) ?? group,
     program,
   );
-  const command = commandName ? parent.command(commandName) : program;
+  const command = commandName ? parentCommand.command(commandName) : program;
   command
     .description(commandDescription.description)
     .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);

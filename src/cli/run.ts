@@ -32,7 +32,7 @@ const maxUnreadLogBytes = 1024 * 1024;
  * Two SIGINT signals within this time, in milliseconds, count as one. The terminal sends the signal to npm and to this
  * process, and npm sends it to this process a second time.
  */
-const sameInterruptMs = 500;
+const duplicateInterruptMs = 500;
 
 // A reader such as `head` may close standard output early, so ignore the error. A server over stdio notices the closed
 // pipe and ends the session.
@@ -244,7 +244,7 @@ function waitForStopSignal(): Promise<void> {
     });
     process.on('SIGINT', () => {
       firstSignalAt ??= performance.now();
-      if (performance.now() - firstSignalAt > sameInterruptMs) process.exit(130);
+      if (performance.now() - firstSignalAt > duplicateInterruptMs) process.exit(130);
       resolve();
     });
   });

@@ -14,7 +14,7 @@ import {
 } from '../logging/log.ts';
 import { createMemoryKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
-import { createGetTenantId, createTenantHash } from '../transports/http/authentication.ts';
+import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
 import { createLinkOrigins } from '../transports/http/files.ts';
 import { createKeyAttempts } from '../transports/http/key-attempts.ts';
@@ -61,7 +61,9 @@ export async function serveHttp(
   const listeners = [
     // The log contains a hash of the tenant id, which stands for an API key. Compute it only if calls are logged,
     // because hashing takes time.
-    isLogged('info', config.logLevel) ? createCallLogger(log, createTenantHash(sharedState?.tenantSecret)) : undefined,
+    isLogged('info', config.logLevel)
+      ? createCallLogger(log, createTenantHasher(sharedState?.tenantSecret))
+      : undefined,
     createFailureWarnings(log, monotonicNow),
     serviceTracker.onCall,
     metrics?.onCall,
@@ -168,6 +170,6 @@ const failingProbeMs = 3000;
  */
 function getMediaUrl({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
-  const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
-  return `http://${formatUrlHost(name)}:${port}/media`;
+  const mediaHost = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
+  return `http://${formatUrlHost(mediaHost)}:${port}/media`;
 }

@@ -145,13 +145,13 @@ const fileSuffix = '_FILE';
  */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
   const text = normalizeText(environment[variable]);
-  const file = inFile && normalizeText(environment[variable + fileSuffix]);
-  if (!file) return text;
+  const filePath = inFile && normalizeText(environment[variable + fileSuffix]);
+  if (!filePath) return text;
   if (text !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
-  const where = `${file}, the file of ${variable}${fileSuffix}`;
+  const where = `${filePath}, the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = readFileSync(filePath, 'utf8');
   } catch (error) {
     throw new Error(`cannot be read from ${where}: ${(error as NodeJS.ErrnoException).code}`);
   }
@@ -164,8 +164,10 @@ function readSettingText({ variable, inFile }: Setting, environment: NodeJS.Proc
  * `${user_config.api_key}`. An MCP host passes such a text if the user leaves a field of its settings form empty.
  */
 function normalizeText(text: string | undefined): string | undefined {
-  const trimmed = text?.trim();
-  return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;
+  const trimmedText = text?.trim();
+  return trimmedText === '' || (trimmedText !== undefined && /^\$\{[^}]*\}$/.test(trimmedText))
+    ? undefined
+    : trimmedText;
 }
 
 const prefix = 'AD_LIBRARY_';
@@ -175,7 +177,7 @@ const prefix = 'AD_LIBRARY_';
  * suggests a similar setting if there is one. Without it, users would not notice a typo.
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const variables = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
+  const knownNames = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
     const name = variable.slice(prefix.length);
     return inFile ? [name, name + fileSuffix] : [name];
   });
@@ -183,8 +185,8 @@ export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
     name.startsWith(prefix) ? [name.slice(prefix.length)] : [],
   );
   return names.flatMap((name) => {
-    if (variables.includes(name)) return [];
-    const [nearest = ''] = sortBySimilarity(name, variables);
+    if (knownNames.includes(name)) return [];
+    const [nearest = ''] = sortBySimilarity(name, knownNames);
     const hint = isSimilar(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
     return [`${prefix}${name} is not a setting and has no effect${hint}`];
   });

@@ -43,18 +43,18 @@ export const parseOnOff: Parser<boolean> = (text) => {
 };
 
 /** Creates a parser that accepts only the given words. For any other text, it fails with the message `problem`. */
-export const parseOneOf =
+export const createWordParser =
   <const Word extends string>(words: readonly Word[], problem: string): Parser<Word> =>
   (text) =>
     words.find((word) => word === text) ?? throwProblem(problem);
 
 /** Creates a parser that accepts whole numbers from `min` to `max`, inclusive. */
-export const parseWholeNumber =
+export const createWholeNumberParser =
   (min: number, max: number): Parser<number> =>
   (text) => {
-    const value = Number(text);
-    const isValid = Number.isInteger(value) && value >= min && value <= max;
-    return isValid ? value : throwProblem(`must be a whole number from ${min} to ${max}`);
+    const wholeNumber = Number(text);
+    const isValid = Number.isInteger(wholeNumber) && wholeNumber >= min && wholeNumber <= max;
+    return isValid ? wholeNumber : throwProblem(`must be a whole number from ${min} to ${max}`);
   };
 
 /** Parses an encryption secret, which must have at least 32 characters. */
@@ -133,9 +133,10 @@ export interface Network {
 const parseNetwork: Parser<Network> = (text) => {
   const [, address = '', prefixText] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
-  const bits = family === 4 ? 32 : 128;
-  const prefix = Number(prefixText ?? bits);
-  if (family !== 0 && prefix <= bits) return { address, prefixLength: prefix, family: family === 4 ? 'ipv4' : 'ipv6' };
+  const maxPrefixLength = family === 4 ? 32 : 128;
+  const prefixLength = Number(prefixText ?? maxPrefixLength);
+  if (family !== 0 && prefixLength <= maxPrefixLength)
+    return { address, prefixLength, family: family === 4 ? 'ipv4' : 'ipv6' };
   return throwProblem('must be an IP address or a network, such as 10.0.0.2 or 10.0.0.0/8, or none');
 };
 
@@ -199,23 +200,23 @@ export const parseMediaHosts: Parser<MediaHosts> = (text) => {
 /** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */
 function parseListedHost(name: string): ListedHost | undefined {
   const [, host = '', port] = /^(\[[\da-f:.]+\]|[^\s:/?#@\\*%[\]]+)(?::(\d{1,5}))?$/i.exec(name) ?? [];
-  const address = `http://${host}:${port ?? ''}`;
-  if (host === '' || !URL.canParse(address) || Number(port) === 0) return undefined;
-  return { host: new URL(address).hostname, ...(port !== undefined && { port: Number(port) }) };
+  const hostUrl = `http://${host}:${port ?? ''}`;
+  if (host === '' || !URL.canParse(hostUrl) || Number(port) === 0) return undefined;
+  return { host: new URL(hostUrl).hostname, ...(port !== undefined && { port: Number(port) }) };
 }
 
-const stateAddressProblem =
+const storeUrlProblem =
   'must have the form redis://user:password@host:port/database, or rediss:// for TLS, or postgres://user:password@host:port/database, which may end with ?sslmode=disable, ?sslmode=require or ?sslmode=verify-full';
 
 /**
  * Parses the URL of the store (Redis or PostgreSQL) that replicas share. The error message does not repeat the URL,
  * because it may contain a password.
  */
-export const parseStateAddress = (text: string) =>
-  (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStateUrl(new URL(text))) ??
-  throwProblem(stateAddressProblem);
+export const parseStoreUrl = (text: string) =>
+  (/\s/.test(text) || !URL.canParse(text) ? undefined : parseStoreConnection(new URL(text))) ??
+  throwProblem(storeUrlProblem);
 
-function parseStateUrl({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
+function parseStoreConnection({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
   const host = parseHostName(hostname);
   const [user, secret, database] = [username, password, pathname.slice(1)].map(decodeUrlPart);
   if (user === undefined || secret === undefined || database === undefined) return undefined;
@@ -236,8 +237,8 @@ function parseStateUrl({ protocol, username, password, hostname, port, pathname,
   if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
   // Unless the URL sets another mode, connections to other machines use TLS and verify the certificate. Connections to
   // this machine are unencrypted.
-  const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
-  const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
+  const isUnencrypted = mode === 'disable' || (mode === undefined && isLoopback(host));
+  const ssl = isUnencrypted ? (false as const) : { rejectUnauthorized: mode !== 'require' };
   return {
     engine: 'postgres' as const,
     host,

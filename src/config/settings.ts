@@ -1,5 +1,7 @@
 import { logFormats, logLevels } from '../logging/log.ts';
 import {
+  createWholeNumberParser,
+  createWordParser,
   optional,
   parseApiKey,
   parseBaseUrl,
@@ -7,14 +9,12 @@ import {
   parseHostNames,
   parseMediaHosts,
   parseNames,
-  parseOneOf,
   parseOnOff,
   parseOrigin,
   parseSecret,
-  parseStateAddress,
+  parseStoreUrl,
   parseText,
   parseTrustedProxy,
-  parseWholeNumber,
   readFiltersFile,
   withDefault,
 } from './setting-values.ts';
@@ -67,13 +67,13 @@ export interface Setting extends SettingDefinition {
  * Adds the names of the variable and the flag to each setting. For example, `creditBudget` gets
  * `AD_LIBRARY_CREDIT_BUDGET` and `--credit-budget`.
  */
-function addNames<Records extends Record<string, SettingDefinition>>(records: Records) {
-  const entries = Object.entries(records).map(([name, record]): [string, Setting] => {
+function addNames<Definitions extends Record<string, SettingDefinition>>(definitions: Definitions) {
+  const entries = Object.entries(definitions).map(([name, definition]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;
-    return [name, { ...record, variable, ...(!record.secret && { flag }) }];
+    return [name, { ...definition, variable, ...(!definition.secret && { flag }) }];
   });
-  return Object.fromEntries(entries) as { [Name in keyof Records]: Records[Name] & Omit<Setting, 'parse'> };
+  return Object.fromEntries(entries) as { [Name in keyof Definitions]: Definitions[Name] & Omit<Setting, 'parse'> };
 }
 
 /**
@@ -107,7 +107,7 @@ export const settings = addNames({
   },
   port: {
     onlyFor: 'http',
-    parse: withDefault(parseWholeNumber(0, 65_535), 3000),
+    parse: withDefault(createWholeNumberParser(0, 65_535), 3000),
     valueName: 'number',
     help: 'Port on which http and library serve listen; 0 picks a free port',
   },
@@ -130,25 +130,25 @@ export const settings = addNames({
   },
   callsAtOnce: {
     onlyFor: 'http',
-    parse: withDefault(parseWholeNumber(1, 10_000), 256),
+    parse: withDefault(createWholeNumberParser(1, 10_000), 256),
     valueName: 'calls',
     help: 'Maximum concurrent tool calls (http only)',
   },
   callsPerKey: {
     onlyFor: 'http',
-    parse: withDefault(parseWholeNumber(1, 10_000), 16),
+    parse: withDefault(createWholeNumberParser(1, 10_000), 16),
     valueName: 'calls',
     help: 'Maximum concurrent tool calls per key (http only)',
   },
   callsWaiting: {
     onlyFor: 'http',
-    parse: withDefault(parseWholeNumber(0, 100_000), 1024),
+    parse: withDefault(createWholeNumberParser(0, 100_000), 1024),
     valueName: 'calls',
     help: 'Maximum waiting tool calls; if more arrive, the newest call of the key with the most waiting calls is refused (http only)',
   },
   refusalsPerMinute: {
     onlyFor: 'http',
-    parse: withDefault(parseWholeNumber(0, 1_000_000), 300),
+    parse: withDefault(createWholeNumberParser(0, 1_000_000), 300),
     valueName: 'keys',
     help: 'Unknown keys that one IP address may try per minute; 0 for no limit, if a proxy in front of the server limits them (http only)',
   },
@@ -166,7 +166,7 @@ export const settings = addNames({
   },
   fileLinks: {
     onlyFor: 'http',
-    parse: withDefault(parseOneOf(['on', 'off'], 'must be on or off'), 'on'),
+    parse: withDefault(createWordParser(['on', 'off'], 'must be on or off'), 'on'),
     valueName: 'on|off',
     help: 'Whether results over HTTP contain links to exported files (http only)',
   },
@@ -178,29 +178,29 @@ export const settings = addNames({
   },
   creditBudget: {
     title: 'Credit budget',
-    parse: optional(parseWholeNumber(0, 1_000_000_000)),
+    parse: optional(createWholeNumberParser(0, 1_000_000_000)),
     valueName: 'credits',
     help: 'Maximum credits that this process may spend per key; with a shared state, all replicas together; for call with a folder, all calls of a day together; a call that could exceed the maximum is not sent',
   },
   confirmCredits: {
     title: 'Confirm credits',
-    parse: optional(parseWholeNumber(0, 1_000_000_000)),
+    parse: optional(createWholeNumberParser(0, 1_000_000_000)),
     valueName: 'credits',
     help: 'Ask the person before a call that may cost more credits than this, in hosts that can show forms; by default, no call is confirmed',
   },
   cacheSeconds: {
-    parse: withDefault(parseWholeNumber(0, 86_400), 900),
+    parse: withDefault(createWholeNumberParser(0, 86_400), 900),
     valueName: 'seconds',
     help: 'How long paid answers are cached per key; 0 turns the cache off',
   },
   resultTokens: {
-    parse: withDefault(parseWholeNumber(1000, 100_000), 8000),
+    parse: withDefault(createWholeNumberParser(1000, 100_000), 8000),
     valueName: 'tokens',
     help: 'Target size of the text of a result, in estimated tokens',
   },
   output: {
     parse: withDefault(
-      parseOneOf(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'),
+      createWordParser(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'),
       'auto',
     ),
     valueName: 'form',
@@ -217,17 +217,17 @@ export const settings = addNames({
     help: 'Leave out add_collection_item, the tool that writes to the service',
   },
   timeoutMs: {
-    parse: withDefault(parseWholeNumber(100, 600_000), 45_000),
+    parse: withDefault(createWholeNumberParser(100, 600_000), 45_000),
     valueName: 'ms',
     help: 'Maximum time for one tool call in milliseconds, including retries and waiting in the queue',
   },
   logLevel: {
-    parse: withDefault(parseOneOf(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
+    parse: withDefault(createWordParser(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     valueName: 'level',
     help: `Lowest level of log lines: ${logLevels.join(', ')}; the log goes to stderr only`,
   },
   logFormat: {
-    parse: optional(parseOneOf(logFormats, `must be ${logFormats.join(' or ')}`)),
+    parse: optional(createWordParser(logFormats, `must be ${logFormats.join(' or ')}`)),
     valueName: 'format',
     help: 'Form of log lines: text or json; with json, the messages at the start and errors are JSON, too (default: text; for http, json for events and text for the other messages)',
   },
@@ -255,7 +255,7 @@ export const settings = addNames({
   stateUrl: {
     onlyFor: 'http',
     inFile: true,
-    parse: optional(parseStateAddress),
+    parse: optional(parseStoreUrl),
     valueName: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 or later at postgres:// or postgresql:// (http only; default: the state is in the memory of the process)',
   },

@@ -69,9 +69,9 @@ export function limitWork(catalog: Catalog, { limits, now, onCall }: LimitOption
 
   /** Remembers a promise until it resolves or rejects, so that a shutdown can wait for it. */
   const trackWork = <Result>(work: Promise<Result>): Promise<Result> => {
-    const untrack = () => void pendingWork.delete(work);
+    const stopTracking = () => void pendingWork.delete(work);
     pendingWork.add(work);
-    work.then(untrack, untrack);
+    work.then(stopTracking, stopTracking);
     return work;
   };
 

@@ -65,8 +65,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   // Write bytes instead of text, because buffered bytes take less memory.
   const send: SendMessage = (message) =>
     new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  const inputEnd = new AbortController();
-  const session = { ...credentials, inputEnded: inputEnd.signal };
+  const inputEndController = new AbortController();
+  const session = { ...credentials, inputEnded: inputEndController.signal };
   const transports = openTransports(limitedWork.catalog, session, send);
   const readInput = async () => {
     for await (const line of readLines(stdin)) {
@@ -83,13 +83,13 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   };
   const inputEnded = readInput()
     .catch((error) => log.debug('stdio', { problem: String(error) }))
-    .finally(() => inputEnd.abort());
+    .finally(() => inputEndController.abort());
   await Promise.race([inputEnded, outputClosed, stopRequested]);
   options.onEnd?.();
   // Before the session ends, respond to every message that was read. Otherwise `echo … | ad-library-mcp` would not
   // print its response.
-  const flush = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
-  const allResponsesSent = transports.waitUntilAnswered().then(flush);
+  const flushOutput = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
+  const allResponsesSent = transports.waitUntilAnswered().then(flushOutput);
   const drainExpired = stopRequested.then(() => after(drainMs, undefined, { ref: false }));
   // Calls normally end by their own timeout. This second limit ends the session even if a call ignores its timeout.
   const maxDrainExpired = after(catalog.timeoutMs + drainMs, undefined, { ref: false });
@@ -223,17 +223,17 @@ const newline = 0x0a;
  * more than `maxMessageBytes`.
  */
 async function* readLines(stdin: Readable): AsyncGenerator<string | undefined> {
-  let pieces: Buffer[] = [];
-  let bytes = 0;
+  let linePieces: Buffer[] = [];
+  let lineBytes = 0;
   const addPiece = (piece: Buffer) => {
-    bytes += piece.length;
-    if (bytes <= maxMessageBytes) pieces.push(piece);
-    else pieces = [];
+    lineBytes += piece.length;
+    if (lineBytes <= maxMessageBytes) linePieces.push(piece);
+    else linePieces = [];
   };
   const takeLine = () => {
-    const line = bytes > maxMessageBytes ? undefined : Buffer.concat(pieces).toString().trim();
-    pieces = [];
-    bytes = 0;
+    const line = lineBytes > maxMessageBytes ? undefined : Buffer.concat(linePieces).toString().trim();
+    linePieces = [];
+    lineBytes = 0;
     return line;
   };
   for await (const chunk of stdin as AsyncIterable<Buffer>) {

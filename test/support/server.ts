@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 import { createLog } from '../../src/logging/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
-import type { Resolve } from '../../src/pictures/fetch-picture.ts';
+import type { ResolveHost } from '../../src/pictures/fetch-picture.ts';
 import type { Datasets } from '../../src/storage/dataset.ts';
 import { openMemoryState } from '../../src/storage/open.ts';
 import type { ReplicaState } from '../../src/storage/store/open-store.ts';
@@ -50,7 +50,7 @@ export interface ServerOptions {
   /** The monotonic clock. By default, it follows `now`. */
   monotonicNow?: () => number;
   random?: () => number;
-  resolve?: Resolve;
+  resolve?: ResolveHost;
   /** Where the server stores datasets. By default, in the memory of the process. */
   datasets?: Datasets;
 }

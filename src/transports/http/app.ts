@@ -13,8 +13,8 @@ import type { ReplicaState } from '../../storage/store/open-store.ts';
 import { Semaphore } from '../../workers/semaphore.ts';
 import { limitWork, type WorkLimits } from '../limits.ts';
 import { acceptsMediaType } from './accept.ts';
-import { type Authenticated, type GetTenantId, requireApiKey } from './authentication.ts';
-import { createLargeBodies, readBody } from './body-limit.ts';
+import { type AuthenticatedEnvironment, type GetTenantId, requireApiKey } from './authentication.ts';
+import { createLargeBodyReader, readBody } from './body-limit.ts';
 import type { GetClientAddress } from './client-addresses.ts';
 import { allowOrigins } from './cors.ts';
 import { type ServedFiles, serveFiles } from './files.ts';
@@ -86,7 +86,7 @@ export function createHttpApp(options: HttpOptions) {
   // Any API key may request a list of tools, and a small request can produce a large list. Therefore only a few lists
   // are in memory at the same time. Waiting requests need no limit here, because the number of connections is limited.
   const listSlots = new Semaphore({ maxRunning: 8, workName: 'lists', maxWaiting: Number.POSITIVE_INFINITY });
-  const largeBodies = createLargeBodies();
+  const largeBodyReader = createLargeBodyReader();
   const limitedWork = limitWork(catalog, options);
   const serveMcp = serveAllRevisions(limitedWork.catalog, (error) => log.debug('refused', { error: error.message }));
   let phase: 'serving' | 'stopping' | 'draining' = 'serving';
@@ -102,7 +102,7 @@ export function createHttpApp(options: HttpOptions) {
   const validateRequest = validateHostAndOrigin(allowedNames);
 
   // Some clients add a slash to the URL of the endpoint, so `/mcp/` means `/mcp`.
-  const app = new Hono<Authenticated>({
+  const app = new Hono<AuthenticatedEnvironment>({
     getPath: (request) => {
       const path = getPath(request);
       return path === '/mcp/' ? '/mcp' : path;
@@ -114,11 +114,11 @@ export function createHttpApp(options: HttpOptions) {
     if (phase !== 'serving') return json({ status: 'draining' }, 503);
     // The readiness probe succeeds even if the state that replicas share is unreachable. Otherwise, all replicas would
     // fail the probe at once, and callers would get no responses at all.
-    const service = getServiceState?.();
+    const serviceState = getServiceState?.();
     return json({
       status: 'ready',
       ...(replicas && { state: replicas.isUp() ? 'up' : 'away' }),
-      ...(service && { service }),
+      ...(serviceState && { service: serviceState }),
     });
   });
   if (metrics) {
@@ -131,7 +131,7 @@ export function createHttpApp(options: HttpOptions) {
   }
   if (pictures) app.get('/media/*', validateRequest, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
   if (files) app.all('/files/:link/:name', validateRequest, refuseWhenDraining, serveFiles(files));
-  app.use('/mcp', logForbidden(log), validateRequest, refuseWhenDraining);
+  app.use('/mcp', logForbiddenRequests(log), validateRequest, refuseWhenDraining);
   const serveWelcomePage = createWelcomeHandler({
     origin: publicUrl,
     hasSignIn: signIn !== undefined,
@@ -161,7 +161,7 @@ export function createHttpApp(options: HttpOptions) {
     const limit = { type: 'application/json', maxBytes, maxStreamedBytes };
     const isLarge = length > maxSmallBodyBytes && length <= limit.maxBytes;
     const bodyResult = await (isLarge
-      ? largeBodies.read(context, credentials.tenantId, limit, responseSent)
+      ? largeBodyReader.read(context, credentials.tenantId, limit, responseSent)
       : readBody(context, limit));
     if ('status' in bodyResult) return refuseBody(context, bodyResult.status);
     const message = readMessage(context, bodyResult.text);
@@ -174,7 +174,7 @@ export function createHttpApp(options: HttpOptions) {
     if (output instanceof Response) return output;
     const linkOrigin = files?.findLinkOrigin(context);
     const userAgent = context.req.header('user-agent');
-    const request = acceptBothTypes(context.req.raw);
+    const request = addAcceptedTypes(context.req.raw);
     const serveRequest = () => serveMcp({ request, body, credentials, responseSent, linkOrigin, userAgent, output });
     // Tool calls and resource reads (long requests) have their own limit in `limitWork`. All other requests wait for
     // one of the few `listSlots`.
@@ -235,7 +235,7 @@ function createWelcomeHandler({
  * is unknown until the service accepts it. Without this limit, anyone could use the server's resources with made-up
  * keys.
  */
-async function admitCaller(context: Context<Authenticated>, callers: HttpOptions['callers'], log: Log) {
+async function admitCaller(context: Context<AuthenticatedEnvironment>, callers: HttpOptions['callers'], log: Log) {
   if ('demo' in callers) return { credentials: callers.demo, address: '', isKnown: true };
   const credentials = context.get('credentials');
   const address = callers.getClientAddress(context);
@@ -251,7 +251,7 @@ async function admitCaller(context: Context<Authenticated>, callers: HttpOptions
 /**
  * Creates a middleware that logs requests with a forbidden host or origin, so that operators notice a missing setting.
  */
-const logForbidden =
+const logForbiddenRequests =
   (log: Log): MiddlewareHandler =>
   async (context, next) => {
     await next();
@@ -261,7 +261,7 @@ const logForbidden =
     log.info('a request was refused, because its host or origin is not allowed', { host, origin });
   };
 
-function addErrorHandlers(app: Hono<Authenticated>, log: Log): void {
+function addErrorHandlers(app: Hono<AuthenticatedEnvironment>, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
     return refuse(context, 405, 'Only POST is supported: this server is stateless.');
@@ -295,7 +295,7 @@ const maxStreamedBytes = maxSmallBodyBytes;
  * The maximum nesting depth of arrays and objects in a request. The limit protects recursive functions, e.g. for
  * printing JSON, from a stack overflow.
  */
-const maxDepth = 64;
+const maxNestingDepth = 64;
 
 function refuseBody(context: Context, status: 413 | 415): Response {
   if (status === 415) return refuse(context, 415, 'The body must be application/json.');
@@ -309,8 +309,8 @@ function refuseBody(context: Context, status: 413 | 415): Response {
  * or is nested too deeply.
  */
 function readMessage(context: Context, text: string): { value: unknown } | Response {
-  if (isNestedDeeper(text, maxDepth))
-    return refuse(context, 400, `JSON may be nested at most ${maxDepth} levels deep.`, -32_600);
+  if (isNestedDeeper(text, maxNestingDepth))
+    return refuse(context, 400, `JSON may be nested at most ${maxNestingDepth} levels deep.`, -32_600);
   const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (Array.isArray(body))
@@ -322,9 +322,9 @@ function readMessage(context: Context, text: string): { value: unknown } | Respo
  * Returns the request with an `Accept` header that lists both JSON and event streams. The SDKs require both types by
  * name and reject a wildcard, a missing header, and a header that lists only JSON.
  */
-function acceptBothTypes(request: Request): Request {
-  const accept = request.headers.get('accept') ?? '';
-  if (accept.includes('application/json') && accept.includes('text/event-stream')) return request;
+function addAcceptedTypes(request: Request): Request {
+  const acceptHeader = request.headers.get('accept') ?? '';
+  if (acceptHeader.includes('application/json') && acceptHeader.includes('text/event-stream')) return request;
   const headers = new Headers(request.headers);
   headers.set('accept', 'application/json, text/event-stream');
   return new Request(request.url, { method: request.method, headers, signal: request.signal });

@@ -21,10 +21,10 @@ const bearerTokenPattern = /^bearer +([\w-]{40,4096})$/i;
 export const isApiKey = (text: string): boolean => keyPattern.test(text);
 
 /** The Hono environment of requests that have passed `requireApiKey`. */
-export type Authenticated = { Variables: { credentials: Credentials } };
+export type AuthenticatedEnvironment = { Variables: { credentials: Credentials } };
 
 /** Checks access tokens. Users get such tokens when they sign in on a web page instead of configuring an API key. */
-interface AccessTokens {
+interface AccessTokenChecker {
   /** The `WWW-Authenticate` parameter that tells clients where to sign in. */
   challenge: string;
   /**
@@ -38,7 +38,10 @@ interface AccessTokens {
  * Creates a middleware that rejects requests without a well-formed API key or a valid access token. Requests with a key
  * in the URL are rejected as well, because URLs end up in logs.
  */
-export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): MiddlewareHandler<Authenticated> {
+export function requireApiKey(
+  getTenantId: GetTenantId,
+  accessTokenChecker?: AccessTokenChecker,
+): MiddlewareHandler<AuthenticatedEnvironment> {
   return async (context, next) => {
     if (hasKeyInUrl(context)) {
       return refuse(context, 400, 'A key must not be in the URL. Send it in the header "Authorization: Bearer …".');
@@ -49,8 +52,8 @@ export function requireApiKey(getTenantId: GetTenantId, tokens?: AccessTokens): 
     try {
       const credentials = apiKey
         ? { apiKey, tenantId: getTenantId(apiKey) }
-        : token && (await tokens?.findCredentials(token));
-      if (!credentials) return refuseUnauthorized(context, tokens);
+        : token && (await accessTokenChecker?.findCredentials(token));
+      if (!credentials) return refuseUnauthorized(context, accessTokenChecker);
       context.set('credentials', credentials);
     } catch (error) {
       if (!(error instanceof AdLibraryError) || error.failure.kind !== 'unavailable') throw error;
@@ -67,7 +70,7 @@ export function hasKeyInUrl({ req }: Context): boolean {
   return query.some((text) => ['access_token', 'api_key'].includes(text) || /svc_[a-z]+_/i.test(text));
 }
 
-function refuseUnauthorized(context: Context, tokens: AccessTokens | undefined) {
+function refuseUnauthorized(context: Context, tokens: AccessTokenChecker | undefined) {
   // `invalid_token` is only correct if the request has an `Authorization` header (RFC 6750, section 3.1). Node joins
   // repeated headers with a comma and a space. Keys contain neither, so a request with two keys is also rejected here.
   const errorParameter = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
@@ -100,7 +103,7 @@ export const createGetTenantId =
  * without learning the API key or the tenant id.
  * @param secret a secret that all replicas share; by default, a random secret of this process
  */
-export const createTenantHash =
+export const createTenantHasher =
   (secret = randomBytes(32).toString('hex')) =>
   (tenantId: string): string =>
     createHmac('sha256', secret).update(`log ${tenantId}`).digest('hex').slice(0, 16);

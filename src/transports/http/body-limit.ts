@@ -50,7 +50,7 @@ const maxArrivingBytes = 64 * 1024 * 1024;
 /**
  * The maximum number of large request bodies that are parsed and served at the same time: in total, and per API key.
  */
-const [maxServed, maxServedPerKey] = [8, 2];
+const [maxServedBodies, maxServedBodiesPerKey] = [8, 2];
 /** How long a large body that has arrived completely may wait to be served, in milliseconds. */
 const maxWaitMs = 20_000;
 
@@ -72,10 +72,10 @@ interface ArrivingBody {
  * bytes count toward `maxBytes`. If all bodies together exceed `maxBytes`, the largest body of the key with the most
  * bytes is rejected.
  */
-export function createLargeBodies({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
+export function createLargeBodyReader({ maxBytes = maxArrivingBytes, waitMs = maxWaitMs } = {}) {
   const slots = new Semaphore({
-    maxRunning: maxServed,
-    maxRunningPerKey: maxServedPerKey,
+    maxRunning: maxServedBodies,
+    maxRunningPerKey: maxServedBodiesPerKey,
     // The queue needs no limit, because `maxBytes` and `waitMs` already limit the number of waiting bodies.
     maxWaiting: Number.POSITIVE_INFINITY,
     workName: 'large requests',

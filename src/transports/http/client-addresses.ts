@@ -20,11 +20,13 @@ export type GetClientAddress = ReturnType<typeof createGetClientAddress>;
  * Creates a function that returns the IP address to which the limit on connections applies. It returns undefined for
  * the trusted proxy, because the proxy's connections carry the requests of many clients.
  */
-export function createGetPeerAddress(proxy: Network | undefined): (remote: string | undefined) => string | undefined {
+export function createGetPeerAddress(
+  trustedProxy: Network | undefined,
+): (remote: string | undefined) => string | undefined {
   const trustedProxies = new BlockList();
-  if (proxy) trustedProxies.addSubnet(proxy.address, proxy.prefixLength, proxy.family);
-  return (remote) => {
-    const address = parseAddress(remote);
+  if (trustedProxy) trustedProxies.addSubnet(trustedProxy.address, trustedProxy.prefixLength, trustedProxy.family);
+  return (remoteAddress) => {
+    const address = parseAddress(remoteAddress);
     const isProxy = address !== '' && trustedProxies.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
     return isProxy ? undefined : getSubscriberNetwork(address);
   };
@@ -32,10 +34,11 @@ export function createGetPeerAddress(proxy: Network | undefined): (remote: strin
 
 /**
  * Creates a function that returns the IP address to which limits apply for a request.
- * @param proxy the trusted proxy; the last entry of its `X-Forwarded-For` header is the address of the client
+ * @param trustedProxy the proxy that may set `X-Forwarded-For`; the last entry of this header is the address of the
+ * client
  */
-export function createGetClientAddress(proxy: Network | undefined) {
-  const getPeerAddress = createGetPeerAddress(proxy);
+export function createGetClientAddress(trustedProxy: Network | undefined) {
+  const getPeerAddress = createGetPeerAddress(trustedProxy);
   return (context: Context): string => {
     const { address } = getConnInfo(context).remote;
     const forwardedAddress = context.req.header('x-forwarded-for')?.split(',').at(-1);
@@ -52,12 +55,12 @@ function getSubscriberNetwork(address: string): string {
   // The URL parser normalizes the address: it shortens the longest run of zeros to `::` and writes embedded IPv4 in
   // hexadecimal.
   const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
-  const [head = [], tail = []] = hostname
+  const [firstGroups = [], lastGroups = []] = hostname
     .slice(1, -1)
     .split('::')
     .map((side) => side.split(':'));
-  const zeros = hostname.includes('::') ? Array(8 - head.length - tail.length).fill('0') : [];
-  return [...head.map((group) => group || '0'), ...zeros, ...tail].slice(0, 4).join(':');
+  const zeros = hostname.includes('::') ? Array(8 - firstGroups.length - lastGroups.length).fill('0') : [];
+  return [...firstGroups.map((group) => group || '0'), ...zeros, ...lastGroups].slice(0, 4).join(':');
 }
 
 /**
@@ -65,7 +68,7 @@ function getSubscriberNetwork(address: string): string {
  * string if the text is not an IP address.
  */
 function parseAddress(text = ''): string {
-  const trimmed = text.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
-  const address = trimmed.replace(/^::ffff:(?=[\d.]+$)/i, '');
+  const textWithoutPort = text.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
+  const address = textWithoutPort.replace(/^::ffff:(?=[\d.]+$)/i, '');
   return isIP(address) === 0 ? '' : address;
 }

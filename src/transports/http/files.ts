@@ -179,9 +179,9 @@ function createFileReader(bounds?: Partial<LinkBounds>) {
      * @throws AdLibraryError `busy` if too many clients are downloading this link, or if too many other large files
      * stay in memory
      */
-    async read(fileRead: FileRequest): Promise<Uint8Array> {
-      const { link, outgoing } = fileRead;
-      const sharedFile = openFiles.get(link) ?? openFile(fileRead);
+    async read(fileRequest: FileRequest): Promise<Uint8Array> {
+      const { link, outgoing } = fileRequest;
+      const sharedFile = openFiles.get(link) ?? openFile(fileRequest);
       const { responses, content, close } = sharedFile;
       if (responses.size >= maxResponsesPerLink) throw createTooManyReadersError();
       openFiles.set(link, sharedFile);

@@ -23,11 +23,11 @@ export interface AllowedNames {
  * Creates a middleware that checks the `Host` and `Origin` headers against the allowed names. A server that listens on
  * loopback also accepts its own origin.
  */
-export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
-  const hosts = listAllowedHosts(names);
-  const origins = listAllowedOrigins(names);
+export function validateHostAndOrigin(allowedNames: AllowedNames): MiddlewareHandler {
+  const hosts = listAllowedHosts(allowedNames);
+  const origins = listAllowedOrigins(allowedNames);
   const loopbackNames = localhostAllowedHostnames();
-  const isLocal = loopbackNames.includes(formatUrlHost(names.host ?? 'localhost'));
+  const isLocal = loopbackNames.includes(formatUrlHost(allowedNames.host ?? 'localhost'));
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
     const isOwnOrigin = isLocal && origin === `http://${host}` && validateHostHeader(host, loopbackNames).ok;
@@ -40,8 +40,8 @@ export function validateHostAndOrigin(names: AllowedNames): MiddlewareHandler {
  * @param options if `allowIpAddresses` is true, every IP address is an allowed host, because orchestrators and
  * Prometheus send IP addresses; this is safe, because a DNS rebinding attack needs a host name
  */
-export function validateHost(names: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
-  const hosts = listAllowedHosts(names);
+export function validateHost(allowedNames: AllowedNames, { allowIpAddresses = false } = {}): MiddlewareHandler {
+  const hosts = listAllowedHosts(allowedNames);
   return async ({ req }, next) => {
     const host = req.header('host');
     return (allowIpAddresses && isIpAddress(host) ? undefined : refuseHost(host, hosts)) ?? next();
@@ -58,18 +58,18 @@ export const hideFromPublicHost =
     publicHost !== undefined && validateHostHeader(req.header('host'), [publicHost]).ok ? notFound() : next();
 
 /**
- * Wraps a fetch handler so that it only receives requests for allowed hosts. These are the hosts in `names` and the
+ * Wraps a fetch handler so that it only receives requests for allowed hosts. These are `allowedHosts` and the
  * loopback names.
  */
-export function restrictToHosts(names: readonly string[], fetch: (request: Request) => Promise<Response>) {
-  const hosts = [...names, ...localhostAllowedHostnames()];
+export function restrictToHosts(allowedHosts: readonly string[], fetch: (request: Request) => Promise<Response>) {
+  const hosts = [...allowedHosts, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
     refuseHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
 }
 
 /**
- * Returns the origin of a request's URL. The scheme is `https:` unless the host is a loopback name, because a proxy in
- * front of a public server handles TLS.
+ * Returns the origin for a `Host` header, e.g. `https://ads.example.com`. The scheme is `https:` unless the host is a
+ * loopback name, because a proxy in front of a public server handles TLS.
  */
 export function getOriginOfHost(host = ''): string {
   return `${isLoopbackName(host) ? 'http' : 'https'}://${host}`;

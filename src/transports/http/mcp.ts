@@ -31,27 +31,27 @@ interface HttpMcpRequest {
   responseSent: Promise<void>;
 }
 
-type ServeCall = (call: HttpMcpRequest) => Promise<Response>;
+type ServeMcpRequest = (call: HttpMcpRequest) => Promise<Response>;
 
 /**
  * Creates a function that serves MCP requests over HTTP. Each request goes to the MCP SDK (v1 or v2) that supports its
  * protocol revision.
  * @param onError called with the errors that the SDK for the latest revision reports
  */
-export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeCall {
+export function serveAllRevisions(catalog: Catalog, onError: (error: Error) => void): ServeMcpRequest {
   const serveEarlier = createEarlierHandler(catalog);
   const serveLatest = createLatestHandler(catalog, onError);
-  return async (call) => {
-    const { request, body } = call;
+  return async (mcpRequest) => {
+    const { request, body } = mcpRequest;
     const isLatest = isLatestRevision(body) || !(await isLegacyRequest(request, body));
-    return isLatest ? serveLatest(call) : serveEarlier(call);
+    return isLatest ? serveLatest(mcpRequest) : serveEarlier(mcpRequest);
   };
 }
 
 /**
  * Creates the handler for the MCP revision 2026-07-28. For each request, the handler creates a new MCP server object.
  */
-function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeCall {
+function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void): ServeMcpRequest {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { extra } = authInfo ?? {};
@@ -92,16 +92,16 @@ const invalidParamsCode = -32_602;
  * Creates the handler for the MCP revisions 2024-11-05 to 2025-11-25. There are no sessions: each request gets its own
  * server and transport. The response is JSON, or an event stream if the client asks for progress.
  */
-function createEarlierHandler(catalog: Catalog): ServeCall {
+function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
   const cancellations = createCancellations();
-  return async (call) => {
-    const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = call;
+  return async (mcpRequest) => {
+    const { request, body, credentials, responseSent, linkOrigin, userAgent, output } = mcpRequest;
     if (isMessage(body) && isCancelNotification(body))
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
     const error = message && checkRequest(requestSchemasV1, message);
     if (error) return createErrorResponse(message, error);
-    const { cancelled, stopListening } = listenForCancellation(call, message, cancellations);
+    const { cancelled, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
     // An event stream returns its response before the call has ended. In this case, the call itself stops listening for
     // cancellation.
@@ -177,19 +177,19 @@ function listenForCancellation(
  */
 function createCancellations() {
   const cancelFunctions = new Map<string, Set<() => void>>();
-  const formatRequestName = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
+  const formatRequestKey = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
   return {
     /**
      * Calls `cancel` when a cancel notification names the request `id` of this API key. Returns a function that the
      * caller must call when the request has ended.
      */
     listen(tenantId: string, id: unknown, cancel: () => void): () => void {
-      const name = formatRequestName(tenantId, id);
-      const cancelsOfName = cancelFunctions.get(name) ?? new Set();
-      cancelFunctions.set(name, cancelsOfName.add(cancel));
+      const requestKey = formatRequestKey(tenantId, id);
+      const cancelFunctionsOfRequest = cancelFunctions.get(requestKey) ?? new Set();
+      cancelFunctions.set(requestKey, cancelFunctionsOfRequest.add(cancel));
       return () => {
-        cancelsOfName.delete(cancel);
-        if (cancelsOfName.size === 0) cancelFunctions.delete(name);
+        cancelFunctionsOfRequest.delete(cancel);
+        if (cancelFunctionsOfRequest.size === 0) cancelFunctions.delete(requestKey);
       };
     },
     /**
@@ -197,7 +197,7 @@ function createCancellations() {
      * share a key choose their ids independently, so the notification could mean any of these requests.
      */
     cancelRequest(tenantId: string, id: unknown): void {
-      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestName(tenantId, id)) ?? [];
+      const [cancel, ...otherCancels] = cancelFunctions.get(formatRequestKey(tenantId, id)) ?? [];
       if (otherCancels.length === 0) cancel?.();
     },
   };

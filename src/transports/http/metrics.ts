@@ -8,27 +8,27 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /**
  * Creates the Prometheus metrics of this process. Labels are tool names, error kinds and HTTP statuses. Values that a
  * caller can choose are never labels, because each new value would create a new time series.
- * @param tools names of the tools; their counters start at 0, because Prometheus computes an increase only between two
- * values, so alerts would otherwise miss the first errors and the first charges
+ * @param toolNames the names of all tools; their counters start at 0, because Prometheus computes an increase only
+ * between two values, so alerts would otherwise miss the first errors and the first charges
  */
-export function createMetrics(tools: readonly string[]) {
+export function createMetrics(toolNames: readonly string[]) {
   const registry = new Registry();
-  const registers = [registry];
+  const registries = [registry];
   collectDefaultMetrics({ register: registry });
   const callDurations = new Histogram({
     name: 'ad_library_call_seconds',
     help: 'Duration of tool calls in seconds',
     labelNames: ['tool', 'outcome'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers,
+    registers: registries,
   });
   const chargedCredits = new Counter({
     name: 'ad_library_credits_charged_total',
     help: 'Credits that the service charged',
     labelNames: ['tool'],
-    registers,
+    registers: registries,
   });
-  for (const tool of tools) {
+  for (const tool of toolNames) {
     callDurations.zero({ tool, outcome: 'internal' });
     chargedCredits.inc({ tool }, 0);
   }
@@ -36,13 +36,13 @@ export function createMetrics(tools: readonly string[]) {
     name: 'ad_library_http_answers_total',
     help: 'Answers of the MCP endpoint',
     labelNames: ['status'],
-    registers,
+    registers: registries,
   });
   const addGauge = (name: string, help: string, readValue: () => number) =>
     new Gauge({
       name: `ad_library_${name}`,
       help,
-      registers,
+      registers: registries,
       collect() {
         this.set(readValue());
       },

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { expect, onTestFinished, test as plainTest } from 'vitest';
-import { createLargeBodies } from '../../../src/transports/http/body-limit.ts';
+import { createLargeBodyReader } from '../../../src/transports/http/body-limit.ts';
 import { listen } from '../../../src/transports/http/server.ts';
 import { waitUntil } from '../../support/deadline.ts';
 import { answerWhenOpen, documentedResponse } from '../../support/faulty-upstream.ts';
@@ -58,7 +58,7 @@ test('a large request is rejected as busy if all upload slots are in use', {
 
 /** Starts a handler of large bodies with a limit of 400 KB for all bodies that are being received. */
 async function serveBodies() {
-  const bodies = createLargeBodies({ maxBytes: 400_000, waitMs: 200 });
+  const bodies = createLargeBodyReader({ maxBytes: 400_000, waitMs: 200 });
   const gate = createGate();
   const limit = { type: 'application/json', maxBytes: 1024 * 1024 };
   const app = new Hono();

@@ -64,7 +64,7 @@ const documentLimits = { bytes: 5 * 1024, timeoutMs: 5000, waitMs: 15_000, perMi
 /** The maximum number of concurrent fetches of metadata documents, in total and per IP address. */
 const [maxFetches, maxFetchesPerAddress] = [4, 2];
 /** How long the metadata document of a client is cached, in milliseconds. */
-const cacheMs = 600_000;
+const documentCacheMs = 600_000;
 const maxCachedDocuments = 1000;
 /**
  * The time, in milliseconds, after which a lookup of a host without a public IP address fails. Lookups of unknown host
@@ -72,15 +72,15 @@ const maxCachedDocuments = 1000;
  */
 const nonPublicDelayMs = 2000;
 
-const Metadata = z.looseObject({
+const ClientMetadata = z.looseObject({
   client_name: z.string().optional().catch(undefined),
   // Replace a redirect URI that is not a string with an empty string. It is left out later, like every other unusable
   // URI.
   redirect_uris: z.array(z.string().catch('')).min(1),
 });
 /** The registration inside a client id: the client's name (`n`) and its redirect URIs (`r`). */
-const Registration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
-const MetadataDocument = Metadata.extend({
+const ClientRegistration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
+const MetadataDocument = ClientMetadata.extend({
   client_id: z.string(),
   token_endpoint_auth_method: z.string().optional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
@@ -92,7 +92,7 @@ export function createClients(options: ClientsOptions) {
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
   const documentCache = new LRUCache<string, Client>({
     max: maxCachedDocuments,
-    ttl: cacheMs,
+    ttl: documentCacheMs,
     ttlResolution: 0,
     perf: { now },
   });
@@ -108,7 +108,7 @@ export function createClients(options: ClientsOptions) {
 
   const decryptRegistration = (id: string): Client | undefined => {
     const text = encryption.decrypt('client', decodeToken(id));
-    const registration = Registration.safeParse(text && parseJson(String(text)));
+    const registration = ClientRegistration.safeParse(text && parseJson(String(text)));
     if (!registration.success) return undefined;
     const { n: name, r: redirectUris } = registration.data;
     return { id, name, host: undefined, redirectUris };
@@ -132,8 +132,8 @@ export function createClients(options: ClientsOptions) {
    * Counts a fetch of a metadata document. Returns undefined if the fetch is allowed. After more than `maxCount`
    * fetches in a minute, returns the milliseconds to wait.
    */
-  const countFetch = (name: string, maxCount: number): number | undefined => {
-    const { count, remainingMs } = fetchCounter.add(name, 1);
+  const countFetch = (counterName: string, maxCount: number): number | undefined => {
+    const { count, remainingMs } = fetchCounter.add(counterName, 1);
     return count > maxCount ? remainingMs : undefined;
   };
 
@@ -147,18 +147,20 @@ export function createClients(options: ClientsOptions) {
      * @returns the HTTP status and the JSON body of the response
      */
     registerClient(requestBody: unknown) {
-      const refuse = (error: string, problem: string) => [400, { error, error_description: problem }] as const;
-      const metadata = Metadata.safeParse(requestBody);
-      if (!metadata.success) return refuse('invalid_client_metadata', 'redirect_uris must list at least one URI');
+      const createErrorResponse = (error: string, problem: string) =>
+        [400, { error, error_description: problem }] as const;
+      const metadata = ClientMetadata.safeParse(requestBody);
+      if (!metadata.success)
+        return createErrorResponse('invalid_client_metadata', 'redirect_uris must list at least one URI');
       const { client_name: name, redirect_uris: listedUris } = metadata.data;
       const uris = [...new Set(listedUris.filter(isRedirectUri))];
       if (uris.length === 0)
-        return refuse(
+        return createErrorResponse(
           'invalid_redirect_uri',
           `redirect_uris must list an https: URI, or an http: URI on loopback, of at most ${maxUriLength} characters. It must not contain a user name or a fragment, or code, state, iss or error in its query`,
         );
       if (uris.length > maxRedirectUris || uris.join('').length > maxTotalUriLength)
-        return refuse(
+        return createErrorResponse(
           'invalid_redirect_uri',
           `redirect_uris may list at most ${maxRedirectUris} URIs, with at most ${maxTotalUriLength} characters in total`,
         );

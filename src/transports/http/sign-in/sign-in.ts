@@ -99,8 +99,8 @@ export function createSignIn(options: SignInOptions) {
   routes.post('/authorize', async (context) => {
     // Reject forms submitted from other web pages. Browsers always send these headers, and programs that are not
     // browsers may leave them out.
-    const { origin = publicUrl, 'sec-fetch-site': site = 'same-origin' } = context.req.header();
-    if (origin !== publicUrl || site !== 'same-origin')
+    const { origin = publicUrl, 'sec-fetch-site': fetchSite = 'same-origin' } = context.req.header();
+    if (origin !== publicUrl || fetchSite !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
     const body = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
     if ('status' in body)
@@ -185,19 +185,19 @@ export function createSignIn(options: SignInOptions) {
   /** Returns true if a client requests access to this server (RFC 8707). A trailing slash makes no difference. */
   function isThisResource(requestedResource?: string): boolean {
     // Treat a parameter without a value as missing, as RFC 6749 (section 3.1) requires.
-    const url = requestedResource || resource;
-    return URL.canParse(url) && new URL(url).href.replace(/\/$/, '') === new URL(resource).href;
+    const resourceUrl = requestedResource || resource;
+    return URL.canParse(resourceUrl) && new URL(resourceUrl).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
   /**
    * Parses the parameters of an authorization request. Returns a problem if the request is invalid. The problem may
    * contain a link back to the client, but the server never redirects to a client before the user has decided.
    */
-  async function parseAuthorization(params: URLSearchParams, address: string) {
+  async function parseAuthorization(parameters: URLSearchParams, address: string) {
     const fields = Object.fromEntries(
-      forwardedParameters.flatMap((name) => params.getAll(name).map((value) => [name, value])),
+      forwardedParameters.flatMap((name) => parameters.getAll(name).map((value) => [name, value])),
     );
-    const repeatedName = forwardedParameters.find((name) => params.getAll(name).length > 1);
+    const repeatedName = forwardedParameters.find((name) => parameters.getAll(name).length > 1);
     if (repeatedName) return { text: `The request contains ${repeatedName} more than once.` };
     const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
     const client = await clients.findClient(id, address);

@@ -84,14 +84,14 @@ const hashText = (text: string) => createHash('sha256').update(text).digest('bas
 export function createTokens(options: TokensOptions) {
   const { secret, resource, connections = createMemoryConnections(), now, getTenantId } = options;
   const encryption = createEncryption({ secret, purpose: 'sign-in' });
-  const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, at: number) => {
-    const fullContent: TokenContent = { ...content, a: resource, e: at + lifetimesMs[kind] };
+  const encryptToken = (kind: TokenKind, content: Omit<TokenContent, 'a' | 'e'>, issuedAt: number) => {
+    const fullContent: TokenContent = { ...content, a: resource, e: issuedAt + lifetimesMs[kind] };
     return encryption.encrypt(kind, JSON.stringify(fullContent)).toString('base64url');
   };
   /** Decrypts a token. Returns undefined if the token has another kind or was not issued by this server. */
   const decryptToken = (kind: TokenKind, token: string): TokenContent | undefined => {
-    const text = encryption.decrypt(kind, decodeToken(token));
-    const content = text && (parseJson(String(text)) as TokenContent);
+    const decryptedText = encryption.decrypt(kind, decodeToken(token));
+    const content = decryptedText && (parseJson(String(decryptedText)) as TokenContent);
     return content?.a === resource ? content : undefined;
   };
   const extractCredentials = ({ k, b, f }: TokenContent) => ({
@@ -112,44 +112,47 @@ export function createTokens(options: TokensOptions) {
    * @returns the response of the token endpoint (RFC 6749, section 5.1), or undefined if the connection was not renewed
    */
   const renewConnection = async (content: TokenContent) => {
-    const at = now();
+    const renewedAt = now();
     const { tenantId, connection } = extractCredentials(content);
     await options.onRenewed?.(connection);
     const isRenewed = await connections.update(tenantId, (storedConnections = {}) => {
       const { [content.f]: storedConnection, ...others } = storedConnections;
       if (storedConnection === undefined) return { result: false };
       if (storedConnection.renewed !== content.n) return { next: others, result: false };
-      if (content.e <= at) return { result: false };
-      return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
+      if (content.e <= renewedAt) return { result: false };
+      return { next: { ...others, [content.f]: { renewed: content.n + 1, at: renewedAt } }, result: true };
     });
     if (!isRenewed) return undefined;
     const { k, b, f, c } = content;
     const nextContent = { k, b, f, n: content.n + 1, c };
     return {
-      access_token: encryptToken('access', nextContent, at),
+      access_token: encryptToken('access', nextContent, renewedAt),
       token_type: 'Bearer',
       expires_in: lifetimesMs.access / 1000,
-      refresh_token: encryptToken('refresh', nextContent, at),
+      refresh_token: encryptToken('refresh', nextContent, renewedAt),
     };
   };
 
   return {
     /** Opens a sign-in connection and returns an authorization code, which the client can exchange for tokens once. */
     openConnection: async ({ apiKey, budget, clientId, redirectUri, challenge }: Grant) => {
-      const at = now();
-      const id = randomBytes(12).toString('base64url');
+      const openedAt = now();
+      const connectionId = randomBytes(12).toString('base64url');
       await connections.update(getTenantId(apiKey), (storedConnections = {}) => {
         const unexpiredConnections = Object.entries(storedConnections)
           .filter(([, { renewed, at: renewedAt }]) => {
             const lifetimeMs = renewed === 0 ? lifetimesMs.code : lifetimesMs.refresh;
-            return renewedAt + lifetimeMs > at;
+            return renewedAt + lifetimeMs > openedAt;
           })
           .sort(([, left], [, right]) => right.at - left.at)
           .slice(0, maxConnections - 1);
-        return { next: { ...Object.fromEntries(unexpiredConnections), [id]: { renewed: 0, at } }, result: undefined };
+        return {
+          next: { ...Object.fromEntries(unexpiredConnections), [connectionId]: { renewed: 0, at: openedAt } },
+          result: undefined,
+        };
       });
       const binding = { c: hashText(clientId), r: redirectUri, h: challenge };
-      return encryptToken('code', { k: apiKey, b: budget, f: id, n: 0, ...binding }, at);
+      return encryptToken('code', { k: apiKey, b: budget, f: connectionId, n: 0, ...binding }, openedAt);
     },
     /**
      * Exchanges an authorization code for tokens. Returns undefined if the code is not valid for this client. Using a
