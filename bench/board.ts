@@ -87,7 +87,7 @@ async function measureLongestScrollTask(page: Page, frame: Frame): Promise<numbe
 }
 
 const gatherCall = { tool: 'gather_ads', args: { maxAds: adCount, maxCredits: 5000 }, script: recordTimesScript };
-const times: Record<string, number[]> = {};
+const timesByMeasurement: Record<string, number[]> = {};
 for (let round = 0; round <= roundCount; round++) {
   const hostPage = await openHostPage(browser);
   const shownBoard = await hostPage.show(client, gatherCall);
@@ -111,9 +111,11 @@ for (let round = 0; round <= roundCount; round++) {
     'the longest task while scrolling': await measureLongestScrollTask(shownBoard.page, frame),
   };
   // Round 0 warms up the server and is not measured.
-  if (round > 0) for (const [name, ms] of Object.entries(roundTimes)) times[name] = [...(times[name] ?? []), ms];
+  if (round > 0)
+    for (const [name, ms] of Object.entries(roundTimes))
+      timesByMeasurement[name] = [...(timesByMeasurement[name] ?? []), ms];
   await hostPage.close();
 }
-for (const [name, allTimes] of Object.entries(times)) printTimes(name, allTimes);
+for (const [name, allTimes] of Object.entries(timesByMeasurement)) printTimes(name, allTimes);
 await browser.close();
 await service.close();

@@ -98,12 +98,12 @@ const formatMs = (timeMs: number) => `${timeMs.toFixed(2)} ms`;
  * Alternates between direct calls, the SDK server and our server. All three are therefore measured under the same load
  * of the machine. Adds the medians to the table.
  */
-async function compareServers(name: string, server: ServerConnection, sdk: ServerConnection): Promise<void> {
+async function compareServers(name: string, ourServer: ServerConnection, sdkServer: ServerConnection): Promise<void> {
   const callsByTarget = {
     direct: callDirectly,
-    sdk: () => sdk.search(false),
-    fresh: () => server.search(true),
-    cached: () => server.search(false),
+    sdk: () => sdkServer.search(false),
+    fresh: () => ourServer.search(true),
+    cached: () => ourServer.search(false),
   };
   const times: Record<string, number[]> = { direct: [], sdk: [], fresh: [], cached: [] };
   for (let round = -warmUpRounds; round < roundCount; round++) {
@@ -113,7 +113,7 @@ async function compareServers(name: string, server: ServerConnection, sdk: Serve
       if (round >= 0) times[target]?.push(performance.now() - startedAt);
     }
   }
-  await Promise.all([server.end(), sdk.end()]);
+  await Promise.all([ourServer.end(), sdkServer.end()]);
   const [directMs = 0, sdkMs = 0, freshMs = 0, cachedMs = 0] = Object.values(times).map(computeMedian);
   const buildLimitFields = (limitText: string, isWithinLimit: boolean) =>
     name === 'stdio' ? { limitText, isWithinLimit } : {};

@@ -116,7 +116,7 @@ function buildRowsOfAd(json: string): AdRows {
 async function buildAllRows(): Promise<AdRows[]> {
   const rows: AdRows[] = [];
   for (let start = 0; start < adCount; start += 100) {
-    for (const json of adJsons.slice(start, start + 100)) rows.push(buildRowsOfAd(json));
+    for (const adJson of adJsons.slice(start, start + 100)) rows.push(buildRowsOfAd(adJson));
     await nextTurn();
   }
   return rows;

@@ -180,10 +180,12 @@ function parseRunOutput(
  * message for each difference.
  */
 function findProblems(host: HostUnderTest, measured: HostMeasurement, missingTools: readonly string[]): string[] {
-  const row = hostRows.find(({ title }) => title === host.title);
+  const hostRow = hostRows.find(({ title }) => title === host.title);
   return [
     ...missingTools.map((tool) => `the model was not offered ${tool}`),
-    ...(measured.sent === row?.output ? [] : [`the server sent ${measured.sent}, and hosts.json says ${row?.output}`]),
+    ...(measured.sent === hostRow?.output
+      ? []
+      : [`the server sent ${measured.sent}, and hosts.json says ${hostRow?.output}`]),
     ...(measured.read === 'text' ? [] : [`the model read ${measured.read} of the list, and not the text alone`]),
     ...findOutcomeProblems(host.expected, measured),
     ...findSizeProblems(measured),

@@ -14,7 +14,7 @@ import { addRow, computeQuantile } from './row.ts';
  * the documentation of the official SDK describes, and a plain proxy. All three do the same work and take turns within
  * one run. Run it with `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`.
  */
-const { values } = parseArgs({
+const { values: optionValues } = parseArgs({
   options: {
     seconds: { type: 'string', default: '20' },
     callers: { type: 'string', default: '64' },
@@ -23,9 +23,9 @@ const { values } = parseArgs({
     turns: { type: 'string', default: '4' },
   },
 });
-const seconds = Number(values.seconds);
-const callerCount = Number(values.callers);
-const turnCount = Number(values.turns);
+const seconds = Number(optionValues.seconds);
+const callerCount = Number(optionValues.callers);
+const turnCount = Number(optionValues.turns);
 
 interface MeasuredServer {
   name: string;
@@ -48,9 +48,9 @@ interface MeasuredServer {
  */
 const minRatio = 0.95;
 const revisions = ['2025-11-25', '2026-07-28'];
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 
-const service = await startListening('upstream.ts', values.items);
+const service = await startListening('upstream.ts', optionValues.items);
 const proxyProcess = await startListening('proxy.ts', service.origin);
 const ourCommand = await startHttpCommand(['--base-url', service.origin, '--cache-seconds', '0']);
 const sdkServerFile = await bundleSdkServer();
@@ -81,15 +81,15 @@ function createTarget(
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': revision,
-    ...(isModernRevision && { 'mcp-method': 'tools/call', 'mcp-name': values.tool }),
+    ...(isModernRevision && { 'mcp-method': 'tools/call', 'mcp-name': optionValues.tool }),
   };
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const args = values.tool === 'search_ads' ? { limit: Number(values.items) } : {};
-  const params = { name: values.tool, arguments: args, ...(isModernRevision && { _meta: meta }) };
+  const args = optionValues.tool === 'search_ads' ? { limit: Number(optionValues.items) } : {};
+  const params = { name: optionValues.tool, arguments: args, ...(isModernRevision && { _meta: meta }) };
   const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
   return {
     name: `${serverKind} ${revision}`.trim(),
@@ -122,7 +122,7 @@ async function sendCalls(target: MeasuredServer, seconds: number): Promise<void>
   const callRepeatedly = async (caller: number) => {
     const authorization = `Bearer svc_live_caller-${caller}-of-${callerCount}`;
     // The simulated service (`upstream.ts`) derives the same name from this API key and adds it to its responses.
-    const name = hash('sha256', authorization).slice(0, 12);
+    const callerName = hash('sha256', authorization).slice(0, 12);
     const client = new Client(target.origin);
     const headers = { ...target.headers, authorization };
     for (let id = 1; performance.now() < endTime; id++) {
@@ -131,7 +131,7 @@ async function sendCalls(target: MeasuredServer, seconds: number): Promise<void>
         const response = await client.request({ path: '/mcp', method: 'POST', headers, body: target.body(id) });
         const text = await response.body.text();
         if (response.statusCode !== 200 || text.includes('"isError"')) target.failedCount++;
-        else if (!text.includes(name)) target.wrongCount++;
+        else if (!text.includes(callerName)) target.wrongCount++;
         else target.answeredCount++;
       } catch {
         target.failedCount++;
@@ -162,12 +162,12 @@ function readProcessorMs(pid: number): number {
 function printReport(measuredServers: MeasuredServer[]): void {
   const computeRate = (target: MeasuredServer) => target.answeredCount / seconds;
   const proxyRate = measuredServers[0] ? computeRate(measuredServers[0]) : 0;
-  print(
-    `${callerCount} callers, ${seconds} s each in ${turnCount} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
+  printLine(
+    `${callerCount} callers, ${seconds} s each in ${turnCount} turns, ${optionValues.tool}${optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : ''}`,
   );
   for (const target of measuredServers) {
     const formatQuantile = (quantile: number) => `${computeQuantile(target.responseMs, quantile).toFixed(1)} ms`;
-    print(
+    printLine(
       [
         target.name.padEnd(16),
         `${computeRate(target).toFixed(0).padStart(6)}/s`,
@@ -186,12 +186,12 @@ function computeMean(values: number[]): number {
 }
 
 function addRows(): void {
-  const sizeText = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
+  const sizeText = optionValues.tool === 'search_ads' ? ` of ${optionValues.items} ads` : '';
   const formatRate = (target: MeasuredServer | undefined) => ((target?.answeredCount ?? 0) / seconds).toFixed(0);
   for (const [index, target] of serverTargets.entries()) {
     const ratio = target.answeredCount / (sdkTargets[index]?.answeredCount ?? 1);
     addRow({
-      measurement: `${values.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callerCount} callers`,
+      measurement: `${optionValues.tool}${sizeText} over HTTP, revision ${revisions[index]}, ${callerCount} callers`,
       measuredText: `${formatRate(target)} a second`,
       baselineText: `${formatRate(sdkTargets[index])} by the SDK alone, ${formatRate(proxyTarget)} by a bare proxy`,
       ratio,
@@ -212,13 +212,13 @@ async function stopServers(httpCommand: HttpCommand): Promise<void> {
   // One process serves both protocol revisions, and its memory use varies between measurements. Compare the mean of the
   // later measurements with the mean of the earlier ones.
   const meanMegabytes = Array.from({ length: turnCount }, (_, turn) =>
-    computeMean(serverTargets.map((each) => each.residentMegabytes[turn] ?? 0)),
+    computeMean(serverTargets.map((target) => target.residentMegabytes[turn] ?? 0)),
   );
-  const halfOfTurns = Math.ceil(turnCount / 2);
+  const halfTurnCount = Math.ceil(turnCount / 2);
   const isMemoryFlat =
-    computeMean(meanMegabytes.slice(-halfOfTurns)) <= 1.2 * computeMean(meanMegabytes.slice(0, halfOfTurns));
-  if (!hasNoErrors) print(`ERRORS ${stderr}`);
-  print(
+    computeMean(meanMegabytes.slice(-halfTurnCount)) <= 1.2 * computeMean(meanMegabytes.slice(0, halfTurnCount));
+  if (!hasNoErrors) printLine(`ERRORS ${stderr}`);
+  printLine(
     `memory ${isMemoryFlat ? 'flat' : 'GROWS'}: ${meanMegabytes.map((each) => each.toFixed(0)).join(', ')} MB by turn`,
   );
   if (!hasNoErrors || !isMemoryFlat) process.exitCode = 1;

@@ -58,7 +58,7 @@ await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed
 /** Returns how many functions ran in each file since the previous call of this function. */
 async function countRunFunctions(): Promise<Map<string, number>> {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
-  const files = new Map<string, number>();
+  const functionCountsByFile = new Map<string, number>();
   for (const { url, functions } of result) {
     const file = url.replace(/\?.*/, '');
     if (!file.startsWith(sourcesUrl) || file.startsWith(`${sourcesUrl}library/`)) continue;
@@ -67,9 +67,9 @@ async function countRunFunctions(): Promise<Map<string, number>> {
     const functionCount = functions.filter(
       ({ ranges: [body] }) => body && body.startOffset > 0 && body.count > 0,
     ).length;
-    if (functionCount > 0) files.set(file, functionCount);
+    if (functionCount > 0) functionCountsByFile.set(file, functionCount);
   }
-  return files;
+  return functionCountsByFile;
 }
 
 await request('initialize', {

@@ -185,9 +185,9 @@ async function measureAddedTime(store: string, server: StateServer): Promise<voi
  */
 async function gatherWithKeys(replica: HttpCommand, keyCount: number): Promise<number> {
   let firstKeyMs = 0;
-  for (let key = 0; key < keyCount; key++) {
+  for (let keyIndex = 0; keyIndex < keyCount; keyIndex++) {
     const startedAt = performance.now();
-    const caller = openCaller(replica, `svc_live_key_${key}`);
+    const caller = openCaller(replica, `svc_live_key_${keyIndex}`);
     const gather = () => caller.call('gather_ads', { filters: {}, maxAds: adsPerKey, maxCredits: 1000 });
     for (let text = ''; !text.includes('"complete":true'); ) text = await gather();
     await caller.close();

@@ -54,8 +54,8 @@ export function skipBenchmark(reason: string): never {
 
 /** Returns a quantile. For example, 95% of the values are below the quantile for 0.95. */
 export function computeQuantile(values: readonly number[], quantile: number): number {
-  const sorted = values.toSorted((left, right) => left - right);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? Number.NaN;
+  const sortedValues = values.toSorted((left, right) => left - right);
+  return sortedValues[Math.min(sortedValues.length - 1, Math.floor(sortedValues.length * quantile))] ?? Number.NaN;
 }
 
 export const computeMedian = (values: readonly number[]): number => computeQuantile(values, 0.5);

@@ -6,7 +6,7 @@ import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Folder with real ads and pages. It is outside the repository, because the texts belong to their advertisers. */
-const folder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
+const dataFolder = process.env.AD_LIBRARY_TEST_DATA ?? resolve(root, '../shared/data');
 
 /** Ads and advertiser pages for benchmarks. They are real or come from the demo data. */
 export interface Samples {
@@ -18,9 +18,9 @@ export interface Samples {
 
 /** Reads real ads and pages from the folder. Returns undefined if the folder contains no `ads.jsonl`. */
 export function readRealSamples(): Samples | undefined {
-  if (!existsSync(`${folder}/ads.jsonl`)) return;
+  if (!existsSync(`${dataFolder}/ads.jsonl`)) return;
   return {
-    source: `real data in ${folder}`,
+    source: `real data in ${dataFolder}`,
     isReal: true,
     ads: readJsonLines('ads.jsonl'),
     pages: readJsonLines('pages.jsonl'),
@@ -28,10 +28,10 @@ export function readRealSamples(): Samples | undefined {
 }
 
 /** Explains how to run a benchmark with real ads. */
-export const missingSamplesHint = `no ads.jsonl in ${folder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
+export const missingSamplesHint = `no ads.jsonl in ${dataFolder}: set AD_LIBRARY_TEST_DATA to run this on real ads`;
 
 const readJsonLines = <T>(file: string): T[] =>
-  readFileSync(`${folder}/${file}`, 'utf8')
+  readFileSync(`${dataFolder}/${file}`, 'utf8')
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as T);

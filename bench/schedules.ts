@@ -54,14 +54,16 @@ async function checkProperty<Run>(
 
 /** Runs the schedules in several processes, one per processor. Each process uses its own random seed. */
 async function runInAllProcesses(): Promise<void> {
-  const started = performance.now();
+  const startTime = performance.now();
   const schedulesPerProcess = `${Math.ceil(scheduleCount / processCount)}`;
   const children = Array.from({ length: processCount }, (_, processIndex) =>
     fork(fileURLToPath(import.meta.url), [schedulesPerProcess, '--alone', '--seed', `${seed + processIndex}`]),
   );
   const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0]));
   if (codes.some((code) => code !== 0)) process.exitCode = 1;
-  process.stdout.write(`${((performance.now() - started) / 60_000).toFixed(1)} minutes in ${processCount} processes\n`);
+  process.stdout.write(
+    `${((performance.now() - startTime) / 60_000).toFixed(1)} minutes in ${processCount} processes\n`,
+  );
 }
 
 async function checkInMemory(): Promise<void> {
@@ -74,14 +76,14 @@ async function checkInMemory(): Promise<void> {
   await checkProperty('accounts equal those of a single ledger', accounts);
   // Start new servers after every 500 schedules. Otherwise their stored data would fill the memory.
   let [servers, scheduleNumber] = [new GatheringServers(), 0];
-  const gatherings = fc.asyncProperty(gatheringSchedules, async (schedule) => {
+  const gatheringProperty = fc.asyncProperty(gatheringSchedules, async (schedule) => {
     if (++scheduleNumber % 500 === 0) {
       await servers.close();
       servers = new GatheringServers();
     }
     await assertGatherings(schedule, servers);
   });
-  await checkProperty('gatherings are paid once and stated correctly', gatherings);
+  await checkProperty('gatherings are paid once and stated correctly', gatheringProperty);
   await servers.close();
 }
 

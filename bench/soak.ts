@@ -159,7 +159,7 @@ async function watchProcess(pid: number | undefined, address = ''): Promise<Watc
   await send('HeapProfiler.enable');
   const readHeapBytes = async () => {
     // Collect garbage twice. Finalizers run after the first collection and may release further objects.
-    for (let time = 0; time < 2; time++) await send('HeapProfiler.collectGarbage');
+    for (let round = 0; round < 2; round++) await send('HeapProfiler.collectGarbage');
     return (await send('Runtime.getHeapUsage')).usedSize;
   };
   return { pid, readHeapBytes, heapBytesByTurn: [], close: () => socket.close() };
@@ -169,9 +169,9 @@ async function watchProcess(pid: number | undefined, address = ''): Promise<Watc
  * Returns a function that sends each request to the next server process in turn. Most requests are valid tool calls,
  * but some misuse the server, e.g. with an unknown API key or an aborted request.
  */
-function createRequestSender({ name, key }: ServedDemo['callers'][number], number: number): () => Promise<void> {
+function createRequestSender({ name, key }: ServedDemo['callers'][number], callerNumber: number): () => Promise<void> {
   const clients = servers.map(({ origin }) => new Client(origin));
-  const random = createSeededRandom(number);
+  const random = createSeededRandom(callerNumber);
   const traffic = createTraffic(name, random);
   let id = 0;
   const postMessage = async (body: string, headers: object = {}, signal: AbortSignal | null = null) => {
@@ -183,7 +183,7 @@ function createRequestSender({ name, key }: ServedDemo['callers'][number], numbe
   const sendValidCall = async () => {
     const call = traffic.createNextCall();
     const { status, text } = await postMessage(JSON.stringify(toolCall(call.tool, call.args, id)));
-    for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) receivedIds.add(`${number} ${item}`);
+    for (const [, item] of text.matchAll(/"(?:id|pageId)":"([^"]+)"/g)) receivedIds.add(`${callerNumber} ${item}`);
     const result: ToolResult | undefined = status === 200 ? JSON.parse(text).result : undefined;
     if (!result || !call.isExpectedResult(result))
       problems.push(`${JSON.stringify(call).slice(0, 200)}: ${status} ${text}`);

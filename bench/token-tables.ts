@@ -16,17 +16,17 @@ const commonPairShare = 0.88;
  * Lists the characters that are single tokens, encoded as distances between them. Each distance is a printable
  * character: `(` means 1, `)` means 2, and so on. The character `~` adds 86 to the next distance.
  */
-function encodeGaps(firstCode: number, lastCode: number): string {
-  let result = '';
+function encodeDistances(firstCode: number, lastCode: number): string {
+  let encodedDistances = '';
   let lastTokenCode = firstCode - 1;
   for (let code = firstCode; code <= lastCode; code++) {
     if (encode(String.fromCharCode(code)).length !== 1) continue;
     let gap = code - lastTokenCode - 1;
-    for (; gap >= 86; gap -= 86) result += '~';
-    result += String.fromCharCode(40 + gap);
+    for (; gap >= 86; gap -= 86) encodedDistances += '~';
+    encodedDistances += String.fromCharCode(40 + gap);
     lastTokenCode = code;
   }
-  return result;
+  return encodedDistances;
 }
 
 /**
@@ -34,19 +34,19 @@ function encodeGaps(firstCode: number, lastCode: number): string {
  * letter, followed by all second letters that form a common pair with it.
  */
 function listCommonPairs(): string {
-  const scripts = new Map<number, Map<string, number>>();
+  const pairCountsByScript = new Map<number, Map<string, number>>();
   for (let token = 0; token < vocabularySize; token++) {
     const word = /^ ?(\p{L}[\p{L}\p{M}]+)$/u.exec(decode([token]))?.[1]?.toLowerCase() ?? '';
     for (let i = 0; i + 1 < word.length; i++) {
       const pair = word.slice(i, i + 2);
       if (/[\u3400-\uffff]/.test(pair)) continue;
       const script = Math.max(pair.charCodeAt(0), pair.charCodeAt(1)) >> 7;
-      const counts = scripts.get(script) ?? new Map<string, number>();
-      scripts.set(script, counts.set(pair, (counts.get(pair) ?? 0) + 1));
+      const counts = pairCountsByScript.get(script) ?? new Map<string, number>();
+      pairCountsByScript.set(script, counts.set(pair, (counts.get(pair) ?? 0) + 1));
     }
   }
   const secondLetters = new Map<string, string>();
-  for (const counts of scripts.values()) {
+  for (const counts of pairCountsByScript.values()) {
     let remainingCount = commonPairShare * [...counts.values()].reduce((sum, count) => sum + count, 0);
     for (const [pair, count] of [...counts].sort((a, b) => b[1] - a[1])) {
       if (remainingCount > 0)
@@ -60,5 +60,9 @@ function listCommonPairs(): string {
     .join(' ');
 }
 
-const tables = { pairs: listCommonPairs(), han: encodeGaps(0x4e00, 0x9fff), hangul: encodeGaps(0xac00, 0xd7a3) };
+const tables = {
+  pairs: listCommonPairs(),
+  han: encodeDistances(0x4e00, 0x9fff),
+  hangul: encodeDistances(0xac00, 0xd7a3),
+};
 process.stdout.write(`${JSON.stringify(tables, null, 2)}\n`);

@@ -91,13 +91,13 @@ const splitIntoPages = <T>(items: T[]): T[][] =>
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const listFrame = { cursor, hasMore: true, totalHits: 1204, asOf };
 const price = '5 credits';
-const buildAdList = (raw: typeof ads) => {
-  const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
+const buildAdList = (apiAds: typeof ads) => {
+  const adViews = apiAds.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
-    raw: { items: raw },
-    text: formatAdList({ items: rows, ...listFrame, price }),
-    structured: { items: rows, ...listFrame },
-    items: raw.length,
+    raw: { items: apiAds },
+    text: formatAdList({ items: adViews, ...listFrame, price }),
+    structured: { items: adViews, ...listFrame },
+    items: apiAds.length,
   };
 };
 

@@ -30,8 +30,8 @@ const maxIds = 200;
  * @param name the name of the caller's API key, as `whoami` returns it
  */
 export function createTraffic(name: string, random: SeededRandom): CallerTraffic {
-  const ads: string[] = [];
-  const pages: string[] = [];
+  const adIds: string[] = [];
+  const pageIds: string[] = [];
   let collectionId: string | undefined;
   let nextPageCall: TrafficCall | undefined;
   let createdCount = 0;
@@ -42,9 +42,9 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
   const buildNewFilter = () => ({ duplicatesFrom: -1 - createdCount++ / 1e6 });
   const createSearchCall = (filters: object, otherArguments: object = {}) =>
     expectSuccess('search_ads', { filters, ...otherArguments });
-  const createAdCall = (otherArguments: object, adId = random.pick(ads)) =>
+  const createAdCall = (otherArguments: object, adId = random.pick(adIds)) =>
     expectSuccess('get_ad', { adId, ...otherArguments }, includesWord(adId));
-  const createPageCall = (pageId = random.pick(pages)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
+  const createPageCall = (pageId = random.pick(pageIds)) => expectSuccess('get_page', { pageId }, includesWord(pageId));
   const buildCollectionArguments = () => ({ collectionId, itemType: 'ads' });
   const buildLongFilter = () => ({ ctaType: ['SHOP_NOW', `${createdCount++}${longWord}`] });
   /** Returns an id that no ad has. The ids of demo ads come from a different range. */
@@ -89,15 +89,15 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
   const pageCallKinds: typeof generalCallKinds = [[5, () => createPageCall()]];
   const collectionCallKinds: typeof generalCallKinds = [
     [3, () => expectSuccess('list_collection_items', { ...buildCollectionArguments(), limit: random.between(1, 100) })],
-    [3, () => expectSuccess('add_collection_item', { ...buildCollectionArguments(), itemId: random.pick(ads) })],
+    [3, () => expectSuccess('add_collection_item', { ...buildCollectionArguments(), itemId: random.pick(adIds) })],
   ];
 
   return {
     createNextCall() {
       const callKinds = [...generalCallKinds];
-      if (ads.length > 0) callKinds.push(...adCallKinds);
-      if (pages.length > 0) callKinds.push(...pageCallKinds);
-      if (ads.length > 0 && collectionId) callKinds.push(...collectionCallKinds);
+      if (adIds.length > 0) callKinds.push(...adCallKinds);
+      if (pageIds.length > 0) callKinds.push(...pageCallKinds);
+      if (adIds.length > 0 && collectionId) callKinds.push(...collectionCallKinds);
       return random.pick(
         callKinds.flatMap(([weight, createCall]) => Array.from({ length: weight }, () => createCall)),
       )();
@@ -106,13 +106,13 @@ export function createTraffic(name: string, random: SeededRandom): CallerTraffic
       if (tool === 'search_ads')
         rememberIds(
           random,
-          ads,
+          adIds,
           items.map(({ id }) => id),
         );
       if (tool === 'search_pages')
         rememberIds(
           random,
-          pages,
+          pageIds,
           items.map(({ pageId }) => pageId),
         );
       if (tool === 'list_collections') collectionId ??= items[0]?.id;

@@ -51,7 +51,7 @@ const buildFolder = new URL(`.building-${process.pid}/`, root);
 const chunkFolder = new URL('pieces/', buildFolder);
 const viewFolder = new URL('src/board/view/', root);
 /** Number of builds to keep in `dist`, including the latest one. */
-const maxBuilds = 5;
+const maxKeptBuilds = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /**
@@ -83,7 +83,7 @@ let isClientValidatorOmitted = false;
  * skill, and the demo data. The server therefore does not compute these values at startup. The demo data is written to
  * a separate file.
  */
-const replaceByValues: Plugin = {
+const replaceModulesByValues: Plugin = {
   name: 'with-results',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
@@ -153,7 +153,7 @@ const command = await build({
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
   chunkNames: 'pieces/[name]-[hash]',
-  plugins: [omitClientValidator, replaceByValues],
+  plugins: [omitClientValidator, replaceModulesByValues],
 });
 if (!isClientValidatorOmitted)
   throw new Error('The SDK has renamed the file of its JSON Schema validator. Change the path in omitClientValidator.');
@@ -179,8 +179,8 @@ for (const folder of [chunkFolder, buildFolder]) writeFileSync(new URL('board.ht
 
 // The program looks for its SQLite engines, picture codecs and fonts in the folder of the chunk that reads them. Copy
 // these files there.
-const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
-const companionFiles = [...engines, ...Object.values(packagedFiles), ...fontFiles];
+const sqliteEngines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
+const companionFiles = [...sqliteEngines, ...Object.values(packagedFiles), ...fontFiles];
 for (const file of companionFiles) copyFileSync(resolve(file), new URL(basename(file), chunkFolder));
 const demoFolder = new URL('src/library/demo/', root);
 for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
@@ -194,36 +194,36 @@ writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(input
 // Generate type declarations only for `src/embed.ts`. Other programs import nothing else, and its types refer to no
 // other module.
 const typesFolder = mkdtempSync(join(tmpdir(), 'types-'));
-const compiler = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
+const compilerPath = resolve('typescript/package.json').replace('package.json', 'bin/tsc');
 const compilerOptions = ['-p', 'src', '--noCheck', '--noResolve', '--outDir', typesFolder];
-execFileSync(process.execPath, [compiler, ...compilerOptions], { cwd: root, stdio: 'inherit' });
+execFileSync(process.execPath, [compilerPath, ...compilerOptions], { cwd: root, stdio: 'inherit' });
 copyFileSync(join(typesFolder, 'embed.d.ts'), new URL('embed.d.ts', buildFolder));
 rmSync(typesFolder, { recursive: true });
 
 // The chunk folder is complete now, so the entry files can refer to it.
-const name = computeBuildName(chunkFolder);
+const buildName = computeBuildName(chunkFolder);
 for (const entry of ['main.js', 'embed.js']) {
   const path = new URL(entry, buildFolder);
-  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${name}/`));
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${buildName}/`));
 }
 mkdirSync(distFolder, { recursive: true });
-const currentFolder = new URL(`${name}/`, distFolder);
+const currentFolder = new URL(`${buildName}/`, distFolder);
 if (!existsSync(currentFolder)) renameSync(chunkFolder, currentFolder);
 utimesSync(currentFolder, new Date(), new Date());
 rmSync(chunkFolder, { recursive: true, force: true });
 // Tell npm to publish only the latest build, without files that are needed only to run the sources.
-writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${name}/\n/board.html\n`);
-const entries = readdirSync(buildFolder).sort(
+writeFileSync(new URL('.npmignore', buildFolder), `/*/\n!/${buildName}/\n/board.html\n`);
+const buildEntries = readdirSync(buildFolder).sort(
   (left, right) => Number(left === 'main.js') - Number(right === 'main.js'),
 );
-for (const entry of entries) renameSync(new URL(entry, buildFolder), new URL(entry, distFolder));
+for (const entry of buildEntries) renameSync(new URL(entry, buildFolder), new URL(entry, distFolder));
 
 const isBuild = (entry: string) => entry.startsWith('build-');
 const readBuildTime = (build: string) => statSync(new URL(build, distFolder)).mtimeMs;
 const distEntries = readdirSync(distFolder);
 const builds = distEntries.filter(isBuild).sort((left, right) => readBuildTime(right) - readBuildTime(left));
-const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !entries.includes(entry));
-for (const entry of [...staleEntries, ...builds.slice(maxBuilds)])
+const staleEntries = distEntries.filter((entry) => !isBuild(entry) && !buildEntries.includes(entry));
+for (const entry of [...staleEntries, ...builds.slice(maxKeptBuilds)])
   rmSync(new URL(entry, distFolder), { recursive: true });
 
 /**
@@ -279,11 +279,11 @@ function collectImportedChunks(sourceFiles: string[]): Set<string> {
 /**
  * Joins chunks and their static imports into one file. Other chunks still import from the original chunks, so these
  * remain as files that only re-export names. Chunks that were already joined are left out.
- * @param roots the chunks to join
+ * @param chunksToJoin the chunks whose code goes into the new file
  * @param importers chunks that are changed to import directly from the new file instead of the original chunks
  */
-async function joinChunkGroup(group: string, roots: string[], importers: string[] = []): Promise<Metafile> {
-  const chunks = new Set(roots.filter((path) => !joinedChunks.has(path)));
+async function joinChunkGroup(group: string, chunksToJoin: string[], importers: string[] = []): Promise<Metafile> {
+  const chunks = new Set(chunksToJoin.filter((path) => !joinedChunks.has(path)));
   for (const chunk of chunks)
     for (const path of listImportedChunks(chunk, 'import-statement')) if (!joinedChunks.has(path)) chunks.add(path);
   const chunkExports = [...chunks].map((path, index) => {

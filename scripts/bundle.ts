@@ -26,7 +26,7 @@ export const buildOptions = {
 export function findPolicyProblems(policyUrls: readonly string[]): string[] {
   const isHttpsUrl = (url: string) => URL.canParse(url) && new URL(url).protocol === 'https:';
   return policyUrls
-    .filter((address) => !isHttpsUrl(address))
+    .filter((url) => !isHttpsUrl(url))
     .map(
       (address) => `${JSON.stringify(address)} is not the URL of a privacy policy, such as https://example.com/privacy`,
     );

@@ -67,8 +67,8 @@ process.once('exit', () => {
 function startContainer(name: string, options: string[], command: string[] = []): string {
   const container = `ad-library-check-${name}-${process.pid}`;
   containers.push(container);
-  const hardening = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
-  runEngine(['run', '--detach', '--name', container, ...hardening, ...options, image, ...command]);
+  const hardeningOptions = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
+  runEngine(['run', '--detach', '--name', container, ...hardeningOptions, ...options, image, ...command]);
   return container;
 }
 

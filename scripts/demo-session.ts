@@ -154,14 +154,15 @@ async function main() {
 }
 
 function printParagraph(text: string, style?: 'bold'): void {
-  for (const line of wrap(text, terminalColumns)) printLine(style === undefined ? line : styleForTerminal(style, line));
+  for (const line of wrapText(text, terminalColumns))
+    printLine(style === undefined ? line : styleForTerminal(style, line));
 }
 
 /** Prints a question, its answer, and the tool calls that led to the answer. */
 function printAnswer(question: string, answer: readonly string[]): void {
   printLine();
-  printMarked('Q', wrap(question, terminalColumns - 3), ['bold', 'cyan']);
-  printMarked('A', wrap(answer.join(' '), terminalColumns - 3), ['bold']);
+  printMarked('Q', wrapText(question, terminalColumns - 3), ['bold', 'cyan']);
+  printMarked('A', wrapText(answer.join(' '), terminalColumns - 3), ['bold']);
   for (const line of callLines) printLine(line);
   callLines = [];
 }
@@ -217,7 +218,7 @@ async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: D
 }
 
 /** Wraps a text at spaces into lines of at most `columns` characters. A longer word gets its own line. */
-function wrap(text: string, columns: number): string[] {
+function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
@@ -231,7 +232,7 @@ function wrap(text: string, columns: number): string[] {
 
 /** Returns the first `maxLines` lines of a wrapped text. Adds an ellipsis if lines are left out. */
 function wrapAndClip(text: string, { columns, maxLines }: { columns: number; maxLines: number }): string[] {
-  const lines = wrap(text, columns - 2);
+  const lines = wrapText(text, columns - 2);
   if (lines.length <= maxLines) return lines;
   return [...lines.slice(0, maxLines - 1), `${lines[maxLines - 1]} …`];
 }

@@ -14,17 +14,17 @@ export function collectLicenses(bundledFiles: readonly string[], root: URL): str
 
 /** Returns the sorted folders of the npm packages that contain the files, e.g. `node_modules/zod/`. */
 const listPackageFolders = (files: readonly string[]): string[] =>
-  [...new Set(files.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
+  [...new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(file)?.[0] ?? []))].sort();
 
 function readLicense(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
-  const text = file === undefined ? (licenseFiles[name] ?? standardLicenseFiles[license]) : new URL(file, folder);
-  if (license === undefined || text === undefined)
+  const licenseUrl = file === undefined ? (licenseFiles[name] ?? standardLicenseFiles[license]) : new URL(file, folder);
+  if (license === undefined || licenseUrl === undefined)
     throw new Error(`${name} states no licence, so it cannot be bundled.`);
   // Some packages contain code compiled from other projects, which has its own license.
-  const licenseTexts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
-  return `${name} ${version} (${license})\n\n${licenseTexts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
+  const licenseUrls = [licenseUrl, new URL('codec/LICENSE.codec.md', folder)].filter((url) => existsSync(url));
+  return `${name} ${version} (${license})\n\n${licenseUrls.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /**

@@ -12,20 +12,20 @@ interface TestEnvironment {
   pluginFolder(name: string): string;
 }
 
-interface Command {
+interface HostCommand {
   args: string[];
   input?: string;
 }
 
 /** One of the ways to add the server to a host, e.g. with a command or as a plugin. */
-interface Setup {
+interface HostSetup {
   /**
    * Files to write before the commands run. Paths are relative to the home folder, or to the working folder if they
    * begin with `./`.
    */
   files?: Record<string, object | string>;
   /** Commands of the host that add the server. */
-  commands?: Command[];
+  commands?: HostCommand[];
   /** The command that sends a question to the host's model. */
   run: string[];
 }
@@ -40,7 +40,7 @@ export type LinkOutcome = 'a link' | 'dropped' | 'left out by the server';
 export type InstructionsOutcome = 'whole' | 'beginning' | 'none';
 
 /** The parts of results and the tools that the model of a host is expected to receive. */
-interface Expectations {
+interface ExpectedOutcome {
   pictures: PictureOutcome;
   /** The expected outcome for links to files. The default is `left out by the server`. */
   links?: LinkOutcome;
@@ -59,8 +59,8 @@ export interface HostUnderTest {
   /** Path of the program in the installation folder, e.g. `node_modules/.bin/codex`. */
   program: string;
   variables(environment: TestEnvironment): Record<string, string>;
-  setups(environment: TestEnvironment): { command: Setup; plugin?: Setup };
-  expected: Expectations;
+  setups(environment: TestEnvironment): { command: HostSetup; plugin?: HostSetup };
+  expected: ExpectedOutcome;
 }
 
 const question = 'Research ads';

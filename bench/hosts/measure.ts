@@ -61,9 +61,9 @@ const base64Pattern = /[A-Za-z0-9+/=]{1500,}/g;
 const picturePattern = /"type":"(?:input_image|image_url|image)"|"inlineData"/;
 
 export function measureRun({ requests, messages, toolNames }: RecordedRun): HostMeasurement {
-  const calls = pairCalls(messages);
+  const calls = collectFirstResults(messages);
   const resultTexts = toolNames.map((name) => calls.get(name)?.text);
-  const [list, view, error, report] = findResults(requests, resultTexts);
+  const [list, view, error, report] = findForwardedResults(requests, resultTexts);
   const [listName = '', viewName = '', , reportName = ''] = toolNames;
   const sentList = calls.get(listName);
   const { clientName, revision } = findClient(messages);
@@ -72,7 +72,7 @@ export function measureRun({ requests, messages, toolNames }: RecordedRun): Host
     clientName,
     revision,
     sent: getReadForm(sentList?.text !== undefined, sentList?.data !== undefined),
-    read: getReadForm(contains(list, sentList?.text), contains(list, sentList?.data)),
+    read: getReadForm(containsEncodedText(list, sentList?.text), containsEncodedText(list, sentList?.data)),
     listTokens: encode((list ?? '').replace(base64Pattern, '')).length,
     sentTokens: encode(sentList?.text ?? '').length,
     pictures: findPictureOutcome(view, calls.get(viewName)?.hasPicture === true),
@@ -97,24 +97,24 @@ interface CallResult {
 }
 
 /** Returns the result of the first call of each tool, by tool name. */
-function pairCalls(messages: readonly RecordedMessage[]): Map<string, CallResult> {
-  const results = new Map<string, CallResult>();
+function collectFirstResults(messages: readonly RecordedMessage[]): Map<string, CallResult> {
+  const resultsByTool = new Map<string, CallResult>();
   for (const { from, message } of messages) {
-    if (from !== 'host' || message.method !== 'tools/call' || results.has(message.params.name)) continue;
+    if (from !== 'host' || message.method !== 'tools/call' || resultsByTool.has(message.params.name)) continue;
     const response = messages.find((other) => other.from === 'server' && other.message.id === message.id);
     if (!response?.message.result) continue;
     const { content, structuredContent } = response.message.result as {
       content: Content[];
       structuredContent?: object;
     };
-    results.set(message.params.name, {
+    resultsByTool.set(message.params.name, {
       text: content.map(({ text }) => text ?? '').join('\n'),
       ...(structuredContent && { data: JSON.stringify(structuredContent) }),
       hasPicture: content.some(({ type }) => type === 'image'),
       linkUri: content.find(({ type }) => type === 'resource_link')?.uri,
     });
   }
-  return results;
+  return resultsByTool;
 }
 
 interface Content {
@@ -127,7 +127,7 @@ interface Content {
  * For each text of a tool result, finds the messages with which the host passed this result on to the model. The order
  * is the same as in `texts`. An entry is undefined if the host did not pass the result on.
  */
-function findResults(
+function findForwardedResults(
   requests: readonly ModelRequest[],
   texts: readonly (string | undefined)[],
 ): (string | undefined)[] {
@@ -154,22 +154,25 @@ function findResults(
  * Returns true if the messages contain a tool result. It is recognized by the longest line of its text, or by the first
  * ad id in the text. The id is sufficient, because a host may pass on only the structured data.
  */
-function isMentioned(json: string, text: string): boolean {
-  const [firstId] = text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
+function isMentioned(messagesJson: string, resultText: string): boolean {
+  const [firstId] = resultText.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/) ?? [];
   // Ignore the note about demo data. Every result and the instructions contain this note, so it does not identify a
   // result.
-  const lines = text.split('\n').filter((line) => !line.includes('DEMO DATA'));
+  const lines = resultText.split('\n').filter((line) => !line.includes('DEMO DATA'));
   const longestLine = lines.reduce((longest, line) => (line.length > longest.length ? line : longest), '');
-  return contains(json, longestLine.slice(0, 60)) || (firstId !== undefined && json.includes(firstId));
+  return (
+    containsEncodedText(messagesJson, longestLine.slice(0, 60)) ||
+    (firstId !== undefined && messagesJson.includes(firstId))
+  );
 }
 
 /** Returns true if the JSON contains the text. Hosts may encode a text as JSON up to three times. */
-function contains(json: string | undefined, text: string | undefined): boolean {
+function containsEncodedText(json: string | undefined, text: string | undefined): boolean {
   if (json === undefined || text === undefined) return false;
-  let escaped = text;
+  let encodedText = text;
   for (let level = 0; level < 3; level += 1) {
-    escaped = JSON.stringify(escaped).slice(1, -1);
-    if (json.includes(escaped)) return true;
+    encodedText = JSON.stringify(encodedText).slice(1, -1);
+    if (json.includes(encodedText)) return true;
   }
   return false;
 }
@@ -196,8 +199,8 @@ function findLinkOutcome(message = '', result: CallResult | undefined): LinkOutc
  * names, e.g. `mcp__ad-library__search_ads`.
  */
 function countTools(requests: readonly ModelRequest[], messages: readonly RecordedMessage[]) {
-  const lists = messages.flatMap(({ message }) => message.result?.tools ?? []);
-  const ourToolNames = [...new Set(lists.map(({ name }: { name: string }) => name))];
+  const listedTools = messages.flatMap(({ message }) => message.result?.tools ?? []);
+  const ourToolNames = [...new Set(listedTools.map(({ name }: { name: string }) => name))];
   const isOurTool = (ourName: string, name: string) => new RegExp(`(?:^|[^a-z])${ourName}$`).test(name);
   const offeredNames = requests.map((request) => listOfferedTools(request).map(({ name }) => name));
   return {
@@ -226,8 +229,8 @@ function findInstructions(messages: readonly RecordedMessage[], requestsJson: st
   if (instructions === undefined) return 'none';
   const lines = instructions.trim().split('\n');
   const [firstLine, lastLine] = [lines[0]?.slice(0, 60), lines.at(-1)?.slice(-60)];
-  if (!contains(requestsJson, firstLine)) return 'none';
-  return contains(requestsJson, lastLine) ? 'whole' : 'beginning';
+  if (!containsEncodedText(requestsJson, firstLine)) return 'none';
+  return containsEncodedText(requestsJson, lastLine) ? 'whole' : 'beginning';
 }
 
 function followsAnnouncement(messages: readonly RecordedMessage[]): boolean {

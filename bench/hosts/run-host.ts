@@ -26,7 +26,8 @@ const steps: Step[] = [
 /** Time limit of one command in milliseconds. On a busy machine, hosts need up to a minute. */
 const maxCommandMs = 180_000;
 
-const [hostId = '', setupName = 'command', installation = '', node = process.execPath] = process.argv.slice(2);
+const [hostId = '', setupName = 'command', installationFolder = '', nodePath = process.execPath] =
+  process.argv.slice(2);
 const host = hostsUnderTest[hostId];
 if (host === undefined) throw new Error(`There is no host ${hostId}.`);
 
@@ -41,9 +42,9 @@ for (const folder of [homeFolder, workFolder]) mkdirSync(folder);
 // Replace `main.js` in each plugin with a program that starts the server and records its messages.
 for (const { folder, files } of packPlugins()) {
   for (const [path, content] of Object.entries(files)) writeFile(join(runFolder, folder, path), content);
-  const dist = join(runFolder, folder, 'dist');
-  renameSync(join(dist, 'main.js'), join(dist, 'server.js'));
-  writeFile(join(dist, 'main.js'), readFileSync(new URL('tee.mjs', import.meta.url)));
+  const distFolder = join(runFolder, folder, 'dist');
+  renameSync(join(distFolder, 'main.js'), join(distFolder, 'server.js'));
+  writeFile(join(distFolder, 'main.js'), readFileSync(new URL('tee.mjs', import.meta.url)));
 }
 
 const model = await startScriptedModel(steps);
@@ -59,7 +60,7 @@ for (const [path, content] of Object.entries(setup.files ?? {})) {
   writeFile(path.startsWith('./') ? join(workFolder, path) : join(homeFolder, path), text);
 }
 
-const program = join(installation, host.program);
+const program = join(installationFolder, host.program);
 const version = /\d+\.\d+\.\d+/.exec((await runProgram({ args: ['--version'] })).output)?.[0] ?? 'unknown';
 let output = '';
 for (const command of setup.commands ?? []) output += (await runProgram(command)).output;
@@ -84,10 +85,10 @@ function writeFile(path: string, content: string | Uint8Array): void {
  */
 async function runProgram({ args, input = '' }: { args: string[]; input?: string }) {
   const variables = host?.variables(environment);
-  const path = [dirname(node), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
+  const searchPath = [dirname(nodePath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
   const child = spawn(program, args, {
     cwd: workFolder,
-    env: { PATH: path, HOME: homeFolder, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
+    env: { PATH: searchPath, HOME: homeFolder, TERM: 'xterm', LANG: 'C.UTF-8', ...variables },
     timeout: maxCommandMs,
   });
   child.stdin.end(input);

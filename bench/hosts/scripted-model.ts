@@ -103,7 +103,7 @@ async function readJson(request: IncomingMessage): Promise<Json> {
 function createScript(steps: readonly Step[]) {
   const missingTools: string[] = [];
   let nextStep = 0;
-  let searchedStep = -1;
+  let lastSearchedStep = -1;
   let lastReply: { results: number; reply: ModelReply } | undefined;
   const chooseReply = (request: ModelRequest): ModelReply => {
     const step = steps[nextStep];
@@ -116,8 +116,8 @@ function createScript(steps: readonly Step[]) {
       return { tool, args };
     }
     const search = offeredTools.find(({ name }) => /^(?:ToolSearch|tool_search)$/.test(name));
-    if (search && searchedStep !== nextStep) {
-      searchedStep = nextStep;
+    if (search && lastSearchedStep !== nextStep) {
+      lastSearchedStep = nextStep;
       const query = search.name === 'ToolSearch' ? `select:${tool?.name ?? step.tool}` : step.tool.replaceAll('_', ' ');
       return { tool: search, args: { query } };
     }

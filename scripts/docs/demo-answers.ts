@@ -12,7 +12,7 @@ const exampleTime = Date.UTC(2026, 0, 15, 12);
  * Formats a text as a fenced code block in Markdown. Results contain texts of advertisers, which may themselves contain
  * backticks. The fence is therefore longer than any sequence of backticks in the text.
  */
-function formatFence(text: string): string {
+function formatCodeBlock(text: string): string {
   const longestFence = Math.max(2, ...[...text.matchAll(/`+/g)].map(([backticks]) => backticks.length));
   const fence = '`'.repeat(longestFence + 1);
   return `${fence}text\n${text}\n${fence}`;
@@ -20,7 +20,7 @@ function formatFence(text: string): string {
 
 /** Formats a tool call and its result as a collapsed section. The summary line shows the name of the tool. */
 function formatCollapsedCall(name: string, args: object, text: string): string {
-  const call = formatFence(`${name} ${JSON.stringify(args)}\n\n${text}`);
+  const call = formatCodeBlock(`${name} ${JSON.stringify(args)}\n\n${text}`);
   return `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`;
 }
 
@@ -103,7 +103,7 @@ const questions: { question: string; tools: string; answer(ask: AskTool): Promis
 /** Inserts the questions with their answers on demo data into the README. */
 export async function insertQuestions(readme: string): Promise<string> {
   const server = await startServer({ config: { demo: true }, now: () => exampleTime });
-  const parts: string[] = [];
+  const sections: string[] = [];
   for (const { question, tools, answer } of questions) {
     let credits = 0;
     const text = await answer(async (tool, args) => {
@@ -112,10 +112,10 @@ export async function insertQuestions(readme: string): Promise<string> {
       return data as unknown as ToolData;
     });
     const cost = credits === 0 ? 'free' : `${credits} credit${credits === 1 ? '' : 's'}`;
-    parts.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${tools} · ${cost}</sub>`);
+    sections.push(`> **${question}**\n>\n> ${text}\n>\n> <sub>${tools} · ${cost}</sub>`);
   }
   await server.close();
-  return replaceMarked(readme, 'questions', parts.join('\n\n'));
+  return replaceMarked(readme, 'questions', sections.join('\n\n'));
 }
 
 /** Writes a conversation between a user and an assistant as Markdown, with every tool call and its result. */
@@ -147,13 +147,13 @@ class Session {
   }
 
   /** Adds the first lines of an exported file to the text of the session. */
-  async addFile(uri: string, lines: number): Promise<void> {
+  async addFile(uri: string, maxLines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
-    const formatLines = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
-    const allLines = formatLines.trimEnd().split('\n');
-    const shownText = allLines.slice(0, lines).join('\n');
-    const omittedLines = allLines.length > lines ? `\n… ${allLines.length - lines} more lines` : '';
-    this.#lines.push(`<!-- example file -->\n${formatFence(shownText + omittedLines)}`);
+    const fileText = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
+    const allLines = fileText.trimEnd().split('\n');
+    const shownText = allLines.slice(0, maxLines).join('\n');
+    const omittedLines = allLines.length > maxLines ? `\n… ${allLines.length - maxLines} more lines` : '';
+    this.#lines.push(`<!-- example file -->\n${formatCodeBlock(shownText + omittedLines)}`);
   }
 
   text(): string {

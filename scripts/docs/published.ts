@@ -68,7 +68,7 @@ export function updateManifest(manifest: object, publisher: Publisher): object {
 }
 
 /** The settings that have a title. Desktop hosts show only these settings in their installation form. */
-const offeredSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
+const titledSettings = Object.values<Setting>(settings).filter(({ title }) => title !== undefined);
 
 /** Data formats of settings in the MCP registry. The keys are the names of values in the command's help. */
 const registryFormats: Record<string, string> = { credits: 'number', folder: 'filepath' };
@@ -100,7 +100,7 @@ export function updateRegistryFile(file: object, publisher: Publisher): object {
         version,
         runtimeHint: 'npx',
         transport: { type: 'stdio' },
-        environmentVariables: offeredSettings.map(({ variable, help, secret, valueName: value = '' }) => ({
+        environmentVariables: titledSettings.map(({ variable, help, secret, valueName: value = '' }) => ({
           name: variable,
           description: help,
           isRequired: false,
@@ -135,15 +135,15 @@ export function insertLabels(dockerfile: string, publisher: Publisher): string {
 
 /** Inserts the badges into the README, with values from package.json. */
 export function insertBadges(readme: string, { license, engines: { node } }: Publisher): string {
-  const badge = (label: string, value: string, link: string) => {
-    const text = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
-    return `[![${label} ${value}](https://img.shields.io/badge/${text}-25406b)](${link})`;
+  const formatBadge = (label: string, value: string, link: string) => {
+    const badgeText = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
+    return `[![${label} ${value}](https://img.shields.io/badge/${badgeText}-25406b)](${link})`;
   };
   const badges = [
-    badge('licence', license, 'LICENSE'),
-    badge('Node', node, '#try-it'),
-    badge('MCP', '2024-11-05 to 2026-07-28', 'docs/operations.md#over-http'),
-    badge('dependencies at run time', '0', 'CONTRIBUTING.md#dependencies'),
+    formatBadge('licence', license, 'LICENSE'),
+    formatBadge('Node', node, '#try-it'),
+    formatBadge('MCP', '2024-11-05 to 2026-07-28', 'docs/operations.md#over-http'),
+    formatBadge('dependencies at run time', '0', 'CONTRIBUTING.md#dependencies'),
   ];
   return replaceMarked(readme, 'badges', badges.join(' '));
 }

@@ -12,7 +12,7 @@ import { replaceMarked } from './marked.ts';
  * Maximum length of a tool description in the README, in characters. If the first sentence is longer, it is still
  * included in full.
  */
-const maxShortCharacters = 160;
+const maxSummaryLength = 160;
 
 /** Inserts the table of tools into the README. */
 export const insertTools = (readme: string): string =>
@@ -55,7 +55,7 @@ function formatToolsTable(headings: string[], listCells: (tool: Tool) => string[
 function selectFirstSentences(description: string): string {
   let shortText = '';
   for (const sentence of description.split(/(?<=\.) /)) {
-    if (shortText !== '' && shortText.length + sentence.length >= maxShortCharacters) break;
+    if (shortText !== '' && shortText.length + sentence.length >= maxSummaryLength) break;
     shortText = shortText === '' ? sentence : `${shortText} ${sentence}`;
   }
   return shortText;

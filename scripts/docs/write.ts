@@ -39,8 +39,8 @@ export const generatedFiles: Record<string, UpdateText> = {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = new URL('../../', import.meta.url);
   const publisher: Publisher = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-  for (const [file, write] of Object.entries(generatedFiles)) {
+  for (const [file, updateText] of Object.entries(generatedFiles)) {
     const path = new URL(file, root);
-    writeFileSync(path, await write(readFileSync(path, 'utf8'), publisher));
+    writeFileSync(path, await updateText(readFileSync(path, 'utf8'), publisher));
   }
 }
