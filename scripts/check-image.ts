@@ -20,8 +20,8 @@ const engine = findEngine();
 process.once('uncaughtException', (error) => fail(error.message));
 
 /**
- * Returns the name of an installed container engine: `podman` or `docker`. buildah is not sufficient, because it only
- * builds images. This program also starts, stops and inspects containers.
+ * Returns the name of an installed container engine: `podman` or `docker`. buildah is not sufficient, because it
+ * can only build images and run single commands. This program also publishes ports, and stops and inspects containers.
  */
 function findEngine(): string {
   const isUsable = (name: string, ...args: string[]) => spawnSync(name, args, { stdio: 'ignore' }).status === 0;

@@ -105,28 +105,45 @@ export function insertPassedSettings(compose: string): string {
   return `${before}${[...existingLines, ...missingLines].join('\n')}\n${after}`;
 }
 
+type Host = (typeof hosts)[number];
+
+const formatOutputForm = (output: Host['output']): string => (output === 'both' ? 'text and data' : 'only the text');
+
+/** Lists the size limits of the results for a host, e.g. `at most 8,000 tokens`. */
+const listSizeLimits = ({ maxResultTokens, maxResultBytes }: Partial<Host>) => [
+  ...(maxResultTokens ? [`at most ${maxResultTokens.toLocaleString('en')} tokens`] : []),
+  ...(maxResultBytes ? [`at most ${maxResultBytes.toLocaleString('en')} bytes`] : []),
+];
+
+/**
+ * Formats the short table of what the server sends to each host by default. Hosts that get the same share a row. The
+ * server uses the same records.
+ */
+function formatHostForms(): string {
+  const titlesByForm = new Map<string, string[]>();
+  for (const { title, output, pictures, ...limits } of hosts) {
+    const size = listSizeLimits(limits).join(', ') || 'no known limit';
+    const form = [formatOutputForm(output), size, pictures === false ? 'left out' : 'sent'].join(' | ');
+    titlesByForm.set(form, [...(titlesByForm.get(form) ?? []), title]);
+  }
+  const rows = [...titlesByForm].map(([form, titles]) => `| ${titles.join(', ')} | ${form} |`);
+  const head = ['| Host | Form of results | Size of results | Pictures |', '|---|---|---|---|'];
+  return [...head, ...rows, '| any other host | text and data | no known limit | sent |'].join('\n');
+}
+
+/** Inserts the table of what the server sends to each host by default into the page. */
+export const insertHostForms = (page: string): string => replaceMarked(page, 'host forms', formatHostForms());
+
 /**
  * Formats the table that shows which form of results the setting `auto` selects for each host. The server uses the same
  * records.
  */
 function formatHostsTable(): string {
   const rows = hosts.map((host) => {
-    const {
-      title,
-      names,
-      prefixes = [],
-      output,
-      reads,
-      links,
-      board,
-      pictures,
-      maxResultTokens,
-      maxResultBytes,
-    } = host;
+    const { title, names, prefixes = [], output, reads, links, board, pictures } = host;
     const receivedForms = [
-      `${output === 'both' ? 'text and data' : 'only the text'}`,
-      maxResultTokens && `at most ${maxResultTokens.toLocaleString('en')} tokens`,
-      maxResultBytes && `at most ${maxResultBytes.toLocaleString('en')} bytes`,
+      formatOutputForm(output),
+      ...listSizeLimits(host),
       links && 'links to files',
       board && 'the board',
       pictures === false && 'no pictures',

@@ -4,6 +4,7 @@ import { insertExamples, insertQuestions, insertSessions } from './demo-answers.
 import { insertBadges, insertLabels, type Publisher, updateManifest, updateRegistryFile } from './published.ts';
 import {
   insertFullTools,
+  insertHostForms,
   insertHosts,
   insertInstallLinks,
   insertPassedSettings,
@@ -27,6 +28,7 @@ export const generatedFiles: Record<string, UpdateText> = {
   'docs/results.md': insertResults,
   'docs/sessions.md': insertSessions,
   'docs/settings.md': insertSettings,
+  'docs/hosts.md': insertHostForms,
   'docs/host-evidence.md': insertHosts,
   'docs/programs.md': insertTypes,
   'compose.yaml': insertPassedSettings,

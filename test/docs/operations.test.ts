@@ -139,6 +139,14 @@ describe('kubernetes.yaml', () => {
     expect(container.livenessProbe.httpGet.path).toBe('/healthz');
   });
 
+  test('kubernetes.yaml names all paths that sign-in needs', () => {
+    const pagesOfSignIn = readFileSync(join(root, 'docs/sign-in.md'), 'utf8');
+    const [, paths = ''] = /Sign-in uses (.*?), and links/.exec(pagesOfSignIn) ?? [];
+    const names = [...paths.matchAll(/`(\/[\w.-]+)/g)].map(([, name]) => name);
+    expect(names).toHaveLength(5);
+    for (const name of names) expect(readDoc('kubernetes.yaml')).toMatch(new RegExp(`${name}\\b`));
+  });
+
   test('every secret file in kubernetes.yaml is both created and mounted', () => {
     const comment = readDoc('kubernetes.yaml').split('apiVersion')[0];
     const [{ mountPath }] = container.volumeMounts;
