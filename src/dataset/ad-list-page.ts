@@ -27,7 +27,7 @@ export function buildPageRequest({ collectionId, filters }: GatheringQuestion, {
  * Returns the ids of the ads on a page, and the total number of matching ads if the service states it. Omits ids that
  * are too long to be stored.
  */
-export async function readListedAds({ collectionId }: GatheringQuestion, response: AdListResponse) {
+export async function readAdIdsAndTotal({ collectionId }: GatheringQuestion, response: AdListResponse) {
   // Import the API client on first use, so that the process starts faster.
   const { parseAds } = await import('../api/client.ts');
   const collectionResponse = response as ApiResponse<'listCollectionItems'>;

@@ -433,22 +433,25 @@ export function buildAdRows(ad: object, facts: AdRowFacts): AdRows {
  * placeholders such as `{{product.name}}`, because the ad network replaces them with other words.
  */
 export function extractLanguageText(ad: object): string | null {
-  return joinAdTexts(dropTemplates(extractAdTexts(ad as Fields)));
+  return joinAdTexts(dropTextsWithPlaceholders(extractAdTexts(ad as Fields)));
 }
 
-const dropTemplates = ({ headline, body, cards }: AdTexts): AdTexts => ({
-  headline: dropTemplate(headline),
-  body: dropTemplate(body),
-  cards: cards.map((card) => ({ title: dropTemplate(card.title), body: dropTemplate(card.body) })),
+const dropTextsWithPlaceholders = ({ headline, body, cards }: AdTexts): AdTexts => ({
+  headline: dropTextWithPlaceholder(headline),
+  body: dropTextWithPlaceholder(body),
+  cards: cards.map((card) => ({
+    title: dropTextWithPlaceholder(card.title),
+    body: dropTextWithPlaceholder(card.body),
+  })),
 });
 
-const dropTemplate = (text: string | null) => (isTemplate(text) ? null : text);
+const dropTextWithPlaceholder = (text: string | null) => (isTemplate(text) ? null : text);
 
 /**
  * Returns true if any text of an ad contains a placeholder such as `{{product.name}}`. People saw another text in its
  * place.
  */
-const hasTemplate = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
+const hasTextWithPlaceholder = ({ linkDescription }: Fields, { headline, body, cards }: AdTexts): boolean =>
   [headline, body, linkDescription, ...cards.flatMap((card) => [card.title, card.body])].some(isTemplate);
 
 const readApiCells = createCellReader(adFields);
@@ -494,7 +497,7 @@ function buildDerivedColumns(ad: Fields, texts: AdTexts, facts: AdRowFacts) {
     text: joinAdTexts(texts),
     language,
     variant: variantId,
-    hasPlaceholders: Number(hasTemplate(ad, texts)),
+    hasPlaceholders: Number(hasTextWithPlaceholder(ad, texts)),
     ...countMedia(ad),
     picture: perceptualHash,
     pictureGroup: groupId,
@@ -545,7 +548,7 @@ function findFirstLine({ headline, body, cards: [card] }: AdTexts): string | nul
  * texts with placeholders such as `{{product.name}}`, because ads for different products share them.
  */
 export function selectVariantText(texts: AdTexts): string | null {
-  const { headline, body, cards } = dropTemplates(texts);
+  const { headline, body, cards } = dropTextsWithPlaceholders(texts);
   const mainText = joinAdTexts({ headline, body, cards: [] });
   return mainText !== null && sanitize(mainText).trim() !== ''
     ? mainText

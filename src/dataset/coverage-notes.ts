@@ -197,8 +197,11 @@ const minAdsOfMentionedAdvertiser = 10;
 const maxRelativeShareOfMentionedAdvertiser = 0.5;
 const maxMentionedAdvertisers = 2;
 
-/** The advertisers that a note about missing fields covers. Their keys come from `createAdvertiserKeyFinder`. */
-export interface GapScope {
+/**
+ * The advertisers that a note about field gaps (fields that many ads lack) covers. Their keys come from
+ * `createAdvertiserKeyFinder`.
+ */
+export interface FieldGapAdvertisers {
   /**
    * The advertisers in the SQL statement or in the rows of its result. If undefined, the ads of all advertisers count.
    */
@@ -219,7 +222,7 @@ export interface GapScope {
  */
 export function formatFieldGaps(
   readFields: ReadFields,
-  { namedAdvertiserKeys, advertiserKeysInRows, getAdvertiserName }: GapScope = {},
+  { namedAdvertiserKeys, advertiserKeysInRows, getAdvertiserName }: FieldGapAdvertisers = {},
 ): string | undefined {
   const totalAds = namedAdvertiserKeys
     ? sumCounts(readFields.adsByAdvertiser, namedAdvertiserKeys)
@@ -262,12 +265,12 @@ const sumCounts = (counts: ReadonlyMap<string, number>, keys: ReadonlySet<string
  * field comes first.
  */
 function findAdvertisersToMention(
-  candidates: readonly string[],
+  advertiserKeys: readonly string[],
   knownShare: number,
   { missingByAdvertiser }: ReadField,
   { adsByAdvertiser }: ReadFields,
 ) {
-  return candidates
+  return advertiserKeys
     .map((key) => ({ key, ads: adsByAdvertiser.get(key) ?? 0, missing: missingByAdvertiser.get(key) ?? 0 }))
     .filter(
       ({ ads, missing }) =>
@@ -278,7 +281,10 @@ function findAdvertisersToMention(
     .slice(0, maxMentionedAdvertisers);
 }
 
-const formatAdvertiserList = (keys: readonly string[], getAdvertiserName: GapScope['getAdvertiserName']): string =>
+const formatAdvertiserList = (
+  keys: readonly string[],
+  getAdvertiserName: FieldGapAdvertisers['getAdvertiserName'],
+): string =>
   getAdvertiserName === undefined || keys.length > maxNamedAdvertisers
     ? ` of ${formatCount(keys.length, 'advertiser')}`
     : ` of ${joinNames(keys.map(getAdvertiserName))}`;

@@ -10,10 +10,10 @@ import { sanitizeId, truncateLine } from '../views/tokens.ts';
 import { chartedFields, type KnownAdFacts } from './ad-rows.ts';
 import { createAdvertiserKeyFinder } from './advertisers.ts';
 import {
+  type FieldGapAdvertisers,
   formatFieldGaps,
   formatIncompleteGathering,
   formatOneDayAdvertisers,
-  type GapScope,
   hasRunningTimeColumn,
   type IncompleteGathering,
   quoteAdvertiserName,
@@ -23,7 +23,7 @@ import {
   countAdsOutsideGatherings,
   countRepeatedAds,
   countUnlistedAds,
-  findPreviousComplete,
+  findPreviousCompleteGathering,
   formatFoundInParts,
   formatQuestionJson,
   getQuestion,
@@ -44,7 +44,7 @@ export const FoundInPartsView = z
   .describe('If found is null: the number of ads in the parts whose number is known, in words.');
 
 /** Schema of an incomplete gathering, i.e. a search whose ads were not all read. */
-const PartialView = z
+const IncompleteGatheringView = z
   .looseObject({
     gathering: z.string().describe('Id of the gathering.'),
     about: z.string().describe('Question of the gathering.'),
@@ -58,10 +58,10 @@ const PartialView = z
     note: z.string().describe('What was read, what is missing, and the price of the rest, in words.'),
   })
   .meta({ title: 'Partial' });
-type PartialView = DataOf<typeof PartialView>;
+type IncompleteGatheringView = DataOf<typeof IncompleteGatheringView>;
 
 /** Schema of an advertiser that has ads outside of all completely read searches. */
-const UncoveredView = z
+const UncoveredAdvertiserView = z
   .looseObject({
     pageId: z.string().optional().describe('Id of the advertiser page.'),
     pageName: z.string().optional().describe('Name of the advertiser.'),
@@ -69,10 +69,10 @@ const UncoveredView = z
     outside: z.number().describe('Number of its ads that no complete gathering read.'),
   })
   .meta({ title: 'Uncovered' });
-type UncoveredView = DataOf<typeof UncoveredView>;
+type UncoveredAdvertiserView = DataOf<typeof UncoveredAdvertiserView>;
 
 /** Schema of the ads in the SQL view `current_ads`: their number, and the days on which they were read. */
-const CurrentView = z
+const CurrentAdsView = z
   .looseObject({
     ads: z.number().describe('Number of ads.'),
     firstDay: z.string().describe('Day on which the oldest of them was read.'),
@@ -86,10 +86,13 @@ export const CoverageView = z
     ads: z.number().describe('Number of ads in the dataset.'),
     gatherings: z.number().describe('Number of gatherings in the dataset.'),
     outsideAds: z.number().optional().describe('Number of ads that only searches or earlier gatherings returned.'),
-    current: CurrentView.optional().describe('The ads of the SQL view current_ads.'),
-    partial: z.array(PartialView).optional().describe('Gatherings that are not complete, newest first.'),
+    current: CurrentAdsView.optional().describe('The ads of the SQL view current_ads.'),
+    partial: z.array(IncompleteGatheringView).optional().describe('Gatherings that are not complete, newest first.'),
     morePartial: z.number().optional().describe('Number of further gatherings that are not complete.'),
-    uncovered: z.array(UncoveredView).optional().describe('Advertisers in the rows that no complete gathering covers.'),
+    uncovered: z
+      .array(UncoveredAdvertiserView)
+      .optional()
+      .describe('Advertisers in the rows that no complete gathering covers.'),
     moreUncovered: z.number().optional().describe('Number of further advertisers that no complete gathering covers.'),
     unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
     removedAds: z.number().optional().describe('Number of ads that were removed to make room.'),
@@ -138,16 +141,16 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const { contents } = input;
   const { ads, gatherings, evicted } = contents;
   const outsideAds = countAdsOutsideGatherings(contents);
-  const current = buildCurrentView(contents);
+  const current = buildCurrentAdsView(contents);
   const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(input);
-  const { namedAdvertisers, omittedCount } = findUncovered(input, advertisers);
+  const { namedAdvertisers, omittedCount } = findUncoveredAdvertisers(input, advertisers);
   const notes = [
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: true }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
       formatFieldGaps(readFields, {
-        ...findGapScope(readFields, advertisers),
+        ...selectFieldGapAdvertisers(readFields, advertisers),
         getAdvertiserName: advertisers.getAdvertiserName,
       }),
     ),
@@ -158,10 +161,12 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
     ...(outsideAds > 0 && { outsideAds }),
     ...(current && { current }),
     ...(incomplete.length > 0 && {
-      partial: incomplete.slice(0, maxListedGatherings).map((gathering) => buildPartialView(gathering, input)),
+      partial: incomplete
+        .slice(0, maxListedGatherings)
+        .map((gathering) => buildIncompleteGatheringView(gathering, input)),
     }),
     ...(incomplete.length > maxListedGatherings && { morePartial: incomplete.length - maxListedGatherings }),
-    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(buildUncoveredView) }),
+    ...(namedAdvertisers.length > 0 && { uncovered: namedAdvertisers.map(buildUncoveredAdvertiserView) }),
     ...(omittedCount > 0 && { moreUncovered: omittedCount }),
     ...(unlisted > 0 && { unlisted }),
     ...(evicted.ads > 0 && { removedAds: evicted.ads }),
@@ -200,7 +205,7 @@ export const selectIncompleteGatherings = (contents: DatasetContents): Gathering
 function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: CoverageInput, { keysInRows }: Advertisers) {
   const readFields = readFieldsByStatement.find(hasRunningTimeColumn);
   if (readFields === undefined) return [];
-  const advertiserKeys = findGapScope(readFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
+  const advertiserKeys = selectFieldGapAdvertisers(readFields, { keysInRows }).namedAdvertiserKeys ?? keysInRows;
   const oneDayAdvertisers = [...findOneDayAdvertisers([...adFacts.values()])];
   return oneDayAdvertisers.flatMap(([key, advertiser]) =>
     advertiserKeys && !advertiserKeys.has(key) ? [] : advertiser,
@@ -208,10 +213,13 @@ function listOneDayAdvertisers({ adFacts, readFieldsByStatement = [] }: Coverage
 }
 
 /**
- * Selects the advertisers whose missing fields are reported: the advertisers in the rows, and those that the SQL
+ * Selects the advertisers whose field gaps are reported: the advertisers in the rows, and those that the SQL
  * statement names. A named advertiser may have no rows, because a condition removed exactly the ads that lack a field.
  */
-const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Advertisers, 'keysInRows'>): GapScope => ({
+const selectFieldGapAdvertisers = (
+  { namedAdvertisers }: ReadFields,
+  { keysInRows }: Pick<Advertisers, 'keysInRows'>,
+): FieldGapAdvertisers => ({
   advertiserKeysInRows: keysInRows,
   ...(namedAdvertisers.size > 0 && { namedAdvertiserKeys: new Set([...namedAdvertisers, ...(keysInRows ?? [])]) }),
 });
@@ -221,9 +229,9 @@ const findGapScope = ({ namedAdvertisers }: ReadFields, { keysInRows }: Pick<Adv
  * chart may lack some letters.
  */
 export function listCaptionNotes(input: CoverageInput): string[] {
-  const incomplete = selectIncompleteGatherings(input.contents);
-  const [newestGathering] = incomplete;
-  const otherCount = incomplete.length - 1;
+  const incompleteGatherings = selectIncompleteGatherings(input.contents);
+  const [newestGathering] = incompleteGatherings;
+  const otherCount = incompleteGatherings.length - 1;
   const advertisers = collectAdvertisers(input);
   const notes = [
     newestGathering &&
@@ -231,7 +239,7 @@ export function listCaptionNotes(input: CoverageInput): string[] {
     otherCount > 0 && `${formatCount(otherCount, 'other gathering')} ${otherCount === 1 ? 'is' : 'are'} not complete.`,
     formatOneDayAdvertisers(listOneDayAdvertisers(input, advertisers), { hasNames: false }),
     ...(input.readFieldsByStatement ?? []).map((readFields) =>
-      formatFieldGaps(readFields, findGapScope(readFields, advertisers)),
+      formatFieldGaps(readFields, selectFieldGapAdvertisers(readFields, advertisers)),
     ),
   ];
   return notes.filter((note) => typeof note === 'string');
@@ -281,7 +289,7 @@ function describeIncompleteGathering(
 ): IncompleteGathering {
   const { id, found, adIds, missing, ended, storedParts, parts, state } = gathering;
   const readParts = parts.length === 0 ? [gathering] : storedParts;
-  const earlierGathering = findPreviousComplete(gathering, contents);
+  const earlierGathering = findPreviousCompleteGathering(gathering, contents);
   return {
     readCount: adIds.size,
     matchingCount: found,
@@ -306,16 +314,17 @@ function describeIncompleteGathering(
  * parts have the same order.
  */
 function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)[]): ListingOrder | undefined {
-  const [first, ...otherListingOrders] = listingOrders;
-  if (first === undefined) return undefined;
-  let { minValue, maxValue, hasListedAllValues } = first;
+  const [firstListingOrder, ...otherListingOrders] = listingOrders;
+  if (firstListingOrder === undefined) return undefined;
+  let { minValue, maxValue, hasListedAllValues } = firstListingOrder;
   for (const order of otherListingOrders) {
-    if (order?.field !== first.field || order.isDescending !== first.isDescending) return undefined;
+    if (order?.field !== firstListingOrder.field || order.isDescending !== firstListingOrder.isDescending)
+      return undefined;
     if (order.minValue < minValue) minValue = order.minValue;
     if (order.maxValue > maxValue) maxValue = order.maxValue;
     hasListedAllValues &&= order.hasListedAllValues;
   }
-  return { ...first, minValue, maxValue, hasListedAllValues };
+  return { ...firstListingOrder, minValue, maxValue, hasListedAllValues };
 }
 
 const maxMissingParts = 3;
@@ -339,7 +348,7 @@ function describeMissingParts(gathering: Gathering): string[] {
 }
 
 /** Returns how many ads belong to completely read searches, and the first and the last day on which they were read. */
-function buildCurrentView(contents: DatasetContents): DataOf<typeof CurrentView> | undefined {
+function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAdsView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
   const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
   const [firstDay, lastDay] = [days[0], days.at(-1)];
@@ -348,7 +357,7 @@ function buildCurrentView(contents: DatasetContents): DataOf<typeof CurrentView>
 }
 
 /** Returns the result fields that describe an incomplete gathering, i.e. a search whose ads were not all read. */
-function buildPartialView(gathering: Gathering, input: CoverageInput): PartialView {
+function buildIncompleteGatheringView(gathering: Gathering, input: CoverageInput): IncompleteGatheringView {
   const { id, found, adIds, missing, gatheredAt } = gathering;
   const incompleteGathering = describeIncompleteGathering(gathering, input);
   const { matchingCountText, repeatedCount } = incompleteGathering;
@@ -426,11 +435,15 @@ function collectAdvertisers({
  * Finds advertisers with ads outside of all completely read searches. If the rows mention ads or advertisers, considers
  * only these advertisers and names them. Otherwise counts such advertisers in the whole dataset without naming them.
  */
-function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisersByKey, keysInRows }: Advertisers) {
-  const uncovered = [...advertisersByKey].filter(([, { uncoveredCount }]) => uncoveredCount > 0);
+function findUncoveredAdvertisers(
+  { columns = [], rows = [] }: CoverageInput,
+  { advertisersByKey, keysInRows }: Advertisers,
+) {
+  const uncoveredAdvertisers = [...advertisersByKey].filter(([, { uncoveredCount }]) => uncoveredCount > 0);
   const isEmptyAdList = rows.length === 0 && columns.some((column) => advertiserColumns.has(column));
-  if (keysInRows === undefined) return { namedAdvertisers: [], omittedCount: isEmptyAdList ? 0 : uncovered.length };
-  const uncoveredInRows = uncovered
+  if (keysInRows === undefined)
+    return { namedAdvertisers: [], omittedCount: isEmptyAdList ? 0 : uncoveredAdvertisers.length };
+  const uncoveredInRows = uncoveredAdvertisers
     .flatMap(([key, advertiser]) => (keysInRows.has(key) ? advertiser : []))
     .sort((left, right) => right.uncoveredCount - left.uncoveredCount);
   return {
@@ -442,7 +455,12 @@ function findUncovered({ columns = [], rows = [] }: CoverageInput, { advertisers
 /** The columns of a query result that identify ads or advertisers. */
 const advertiserColumns = new Set(['id', 'adId', 'pageId', 'pageName']);
 
-const buildUncoveredView = ({ pageId, pageName, adCount, uncoveredCount }: Advertiser): UncoveredView => ({
+const buildUncoveredAdvertiserView = ({
+  pageId,
+  pageName,
+  adCount,
+  uncoveredCount,
+}: Advertiser): UncoveredAdvertiserView => ({
   ...(pageId !== null && { pageId: sanitizeId(pageId) }),
   ...(pageName !== null && { pageName: truncateLine(pageName, maxNameTokens) }),
   ads: adCount,
@@ -455,11 +473,11 @@ const buildUncoveredView = ({ pageId, pageName, adCount, uncoveredCount }: Adver
  */
 export const formatCoverage = (coverage: CoverageView, notesStatedAbove: readonly string[] = []): string =>
   [
-    `${formatGatherings(coverage, notesStatedAbove)}${formatCurrent(coverage)}${formatUncovered(coverage)}`,
+    `${formatGatherings(coverage, notesStatedAbove)}${formatCurrentAds(coverage)}${formatUncoveredAdvertisers(coverage)}`,
     ...(coverage.notes ?? []),
   ].join(' ');
 
-function formatCurrent({ current, gatherings }: CoverageView): string {
+function formatCurrentAds({ current, gatherings }: CoverageView): string {
   if (gatherings === 0) return '';
   if (current === undefined) return ' No gathering is complete, so current_ads is empty.';
   const { ads, firstDay, lastDay } = current;
@@ -471,7 +489,7 @@ function formatCurrent({ current, gatherings }: CoverageView): string {
  * Formats the list of advertisers with ads outside of all completely read searches. Returns an empty string if there
  * are none.
  */
-export function formatUncovered({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
+export function formatUncoveredAdvertisers({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
   if (uncovered.length + moreUncovered === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
@@ -501,7 +519,7 @@ const formatUncoveredCount = (adCount: number) =>
   `${formatNumber(adCount)} of them only from searches or earlier gatherings`;
 
 const formatPartialGathering = (
-  { gathering, about, gatheredAt, note }: PartialView,
+  { gathering, about, gatheredAt, note }: IncompleteGatheringView,
   notesStatedAbove: readonly string[],
 ): string =>
   `${gathering} ${quote(about)}, ${gatheredAt}${notesStatedAbove.includes(note) ? ', as stated above.' : `: ${note}`}`;

@@ -16,14 +16,14 @@ export type ExportFormat = 'csv' | 'jsonl' | 'xlsx' | 'parquet';
 export type RunStatement = <Result>(readRows: (sqlExport: SqlExport) => Promise<Result>) => Promise<Result>;
 
 /** One SQL statement of an export. A workbook contains its rows as a sheet called `name`. */
-export interface Statement {
+export interface ExportStatement {
   name: string;
   sql: string;
   run: RunStatement;
 }
 
 /** Facts about an exported SQL statement: its columns, its number of rows and its first rows. */
-export interface ExportCounts extends Omit<Statement, 'run'> {
+export interface ExportCounts extends Omit<ExportStatement, 'run'> {
   columns: readonly string[];
   rowCount: number;
   /** The first rows allow a model to check the export without opening the file. */
@@ -66,7 +66,7 @@ export const allAdsSql = `SELECT ${getColumnNames('ads')
  * @throws AdLibraryError `invalid_request` if the file would exceed `maxBytes` or a limit of its format
  */
 export async function writeExport(
-  statements: readonly Statement[],
+  statements: readonly ExportStatement[],
   { format, buildMethodRows, ...target }: ExportTarget,
 ) {
   let writtenBytes = 0;

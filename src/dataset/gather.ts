@@ -21,7 +21,7 @@ import {
   getListOperation,
   getResponseTime,
   type PagePosition,
-  readListedAds,
+  readAdIdsAndTotal,
 } from './ad-list-page.ts';
 import {
   findGatherings,
@@ -327,16 +327,16 @@ class GatheringReader {
    * Reads one part (smaller search) of a split search while holding its lock, so that no other call reads the same part
    * at the same time. The lock is released after the last request has finished.
    */
-  async #readPartWithLock(question: string): Promise<StopInfo> {
+  async #readPartWithLock(questionKey: string): Promise<StopInfo> {
     const releaseLock = await this.#context
-      .acquireLock(`pages of ${question}`)
+      .acquireLock(`pages of ${questionKey}`)
       .catch((error) => classifyFailure(error, this.#context));
     if (typeof releaseLock !== 'function') return releaseLock;
     const chargeableRequests: Promise<unknown>[] = [];
     try {
       // Other calls may have read pages of this part of the search while this call was waiting for the lock.
       this.#continueFromGathering(await this.#reopenGathering());
-      const part = this.#findPart(question);
+      const part = this.#findPart(questionKey);
       if (part === undefined || part.state.ended) return { reason: 'end' };
       const readAdIds = new Set(part.storedGathering?.adIds);
       const fresh = this.#request.fresh || part.state.fresh;
@@ -456,11 +456,13 @@ class GatheringReader {
       return storingPage;
     };
     // The service charges for every page that it sends. Store the page even if the caller has disconnected.
-    const onSending = (sending: Promise<ServiceResponse>) => {
+    const onSending = (pendingResponse: Promise<ServiceResponse>) => {
       // The last line of this method throws the same error, so ignore it here.
-      const request = sending.then((response) => storePageOnce(response as AdListResponse)).catch(() => {});
-      part.chargeableRequests.push(request);
-      return request;
+      const chargeableRequest = pendingResponse
+        .then((response) => storePageOnce(response as AdListResponse))
+        .catch(() => {});
+      part.chargeableRequests.push(chargeableRequest);
+      return chargeableRequest;
     };
     const operation = getListOperation(part.question);
     const skipsCaching = this.#adIds.size >= maxCachedAds;
@@ -491,7 +493,7 @@ class GatheringReader {
   /** Stores the progress of a part (smaller search) after a page was read, including the ad ids on that page. */
   async #storePage(part: PartProgress, response: AdListResponse): Promise<void> {
     const { state, adIdsListedByCall } = part;
-    const { ids, totalAds } = await readListedAds(part.question, response);
+    const { ids, totalAds } = await readAdIdsAndTotal(part.question, response);
     const { cursor, hasMore } = response.value;
     const { charged } = response.receipt;
     const [readCountBefore, listedCountBefore] = [part.readAdIds.size, adIdsListedByCall.size];

@@ -12,7 +12,7 @@ import {
   compareGatherings,
   countRepeatedAds,
   countUnlistedAds,
-  findPreviousComplete,
+  findPreviousCompleteGathering,
   formatFoundInParts,
 } from './gatherings.ts';
 import { stopReasons } from './stops.ts';
@@ -28,7 +28,7 @@ export const CounterChangesView = z
   .describe('For each counter, such as duplicates: the number of ads for which it rose and fell.');
 
 /** Schema for the changes since the same search was last read completely. */
-const SinceLastView = z
+const ChangesSinceLastReadingView = z
   .looseObject({
     gatheredAt: z.string().describe('Time of the last complete gathering of this question.'),
     fresh: z.number().describe('Number of new ads.'),
@@ -75,7 +75,7 @@ export function buildCreditRange(lowestPrice: number, highestPrice: number | und
 /**
  * Schemas of the result fields that explain an error. They are set if an error ended the call before all ads were read.
  */
-export const StopView = {
+export const errorFieldSchemas = {
   error: z.string().optional().describe('Kind of the error that ended the call.'),
   problem: z.string().optional().describe('Text of the error.'),
 };
@@ -99,14 +99,16 @@ export const GatherOutput = z.looseObject({
   missing: z.number().optional().describe('Number of ads that were read and then removed to make room.'),
   unlisted: z.number().optional().describe('Number of ads that the service counts and did not list.'),
   repeats: z.number().optional().describe('Number of ads that found counts again, because parts overlap.'),
-  sinceLast: SinceLastView.optional().describe('Changes since the last complete gathering of this question.'),
+  sinceLast: ChangesSinceLastReadingView.optional().describe(
+    'Changes since the last complete gathering of this question.',
+  ),
   incomplete: z
     .string()
     .optional()
     .describe('If the gathering is not complete: what was read, what is missing, and the price of the rest, in words.'),
   complete: z.boolean().describe('true if all matching ads are read.'),
   stopped: z.string().describe(`Why reading ended: ${stopReasons.join(', ')}.`),
-  ...StopView,
+  ...errorFieldSchemas,
   next: z.string().optional().describe('How to continue.'),
   note: z.string().optional().describe('What happened to an earlier gathering.'),
   estimate: EstimateView.optional().describe('Estimate of the remaining ads, with maxCredits 0.'),
@@ -144,7 +146,7 @@ export async function buildGatherOutput(
     contents,
     adFacts: await context.getAdRowReader().readFacts(contents),
   });
-  const previousGathering = complete ? findPreviousComplete(gathering, contents) : undefined;
+  const previousGathering = complete ? findPreviousCompleteGathering(gathering, contents) : undefined;
   const differences = previousGathering && compareGatherings(previousGathering, gathering, contents);
   return {
     gathering: gathering.id,

@@ -18,7 +18,7 @@ export interface RowContext {
  * Null for each long text of an ad. A summary does not need these texts, and for all ads of a search they would take
  * too much memory.
  */
-const emptyTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
+const omittedTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
 /** The table rows from which a summary is computed. */
 interface GatheredRows {
@@ -36,7 +36,7 @@ export async function readGatheredRows(
   const countryRows: Row<'ad_countries'>[] = [];
   for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids }))
     for (const { ad, countries } of adRowsBatch) {
-      ads.push({ ...ad, ...emptyTexts });
+      ads.push({ ...ad, ...omittedTexts });
       countryRows.push(...countries);
     }
   return { ads, countries: countryRows };
@@ -264,8 +264,10 @@ function formatValueCounts(
  */
 function selectShownValues(valueCounts: readonly ValueCount[], maxShownValues: number): readonly ValueCount[] {
   if (maxShownValues >= valueCounts.length - 1) return valueCounts;
-  const mostFrequent = new Set(valueCounts.toSorted(([, left], [, right]) => right - left).slice(0, maxShownValues));
-  return valueCounts.filter((value) => mostFrequent.has(value));
+  const mostFrequentCounts = new Set(
+    valueCounts.toSorted(([, left], [, right]) => right - left).slice(0, maxShownValues),
+  );
+  return valueCounts.filter((valueCount) => mostFrequentCounts.has(valueCount));
 }
 
 function findMostFrequentSpelling(values: readonly NonNullable<CountedValue>[]): string {

@@ -166,7 +166,7 @@ export function findBroaderGathering(
 }
 
 /** Filters that change only the order of the ads. Searches that differ only in these filters find the same ads. */
-const sortFilters = new Set(['sort', 'order']);
+const sortFilterKeys = new Set(['sort', 'order']);
 
 /**
  * Returns true if a complete gathering contains all ads that match `filters`, because `filters` includes all filters of
@@ -179,7 +179,7 @@ function includesAllMatches(
   if (!complete || gatheringFilters === null || parts.length > 0) return false;
   return Object.entries(gatheringFilters).every(
     ([name, value]) =>
-      sortFilters.has(name) ||
+      sortFilterKeys.has(name) ||
       (Object.hasOwn(filters, name) && toCanonicalJson(filters[name]) === toCanonicalJson(value)),
   );
 }
@@ -370,7 +370,7 @@ export interface GatheringDifferences {
 export type CounterChanges = Partial<Record<CounterName, { rose: number; fell: number }>>;
 
 /** Returns the latest earlier gathering (stored result) of the same search that is complete. */
-export function findPreviousComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
+export function findPreviousCompleteGathering(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, sequenceNumber } = gathering;
   const earlierGatherings = contents.gatherings.filter(
     (otherGathering) => otherGathering.question === question && otherGathering.sequenceNumber < sequenceNumber,

@@ -35,7 +35,10 @@ export const normalizeLabel = (text: string): string => sanitizeLine(text).norma
 export const buildLabelRecordId = (adId: string, label: string): string => `${normalizeAdId(adId)}\n${label}`;
 /** The stored value of a label. `at` is when it was set, in milliseconds since the Unix epoch. */
 const StoredLabel = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
-export const buildStoredLabel = (value: string | null, at: number): z.output<typeof StoredLabel> => ({ value, at });
+export const buildStoredLabel = (value: string | null, labelledAt: number): z.output<typeof StoredLabel> => ({
+  value,
+  at: labelledAt,
+});
 
 /**
  * Groups labels by ad id.
@@ -55,10 +58,12 @@ export function groupLabelsByAd(
 }
 
 /**
- * Formats labels, e.g. `hook: question`. If there are more than `max`, the last string counts the others, e.g. `+3
- * more`.
+ * Formats labels, e.g. `hook: question`. If there are more than `maxLabels`, the last string counts the others, e.g.
+ * `+3 more`.
  */
-export function formatLabels(labels: readonly Label[] = [], max = 12): string[] {
-  const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
-  return labels.length > max ? [...texts, `+${labels.length - max} more`] : texts;
+export function formatLabels(labels: readonly Label[] = [], maxLabels = 12): string[] {
+  const labelTexts = labels
+    .slice(0, maxLabels)
+    .map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
+  return labels.length > maxLabels ? [...labelTexts, `+${labels.length - maxLabels} more`] : labelTexts;
 }

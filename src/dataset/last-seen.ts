@@ -82,4 +82,4 @@ export function computeActiveWhenLastRead(
 }
 
 /** Returns the date part of an ISO date and time, e.g. `2026-06-01`. */
-const getDatePart = (time: string): string => time.slice(0, 10);
+const getDatePart = (isoTime: string): string => isoTime.slice(0, 10);

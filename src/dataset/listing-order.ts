@@ -107,8 +107,8 @@ interface DescribedListing {
 /** Describes how a list of ads is sorted by a field. Returns undefined if it is not sorted by this field. */
 function describeListing(valuesOfListedAds: readonly OrderValues[], field: OrderField): DescribedListing | undefined {
   const fieldIndex = orderFields.indexOf(field);
-  const values = valuesOfListedAds.flatMap((ad) => ad[fieldIndex] ?? []);
-  const hasValue = (ad: OrderValues | undefined) => (ad?.[fieldIndex] ?? null) !== null;
+  const values = valuesOfListedAds.flatMap((orderValues) => orderValues[fieldIndex] ?? []);
+  const hasValue = (orderValues: OrderValues | undefined) => (orderValues?.[fieldIndex] ?? null) !== null;
   const hasListedAllValues =
     !hasValue(valuesOfListedAds.at(-1)) && valuesOfListedAds.slice(0, values.length).every(hasValue);
   const [risingSteps, fallingSteps] = countSteps(values);
@@ -136,9 +136,9 @@ function buildListingOrder({ field, values, isDescending = true, hasListedAllVal
 function countSteps(values: readonly number[]): [rising: number, falling: number] {
   let [risingSteps, fallingSteps] = [0, 0];
   for (const [index, value] of values.entries()) {
-    const previous = values[index - 1] ?? value;
-    if (value > previous) risingSteps++;
-    if (value < previous) fallingSteps++;
+    const previousValue = values[index - 1] ?? value;
+    if (value > previousValue) risingSteps++;
+    if (value < previousValue) fallingSteps++;
   }
   return [risingSteps, fallingSteps];
 }

@@ -1,9 +1,9 @@
 import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
 import { formatCount } from '../views/numbers.ts';
-import { type CoverageView, formatUncovered } from './coverage.ts';
+import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
 import { countAdsOutsideGatherings, formatFoundInParts, formatQuestionJson } from './gatherings.ts';
-import { describeColumns, formatIsoTime } from './tables.ts';
+import { describeComputedColumns, formatIsoTime } from './tables.ts';
 import type { SheetCell } from './workbook.ts';
 
 /** The data for an export's method note, which explains how the exported ads were collected. */
@@ -30,8 +30,8 @@ interface NoteSection {
 }
 
 /** Builds the method note of an export. It explains how the ads were collected and what the columns mean. */
-export function buildMethodNote(options: MethodNoteInput): NoteSection[] {
-  const { contents, coverage, exportedStatements, adIds, now, version } = options;
+export function buildMethodNote(input: MethodNoteInput): NoteSection[] {
+  const { contents, coverage, exportedStatements, adIds, now, version } = input;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter(
     (gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)),
@@ -59,7 +59,7 @@ export function buildMethodNote(options: MethodNoteInput): NoteSection[] {
           'None. These are only the ads that searches returned, so shares and totals say nothing about all existing ads.',
         otherCount > 0 && `${formatCount(otherCount, 'other gathering')} of the dataset read none of these ads.`,
         uncoveredCount > 0 &&
-          `${uncoveredCount} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncovered(coverage)}`,
+          `${uncoveredCount} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${formatUncoveredAdvertisers(coverage)}`,
         evicted.ads > 0 && `${evicted.ads} ads were removed to make room.`,
       ].filter((text) => text !== false),
     },
@@ -68,7 +68,9 @@ export function buildMethodNote(options: MethodNoteInput): NoteSection[] {
       bulletPoints: [
         '"Found" is the number of matching ads that the service stated. "Read" is the number of different ads that were read. For a question in parts, "found" is the sum over the parts, so an ad in several parts is counted several times. An incomplete gathering contains the ads that the service listed first. It is not a random sample.',
         'Each ad is in its newest version. If a later response lacks a field, the earlier value of the field is kept.',
-        ...describeColumns().flatMap(({ name, meaning }) => (meaning === undefined ? [] : `\`${name}\`: ${meaning}.`)),
+        ...describeComputedColumns().flatMap(({ name, meaning }) =>
+          meaning === undefined ? [] : `\`${name}\`: ${meaning}.`,
+        ),
         '`duplicates`: number of copies of the ad, including the ad itself. Dates are in UTC. A date without an offset counts as UTC.',
         "Reach, spend, revenue, trend and performance are the service's own estimates. The API document does not define them.",
         'An ad that is no longer found has not necessarily ended.',

@@ -6,11 +6,11 @@ import { normalizeLabel } from './labels.ts';
 
 /**
  * Returns the stored records with the given names, without duplicates.
- * @param kind the noun for a record in the error message, e.g. `watch`
+ * @param recordNoun the noun for a record in the error message, e.g. `watch`
  * @throws AdLibraryError `invalid_request` for an unknown name; the message suggests a similar name or lists all names
  */
 export function findRecordsByName<NamedRecord extends { name: string }>(
-  kind: string,
+  recordNoun: string,
   records: readonly NamedRecord[],
   names: readonly string[],
 ): NamedRecord[] {
@@ -22,6 +22,6 @@ export function findRecordsByName<NamedRecord extends { name: string }>(
     const hint = isSimilar(name, nearestName)
       ? `Did you mean ${quote(nearestName)}?`
       : `Existing: ${storedNames.slice(0, 20).map(quote).join(', ') || 'none'}.`;
-    throw invalidRequest(`There is no ${kind} ${quoteUntrusted(name, 30)}. ${hint}`);
+    throw invalidRequest(`There is no ${recordNoun} ${quoteUntrusted(name, 30)}. ${hint}`);
   });
 }

@@ -83,10 +83,10 @@ function findNearestGroup(
 }
 
 /** Counts the bits that are set in a 32-bit number. */
-function countBits(number: number): number {
-  const pairs = number - ((number >>> 1) & 0x55555555);
-  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
-  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+function countBits(bits: number): number {
+  const pairCounts = bits - ((bits >>> 1) & 0x55555555);
+  const fourBitCounts = (pairCounts & 0x33333333) + ((pairCounts >>> 2) & 0x33333333);
+  return Math.imul((fourBitCounts + (fourBitCounts >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
 /** A picture that a tool call tried to fetch, and the result of the attempt. */

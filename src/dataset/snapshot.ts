@@ -22,7 +22,7 @@ import {
  * Runs SQL over the datasets of all tenants (API keys). The SQL engine is loaded on the first statement, because most
  * sessions never use it.
  */
-export function openDatasetSql(adRows: AdRowReaders) {
+export function openDatasetSql(adRowReaders: AdRowReaders) {
   let pool: Promise<SqlPool> | undefined;
   const openPool = () => {
     pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
@@ -32,7 +32,7 @@ export function openDatasetSql(adRows: AdRowReaders) {
     forTenant(tenantId: string) {
       const createTenantSnapshot = (contents: DatasetContents) => ({
         tenantId,
-        ...createSnapshot(adRows.forTenant(tenantId), contents),
+        ...createSnapshot(adRowReaders.forTenant(tenantId), contents),
       });
       return {
         query: async (contents: DatasetContents, query: SqlQuery) =>
@@ -55,17 +55,17 @@ export type DatasetSql = ReturnType<ReturnType<typeof openDatasetSql>['forTenant
 /**
  * Creates a snapshot of a dataset for SQL. Its version changes whenever SQL statements may return different results.
  */
-export function createSnapshot(reader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
+export function createSnapshot(adRowReader: AdRowReader, contents: DatasetContents): Omit<DatasetSnapshot, 'tenantId'> {
   return {
-    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${reader.getTimeVersion()}`,
+    version: `${contents.version} ${contents.labelsVersion} ${contents.picturesVersion} ${adRowReader.getTimeVersion()}`,
     async *readTables({ includeJson }): AsyncGenerator<TableRows> {
       let earliestStart: string | undefined;
-      for await (const batch of reader.readRows(contents, { includeJson })) {
+      for await (const batch of adRowReader.readRows(contents, { includeJson })) {
         for (const { ad } of batch)
           if (ad.startedAt !== null && ad.startedAt < (earliestStart ?? '~')) earliestStart = ad.startedAt;
         yield* listAdTables(batch);
       }
-      yield* listOtherTables(contents, await reader.readLastSeenRanges(contents), includeJson);
+      yield* listOtherTables(contents, await adRowReader.readLastSeenRanges(contents), includeJson);
       const knownUntil = getLaunchesKnownUntil(contents);
       yield { table: 'months', rows: earliestStart && knownUntil ? buildMonthRows(earliestStart, knownUntil) : [] };
     },

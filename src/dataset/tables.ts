@@ -3,17 +3,17 @@ import { type ApiField, adFields, type NamesWith, pageFields } from '../views/fi
 import { readNumber } from '../views/view.ts';
 
 /** The column type of each API field that is a table column: `numeric` for numbers and flags, `text` for all others. */
-type ApiColumns<Fields> = {
+type ApiColumnTypes<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { type: 'number' | 'flag' } ? 'numeric' : 'text';
 };
 
 /** Returns the column type of each API field that is a table column, e.g. `numeric` for a number. */
-const selectApiColumns = <Fields extends Record<string, ApiField>>(fields: Fields) =>
+const selectApiColumnTypes = <Fields extends Record<string, ApiField>>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, column }]) =>
       column ? [[name, type === 'number' || type === 'flag' ? 'numeric' : 'text']] : [],
     ),
-  ) as ApiColumns<Fields>;
+  ) as ApiColumnTypes<Fields>;
 
 /**
  * The tables of the dataset and their column types. Dates are ISO texts, flags are 0 or 1, and missing values are null.
@@ -24,7 +24,7 @@ export const tables = {
     id: 'text',
     pageId: 'text',
     pageName: 'text',
-    ...selectApiColumns(adFields),
+    ...selectApiColumnTypes(adFields),
     landingDomain: 'text',
     landing: 'text',
     utm: 'text',
@@ -58,7 +58,7 @@ export const tables = {
   ad_versions: { id: 'text', gatheredAt: 'text', json: 'text' },
   pages: {
     pageId: 'text',
-    ...selectApiColumns(pageFields),
+    ...selectApiColumnTypes(pageFields),
     firstGatheredAt: 'text',
     gatheredAt: 'text',
     json: 'text',
@@ -134,8 +134,8 @@ export const viewNames = Object.keys(views) as ViewName[];
 /** Returns the names of a table's columns in order. */
 export const getColumnNames = (table: TableName): string[] => Object.keys(tables[table]);
 
-/** Returns the columns of `ads` that are not API fields, with their explanations. */
-export function describeColumns(): { name: string; meaning: string | undefined }[] {
+/** Returns the computed columns of `ads`, i.e. those that are not API fields, with their explanations. */
+export function describeComputedColumns(): { name: string; meaning: string | undefined }[] {
   const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
   return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: columnMeanings[name] }));
 }
@@ -158,7 +158,7 @@ export const clipText = (text: string): string => clipToLength(text, maxTextChar
 
 /** Returns the approximate size of cells in characters. Numbers and nulls count as 8 characters. */
 export const countCellChars = (cells: readonly Cell[]): number =>
-  cells.reduce<number>((size, cell) => size + (typeof cell === 'string' ? cell.length : 8), 0);
+  cells.reduce<number>((charCount, cell) => charCount + (typeof cell === 'string' ? cell.length : 8), 0);
 
 /**
  * Cuts a text to `maxChars` characters and appends how many characters are missing. Never splits a surrogate pair.
@@ -256,7 +256,7 @@ export function createCellReader<Fields extends Record<string, ApiField>>(
   };
 }
 
-type ApiCells<Fields> = { [Name in keyof ApiColumns<Fields>]: CellOf<ApiColumns<Fields>[Name]> };
+type ApiCells<Fields> = { [Name in keyof ApiColumnTypes<Fields>]: CellOf<ApiColumnTypes<Fields>[Name]> };
 
 const cellConverters = {
   text: toTextCell,

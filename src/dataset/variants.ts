@@ -16,9 +16,9 @@ export class VariantIndex {
   /** The shingles (sequences of three characters) of the earliest ad in each variant, by variant id. */
   readonly #earliestShingles = new Map<string, Uint32Array>();
   /** The variant ids by MinHash band. Similar texts probably have a band in common. */
-  readonly #idsByBand = new Map<number, string[]>();
+  readonly #variantIdsByBand = new Map<number, string[]>();
   /** The variant ids by the hash of the whole text. This lookup is enough for the many ads with identical texts. */
-  readonly #idsByTextHash = new Map<string, string>();
+  readonly #variantIdsByTextHash = new Map<string, string>();
 
   /**
    * Adds an ad and returns the id of its variant (group of nearly equal texts). Returns null for a text without visible
@@ -26,9 +26,9 @@ export class VariantIndex {
    */
   add(id: string, adText: string | null): string | null {
     const textHash = hash('sha256', adText ?? '', 'base64url');
-    const variant = this.#idsByTextHash.get(textHash) ?? this.#assignVariant(id, adText ?? '');
-    if (variant !== null) this.#idsByTextHash.set(textHash, variant);
-    return variant;
+    const variantId = this.#variantIdsByTextHash.get(textHash) ?? this.#assignVariant(id, adText ?? '');
+    if (variantId !== null) this.#variantIdsByTextHash.set(textHash, variantId);
+    return variantId;
   }
 
   #assignVariant(id: string, adText: string): string | null {
@@ -39,8 +39,8 @@ export class VariantIndex {
     if (similarId !== undefined) return similarId;
     this.#earliestShingles.set(id, shingles);
     for (const band of bands) {
-      const ids = this.#idsByBand.get(band);
-      if (ids === undefined) this.#idsByBand.set(band, [id]);
+      const ids = this.#variantIdsByBand.get(band);
+      if (ids === undefined) this.#variantIdsByBand.set(band, [id]);
       else if (ids.length < maxIdsPerBand) ids.push(id);
     }
     return id;
@@ -49,7 +49,7 @@ export class VariantIndex {
   #findSimilar(bands: readonly number[], shingles: Uint32Array): string | undefined {
     const comparedIds = new Set<string>();
     for (const band of bands) {
-      for (const id of this.#idsByBand.get(band) ?? []) {
+      for (const id of this.#variantIdsByBand.get(band) ?? []) {
         if (comparedIds.has(id)) continue;
         comparedIds.add(id);
         const earliestShingles = this.#earliestShingles.get(id);
@@ -81,11 +81,11 @@ const shingleLength = 3;
 function hashShingles(adText: string): Uint32Array {
   const visibleText = sanitize(adText).trim().slice(0, maxComparedChars);
   // `normalizeText` removes everything but letters and digits. A text such as an emoji is compared unchanged.
-  const text = normalizeText(visibleText) || visibleText;
-  const length = Math.min(shingleLength, text.length);
+  const comparedText = normalizeText(visibleText) || visibleText;
+  const comparedLength = Math.min(shingleLength, comparedText.length);
   const hashes = new Set<number>();
-  for (let start = 0; length > 0 && start + length <= text.length; start++)
-    hashes.add(computeFnv1a(text.slice(start, start + length)));
+  for (let start = 0; comparedLength > 0 && start + comparedLength <= comparedText.length; start++)
+    hashes.add(computeFnv1a(comparedText.slice(start, start + comparedLength)));
   return Uint32Array.from(hashes).sort();
 }
 

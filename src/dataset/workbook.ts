@@ -16,7 +16,7 @@ export interface Sheet {
 interface SheetColumn {
   title: string;
   width: number;
-  style: keyof typeof styles;
+  style: keyof typeof styleIndexes;
 }
 
 /** A cell of a sheet. A date is a number of days since the beginning of 1900, as in Excel. An object is a bold text. */
@@ -32,8 +32,8 @@ function wrapXml(name: string, content: string): string {
   return `${xmlHead}<${name} xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="${officeNamespace}">${content}</${name}>`;
 }
 
-/** The index of each cell format in `styleSheet`. */
-const styles = { plain: 0, bold: 1, day: 2, time: 3 } as const;
+/** The index of each cell style in `styleSheet`. */
+const styleIndexes = { plain: 0, bold: 1, day: 2, time: 3 } as const;
 
 const styleSheet = wrapXml(
   'styleSheet',
@@ -113,8 +113,8 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
     rowNumber++;
     const xml: string[] = [];
     for (const [index, cell] of cells.entries()) {
-      xml.push(formatCell(cell, `${columnLetters[index]}${rowNumber}`, styles[columns[index]?.style ?? 'plain']));
-      if (typeof cell === 'string' && cell.length > longCellChars) await yieldToEventLoop();
+      xml.push(formatCell(cell, `${columnLetters[index]}${rowNumber}`, styleIndexes[columns[index]?.style ?? 'plain']));
+      if (typeof cell === 'string' && cell.length > maxShortCellChars) await yieldToEventLoop();
     }
     await yieldToEventLoop();
     return `<row r="${rowNumber}">${xml.join('')}</row>`;
@@ -135,13 +135,14 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
 }
 
 /** After a cell with more characters, the event loop gets a turn, so that other calls can run. */
-const longCellChars = 1000;
+const maxShortCellChars = 1000;
 /** XML is compressed in chunks of about this many characters. */
 const charsPerChunk = 200_000;
 
 function formatCell(cell: SheetCell, reference: string, style: number): string {
   if (cell === null) return '';
-  const styleIndex = typeof cell === 'object' ? styles.bold : typeof cell === 'number' ? style : styles.plain;
+  const styleIndex =
+    typeof cell === 'object' ? styleIndexes.bold : typeof cell === 'number' ? style : styleIndexes.plain;
   const header = `<c r="${reference}"${styleIndex === 0 ? '' : ` s="${styleIndex}"`}`;
   if (typeof cell === 'number') return `${header}><v>${cell}</v></c>`;
   const text = escapeXml(typeof cell === 'object' ? cell.bold : cell);
@@ -174,7 +175,7 @@ const escapeLookalikePattern = /_(?=x[0-9a-f]{4}_)/gi;
 function createZipWriter(writeBytes: WriteBytes) {
   const entries: Buffer[] = [];
   let offset = 0;
-  const write = async (...parts: Buffer[]) => {
+  const writeParts = async (...parts: Buffer[]) => {
     const bytes = Buffer.concat(parts);
     offset += bytes.length;
     await writeBytes(bytes);
@@ -185,7 +186,7 @@ function createZipWriter(writeBytes: WriteBytes) {
       const name = Buffer.from(path);
       // Flag bit 3: the checksum and the sizes follow the content. Flag bit 11: file names are in UTF-8.
       const headerFields = [20, 0x0808, 8, 0, 0x21].map(toUint16);
-      await write(
+      await writeParts(
         buildRecord(
           'PK\x03\x04',
           ...headerFields,
@@ -210,10 +211,10 @@ function createZipWriter(writeBytes: WriteBytes) {
         }
       }
       await pipeline(readBytes, createDeflateRaw(), async (compressedChunks: AsyncIterable<Buffer>) => {
-        for await (const bytes of compressedChunks) await write(bytes);
+        for await (const bytes of compressedChunks) await writeParts(bytes);
       });
       const sizeFields = [entryTotals.crc, offset - compressedStart, entryTotals.size].map(toUint32);
-      await write(buildRecord('PK\x07\x08', ...sizeFields));
+      await writeParts(buildRecord('PK\x07\x08', ...sizeFields));
       const entryFields = [
         toUint16(name.length),
         ...Array.from({ length: 4 }, () => toUint16(0)),
@@ -228,8 +229,8 @@ function createZipWriter(writeBytes: WriteBytes) {
       const entryStart = offset;
       const directory = Buffer.concat(entries);
       const entryCount = toUint16(entries.length);
-      await write(directory);
-      await write(
+      await writeParts(directory);
+      await writeParts(
         buildRecord(
           'PK\x05\x06',
           toUint16(0),

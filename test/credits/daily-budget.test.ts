@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { updateAccountToDay } from '../../src/credits/daily-budget.ts';
+import { resetAccountOnNewDay } from '../../src/credits/daily-budget.ts';
 
 const dayMs = 86_400_000;
 const formatDay = (time: number) => new Date(time).toISOString().slice(0, 10);
@@ -26,13 +26,13 @@ test('daily spending resets to 0 when a new day starts, but not when the clock i
     fc.property(steps, (jumps) => {
       let now = Date.parse('2026-11-22T12:00:00Z');
       let latest = now;
-      let current: TestAccount = updateAccountToDay(account, now, 'file');
+      let current: TestAccount = resetAccountOnNewDay(account, now, 'file');
       for (const jump of jumps) {
         now = Math.max(now + jump, latest - dayMs);
         const isLater = formatDay(now) > formatDay(latest);
         latest = Math.max(latest, now);
         const before = { ...current, spent: 7 };
-        current = updateAccountToDay(before, now, 'file');
+        current = resetAccountOnNewDay(before, now, 'file');
         expect(current.day).toBe(formatDay(latest));
         expect(current.spent).toBe(isLater ? 0 : 7);
         expect(current.prices).toBe('prices');
@@ -44,9 +44,9 @@ test('daily spending resets to 0 when a new day starts, but not when the clock i
 });
 
 test('a new day clears expired credit reservations and keeps the reservations of running calls', () => {
-  const first = updateAccountToDay(account, 0, 'file');
+  const first = resetAccountOnNewDay(account, 0, 'file');
   expect(first).toEqual({ ...account, day: '1970-01-01' });
-  const next = updateAccountToDay(first, dayMs, 'file');
+  const next = resetAccountOnNewDay(first, dayMs, 'file');
   expect(next).toMatchObject({ day: '1970-01-02', spent: 0, uncertain: 0, calls: 0 });
   expect(Object.keys(next.leases)).toEqual(['open']);
 });

@@ -4,11 +4,11 @@ import { strFromU8, unzipSync } from 'fflate';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import readSheet from 'read-excel-file/node';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type ExportFormat, type Statement, writeExport } from '../../src/dataset/export.ts';
+import { type ExportFormat, type ExportStatement, writeExport } from '../../src/dataset/export.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
 
 /** Creates a statement that returns the same rows each time it runs. */
-const statement = (columns: string[], batches: Iterable<Cell[][]>): Statement => ({
+const statement = (columns: string[], batches: Iterable<Cell[][]>): ExportStatement => ({
   name: 'Ads',
   sql: '',
   run: (readRows) =>
@@ -262,7 +262,7 @@ test('a Parquet export of many rows contains all of the rows', async () => {
 
 test('a Parquet export fails if its SQL statement returns different rows when the statement runs a second time', async () => {
   let runs = 0;
-  const source: Statement = {
+  const source: ExportStatement = {
     ...statement([], []),
     run: (read) => statement(['a'], [[[runs++ === 0 ? 1 : 'one']]]).run(read),
   };

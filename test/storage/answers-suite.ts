@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requestWithoutArguments } from '../../src/api/call.ts';
+import { createRequestWithoutArguments } from '../../src/api/call.ts';
 import { operations } from '../../src/api/operations.ts';
 import type { CachedResponse, ClaimedCall, ResponseCache } from '../../src/storage/call-state.ts';
 
@@ -27,7 +27,7 @@ export const ttlMs = 60_000;
 
 /** Creates a call with the fields that the response cache reads. */
 export const createCall = (tenantId = 't', signal = new AbortController().signal): ClaimedCall => ({
-  request: requestWithoutArguments(operations.getAd),
+  request: createRequestWithoutArguments(operations.getAd),
   owner: { apiKey: 'k', tenantId },
   signal,
 });

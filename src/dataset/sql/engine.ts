@@ -68,7 +68,7 @@ export class SqlEngine {
     engine.#runSql(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#runSql('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#runSql(buildTableSql(name));
-    engine.#addRegexp();
+    engine.#addRegexpOperator();
     engine.#runSql('BEGIN');
     return engine;
   }
@@ -77,9 +77,9 @@ export class SqlEngine {
    * Adds the operator `text REGEXP pattern`, which SQLite runs as `regexp(pattern, text)`. A statement usually applies
    * one pattern to many rows, so the last compiled pattern is cached.
    */
-  #addRegexp(): void {
+  #addRegexpOperator(): void {
     let [compiledPattern, regexp]: [string?, RE2JS?] = [];
-    const xFunc = (_: number, pattern: unknown, text: unknown): number | null => {
+    const matchesPattern = (_: number, pattern: unknown, text: unknown): number | null => {
       // A pattern may run for long without a step of SQLite. Check here too whether the statement must stop.
       this.#interruptionReason = this.#findInterruption();
       if (this.#interruptionReason) throw new Error('interrupted');
@@ -88,7 +88,13 @@ export class SqlEngine {
         [compiledPattern, regexp] = [String(pattern), compilePattern(String(pattern))];
       return Number(regexp.matcher(String(text).slice(0, regexpLimits.maxTextChars)).find());
     };
-    this.#database.createFunction({ name: 'regexp', xFunc, arity: 2, deterministic: true, directOnly: true });
+    this.#database.createFunction({
+      name: 'regexp',
+      xFunc: matchesPattern,
+      arity: 2,
+      deterministic: true,
+      directOnly: true,
+    });
   }
 
   /** Inserts rows into a table. Possible only before `lockDown`, which makes the database read-only. */
@@ -115,7 +121,7 @@ export class SqlEngine {
     this.#findInterruption = findInterruption;
     for (const writer of this.#writers.values()) writer.close();
     this.#runSql('COMMIT');
-    for (const sql of indexes) this.#runSql(sql);
+    for (const sql of indexSqlStatements) this.#runSql(sql);
     for (const name of viewNames) this.#runSql(buildViewSql(name, hasJson));
     const pages = this.#database.selectArrays('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0');
     this.#tablesByRootPage = new Map(pages.map(([page, table]) => [Number(page), String(table)]));
@@ -129,7 +135,7 @@ export class SqlEngine {
     capi.sqlite3_set_authorizer(
       this.#databasePointer,
       (_, code, first, second, _database, reader) => {
-        const isReadAllowed = isAllowed({ code, first: first || '', second: second || '' }, capi);
+        const isReadAllowed = isAllowedAction({ code, first: first || '', second: second || '' }, capi);
         if (code === capi.SQLITE_READ && isDatasetTable(first))
           this.#readColumns.add(String(first), second || '', String(reader || ''));
         const isJsonMissing = !hasJson && code === capi.SQLITE_READ && second === 'json' && isDatasetTable(first);
@@ -179,12 +185,12 @@ export class SqlEngine {
         );
         if (resultCode !== capi.SQLITE_OK) throw this.#createFailure();
         const statement = wasm.peekPtr(outputPointer) as number;
-        const next = wasm.peekPtr(outputPointer + 8) as number;
+        const nextPosition = wasm.peekPtr(outputPointer + 8) as number;
         if (statement !== 0) statements.push(statement);
         // SQLite ignores everything after a NUL character. Reject such a text.
-        else if (next <= position || (next < end && wasm.heap8u()[next] === 0))
+        else if (nextPosition <= position || (nextPosition < end && wasm.heap8u()[nextPosition] === 0))
           throw new SqlFailure({ reason: 'tail' });
-        position = next;
+        position = nextPosition;
       }
       return createReader(statements);
     } catch (error) {
@@ -375,7 +381,7 @@ const buildInsertSql = (name: TableName): string =>
     .join(', ')})`;
 
 /** The SQL that creates the indexes after the tables were loaded, because inserting into an indexed table is slower. */
-const indexes = [
+const indexSqlStatements = [
   'CREATE INDEX ad_countries_id ON ad_countries (id)',
   'CREATE INDEX ad_platforms_id ON ad_platforms (id)',
   'CREATE INDEX ad_cards_id ON ad_cards (id)',
@@ -387,7 +393,7 @@ const indexes = [
  * An action that SQLite reports to its authorizer callback. For READ, `first` is the table and `second` the column. For
  * FUNCTION, `second` is the function.
  */
-type Action = { code: number; first: string; second: string };
+type SqliteAction = { code: number; first: string; second: string };
 
 type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
@@ -404,7 +410,7 @@ const refusedFunctionPattern =
  * Returns true if an SQL statement may perform an action. Only reading is allowed. SQLite reports each action itself,
  * so the check does not depend on the text of the statement.
  */
-export function isAllowed({ code, first, second }: Action, codes: ActionCodes): boolean {
+export function isAllowedAction({ code, first, second }: SqliteAction, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
   if (code === codes.SQLITE_FUNCTION) return !refusedFunctionPattern.test(second);
   if (code !== codes.SQLITE_READ) return false;
@@ -476,11 +482,11 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
 export function readResult(reader: RowReader, options: QueryOptions): Omit<SqlResult, 'readFields' | 'isAboutAds'> {
   const rows: Cell[][] = [];
   let remainingChars = resultLimits.maxTotalChars;
-  let count = 0;
-  for (; count <= resultLimits.maxCountedRows; count++) {
+  let countedRows = 0;
+  for (; countedRows <= resultLimits.maxCountedRows; countedRows++) {
     if (!reader.advance())
-      return { columns: reader.readColumnNames(), rows, rowCount: count, truncated: count > rows.length };
-    if (rows.length < options.limit && rows.length === count && remainingChars > 0) {
+      return { columns: reader.readColumnNames(), rows, rowCount: countedRows, truncated: countedRows > rows.length };
+    if (rows.length < options.limit && rows.length === countedRows && remainingChars > 0) {
       const row = reader.readRow((text) => cleanCell(text, options.maxCellChars));
       remainingChars -= countCellChars(row);
       rows.push(row);
@@ -504,8 +510,8 @@ function createRowReader({ capi, wasm, statement, createFailure, findInterruptio
   const readCell = (index: number, formatText: (text: string) => string): Cell => {
     const type = capi.sqlite3_column_type(statement, index);
     if (type === capi.SQLITE_NULL) return null;
-    if (type === capi.SQLITE_INTEGER) return toExactNumber(capi.sqlite3_column_int64(statement, index));
-    if (type === capi.SQLITE_FLOAT) return toFiniteNumber(capi.sqlite3_column_double(statement, index));
+    if (type === capi.SQLITE_INTEGER) return convertInteger(capi.sqlite3_column_int64(statement, index));
+    if (type === capi.SQLITE_FLOAT) return convertInfinity(capi.sqlite3_column_double(statement, index));
     const start = capi.sqlite3_column_blob(statement, index) as number;
     const bytes = wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
     return formatText(type === capi.SQLITE_TEXT ? utf8Decoder.decode(bytes) : formatBlob(bytes));
@@ -543,14 +549,14 @@ const maxColumnNameChars = 80;
 const utf8Decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** Converts an integer to a number, or to text if a number cannot represent it exactly. */
-function toExactNumber(value: bigint | number): number | string {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
+function convertInteger(integer: bigint | number): number | string {
+  const number = Number(integer);
+  return Number.isSafeInteger(number) ? number : String(integer);
 }
 
-/** Returns a finite number unchanged. Returns an infinite number as text, because JSON has no infinity. */
-const toFiniteNumber = (value: number): number | string =>
-  Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
+/** Returns a finite number unchanged. Converts an infinite number to text, because JSON has no infinity. */
+const convertInfinity = (number: number): number | string =>
+  Number.isFinite(number) ? number : number > 0 ? 'Infinity' : '-Infinity';
 
 const maxBlobBytes = 10_000;
 

@@ -29,7 +29,7 @@ const ambiguousJson =
 const readableNames = [...tableNames, ...viewNames];
 
 /** Returns the tables that have a certain column. Column names are case-insensitive in SQLite. */
-const listTablesWith = (column: string): TableName[] =>
+const listTablesWithColumn = (column: string): TableName[] =>
   tableNames.filter((table) => getColumnNames(table).some((name) => name.toLowerCase() === column.toLowerCase()));
 
 const columnNames = [...new Set(tableNames.flatMap(getColumnNames))];
@@ -47,15 +47,15 @@ function explainDoubleQuotedText(text: string): string {
   const nearestName = findNearestColumn(text);
   // Do not repeat a long text, or a text that would need escapes in the explanation.
   const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
-  const literal = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
-  const column = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
-  return `Double quotes mark a column, and there is no column ${quote(text)}. ${literal}${column}`;
+  const quotingAdvice = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
+  const nearestColumnText = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
+  return `Double quotes mark a column, and there is no column ${quote(text)}. ${quotingAdvice}${nearestColumnText}`;
 }
 
 function explainColumn(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const shownName = quoteUnlessWord(name);
-  const tablesWithColumn = listTablesWith(unqualifiedName);
+  const tablesWithColumn = listTablesWithColumn(unqualifiedName);
   if (tablesWithColumn.length > 0) {
     const tables = joinNames(tablesWithColumn);
     const correction = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
@@ -63,7 +63,7 @@ function explainColumn(name: string): string {
   }
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)
-    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWith(nearestName))}.`;
+    return `There is no column ${shownName}. The nearest is ${nearestName}, of ${joinNames(listTablesWithColumn(nearestName))}.`;
   return `There is no column ${shownName}. ${listColumns()}`;
 }
 

@@ -21,7 +21,7 @@ type AdTable = keyof typeof mainColumnByTable;
 const isAdTable = (table: string): table is AdTable => Object.hasOwn(mainColumnByTable, table);
 
 /** Columns that have a value in every row. They are not counted as ad fields, because no ad lacks them. */
-const keyColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
+const alwaysFilledColumns = new Set(['id', 'number', 'firstGatheredAt', 'gatheredAt', 'json']);
 
 /** Tables without ads. Missing ads do not affect statements that read only these tables. */
 const tablesWithoutAds = new Set(['gatherings', 'months']);
@@ -37,7 +37,7 @@ const columnByJsonField: Record<string, readonly [table: AdTable, column: string
 /**
  * The view of the current ads. If a statement reads ads only through this view, only the ads in the view are counted.
  */
-const viewName = 'current_ads';
+const currentAdsView = 'current_ads';
 /**
  * If this column is read through `current_ads`, the statement uses the view. A common table expression with the same
  * name hardly ever reads it.
@@ -55,7 +55,7 @@ export class ReadColumns {
   /** Adds a column that the statement reads. `reader` is the view or common table expression that reads it, if any. */
   add(table: string, column: string, reader: string): void {
     this.#tables.add(table.toLowerCase());
-    (reader === viewName ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
+    (reader === currentAdsView ? this.#columnsOfView : this.#columns).add(`${table.toLowerCase()}.${column}`);
   }
 
   /** Adds a table that the statement joins. Ignores `ads`, because the view `current_ads` opens it too. */
@@ -74,9 +74,9 @@ export class ReadColumns {
    */
   groupByTable(): ReadonlyMap<string, readonly string[]> {
     const usesView = this.#columnsOfView.has(columnReadByView);
-    const columns = [...this.#columns, ...(usesView ? [`${viewName}.`] : this.#columnsOfView)];
+    const columns = [...this.#columns, ...(usesView ? [`${currentAdsView}.`] : this.#columnsOfView)];
     const columnPairs = columns.map((column) => column.split('.') as [table: string, column: string]);
-    const adColumnPairs = columnPairs.filter(([table]) => table === viewName || isAdTable(table));
+    const adColumnPairs = columnPairs.filter(([table]) => table === currentAdsView || isAdTable(table));
     return new Map(
       [...groupBy(adColumnPairs, ([table]) => table)].map(([table, tablePairs]) => [
         table,
@@ -100,15 +100,18 @@ interface AdField {
  * Returns the ad fields that a statement reads, without duplicates. If it reads the column `json`, its JSON paths, e.g.
  * `$.headline`, determine the fields.
  */
-function listFields(readColumns: ReadonlyMap<string, readonly string[]>, { jsonFields }: StatementLiterals): AdField[] {
-  const adColumns = ['ads', viewName].flatMap((table) => readColumns.get(table) ?? []);
+function listReadFields(
+  readColumns: ReadonlyMap<string, readonly string[]>,
+  { jsonFields }: StatementLiterals,
+): AdField[] {
+  const adColumns = ['ads', currentAdsView].flatMap((table) => readColumns.get(table) ?? []);
   const columnsInJson = adColumns.includes('json') ? [...jsonFields].flatMap(findColumnOfJsonField) : [];
   return (Object.keys(mainColumnByTable) as AdTable[]).flatMap((table) => {
     const readColumnNames = table === 'ads' ? adColumns : readColumns.get(table);
     const jsonColumns = columnsInJson.flatMap((jsonColumn) => (jsonColumn.table === table ? jsonColumn.column : []));
     if (readColumnNames === undefined && jsonColumns.length === 0) return [];
     const columns = [...(readColumnNames ?? []), ...jsonColumns];
-    const fields = columns.filter((column) => Object.hasOwn(tables[table], column) && !keyColumns.has(column));
+    const fields = columns.filter((column) => Object.hasOwn(tables[table], column) && !alwaysFilledColumns.has(column));
     const mainColumn = mainColumnByTable[table];
     const columnsOfFields = fields.length === 0 && mainColumn !== undefined ? [mainColumn] : [...new Set(fields)];
     const hasOneField = table === 'ad_countries' || table === 'ad_platforms';
@@ -147,8 +150,8 @@ interface AdvertiserNames {
   pageName: string | null;
 }
 
-/** The ads whose fields are counted, and the counts that are known so far. */
-interface CountingScope {
+/** A cache of field counts: the ads whose fields are counted, and the counts that are known so far. */
+interface FieldCountCache {
   ads: readonly (readonly [id: string, ad: CountedAd])[];
   adsByAdvertiser: ReadonlyMap<string, number>;
   cachedFieldsByName: Map<string, ReadField>;
@@ -165,7 +168,7 @@ export class FieldCounts {
    * The field counts for all ads, and for the ads in `current_ads`. They stay valid, because the tables do not change
    * after loading.
    */
-  readonly #scopes: { all?: CountingScope; current?: CountingScope } = {};
+  readonly #cachedCounts: { all?: FieldCountCache; current?: FieldCountCache } = {};
   /** The key of each advertiser, computed on first use. */
   #advertiserKeys: ReadonlyMap<AdvertiserNames, string | null> | undefined;
   /**
@@ -183,10 +186,10 @@ export class FieldCounts {
     for (const row of rows) {
       const id = String(row[idIndex]);
       if (table === 'ads') {
-        let values = 0n;
-        for (const [index, cell] of row.entries()) if (cell !== null) values |= bitsByColumn[index] ?? 0n;
+        let valueBits = 0n;
+        for (const [index, cell] of row.entries()) if (cell !== null) valueBits |= bitsByColumn[index] ?? 0n;
         this.#adsById.set(id, {
-          columnBits: values,
+          columnBits: valueBits,
           advertiser: this.#addAdvertiser(row[pageIdIndex], row[pageNameIndex]),
         });
       } else
@@ -234,25 +237,25 @@ export class FieldCounts {
   ): ReadFields | undefined {
     const columnsByTable = readColumns.groupByTable();
     if (columnsByTable.size === 0) return undefined;
-    const readsOnlyView = columnsByTable.has(viewName) && !columnsByTable.has('ads');
-    const scopeName = readsOnlyView ? 'current' : 'all';
-    const scope = this.#scopes[scopeName] ?? this.#createScope(readsOnlyView ? readCurrentIds() : undefined);
-    this.#scopes[scopeName] = scope;
-    const { ads, adsByAdvertiser } = scope;
-    const fields = listFields(columnsByTable, literals).map((field) => this.#countField(field, scope));
-    const readsAdvertiserColumns = ['ads', viewName].some((table) =>
+    const readsOnlyView = columnsByTable.has(currentAdsView) && !columnsByTable.has('ads');
+    const cacheName = readsOnlyView ? 'current' : 'all';
+    const cache = this.#cachedCounts[cacheName] ?? this.#createCache(readsOnlyView ? readCurrentIds() : undefined);
+    this.#cachedCounts[cacheName] = cache;
+    const { ads, adsByAdvertiser } = cache;
+    const fields = listReadFields(columnsByTable, literals).map((field) => this.#countField(field, cache));
+    const readsAdvertiserColumns = ['ads', currentAdsView].some((table) =>
       columnsByTable.get(table)?.some((column) => column === 'pageId' || column === 'pageName'),
     );
     const namedAdvertisers = readsAdvertiserColumns ? this.#findNamedAdvertisers(literals) : [];
     return { totalAds: ads.length, adsByAdvertiser, fields, namedAdvertisers: new Set(namedAdvertisers) };
   }
 
-  #createScope(ids: ReadonlySet<string> | undefined): CountingScope {
+  #createCache(ids: ReadonlySet<string> | undefined): FieldCountCache {
     const ads = [...this.#adsById].filter(([id]) => ids === undefined || ids.has(id));
     return { ads, adsByAdvertiser: this.#countByAdvertiser(ads.map(([, ad]) => ad)), cachedFieldsByName: new Map() };
   }
 
-  #countField(field: AdField, { ads, cachedFieldsByName }: CountingScope): ReadField {
+  #countField(field: AdField, { ads, cachedFieldsByName }: FieldCountCache): ReadField {
     const { name } = field;
     const cachedField = cachedFieldsByName.get(name);
     if (cachedField) return cachedField;

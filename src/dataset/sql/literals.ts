@@ -42,7 +42,7 @@ const maxConditionTokens = 1000;
 /** Reads which advertisers and JSON fields an SQL statement mentions. */
 export function readLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
-  const condition: Token[] = [];
+  const conditionTokens: Token[] = [];
   let selectCount = 0;
   let depth = 0;
   let isInCondition = false;
@@ -59,27 +59,27 @@ export function readLiterals(sql: string): StatementLiterals {
     if (isOperator(token, ')')) depth--;
     if (depth === 0 && isKeyword(token, 'where')) isInCondition = true;
     else if (depth === 0 && isKeyword(token, 'group', 'having', 'window', 'order', 'limit')) isInCondition = false;
-    else if (isInCondition && condition.length <= maxConditionTokens) condition.push(token);
+    else if (isInCondition && conditionTokens.length <= maxConditionTokens) conditionTokens.push(token);
   }
   // With several SELECTs, the condition of one does not limit the rows of the others. Therefore no condition is read.
-  const isReadable = selectCount === 1 && condition.length <= maxConditionTokens;
-  return { advertisers: isReadable ? readCondition(condition) : undefined, jsonFields };
+  const isReadable = selectCount === 1 && conditionTokens.length <= maxConditionTokens;
+  return { advertisers: isReadable ? readAdvertiserCondition(conditionTokens) : undefined, jsonFields };
 }
 
 /**
  * Determines to which advertisers a condition limits the rows. With `AND`, one part that limits them is enough. With
  * `OR`, every part must limit them, because the other rows could belong to any advertiser.
  */
-function readCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
+function readAdvertiserCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');
   if (alternatives.length > 1) {
-    const conditions = alternatives.map(readCondition);
+    const conditions = alternatives.map(readAdvertiserCondition);
     return conditions.includes(undefined) ? undefined : mergeConditions(conditions);
   }
   const requirements = splitCondition(tokens, 'and');
-  if (requirements.length > 1) return mergeConditions(requirements.map(readCondition));
+  if (requirements.length > 1) return mergeConditions(requirements.map(readAdvertiserCondition));
   const innerTokens = removeParentheses(tokens);
-  return innerTokens === undefined ? readComparison(tokens) : readCondition(innerTokens);
+  return innerTokens === undefined ? readComparison(tokens) : readAdvertiserCondition(innerTokens);
 }
 
 function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[]): AdvertiserCondition | undefined {
@@ -92,7 +92,7 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
 }
 
 /** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */
-function splitCondition(tokens: readonly Token[], word: 'and' | 'or'): (readonly Token[])[] {
+function splitCondition(tokens: readonly Token[], operator: 'and' | 'or'): (readonly Token[])[] {
   const conditionParts: Token[][] = [[]];
   let depth = 0;
   let isBetween = false;
@@ -102,7 +102,7 @@ function splitCondition(tokens: readonly Token[], word: 'and' | 'or'): (readonly
     const endsBetween = depth === 0 && isBetween && isKeyword(token, 'and');
     if (depth === 0 && isKeyword(token, 'between')) isBetween = true;
     if (endsBetween) isBetween = false;
-    if (depth === 0 && !endsBetween && isKeyword(token, word)) conditionParts.push([]);
+    if (depth === 0 && !endsBetween && isKeyword(token, operator)) conditionParts.push([]);
     else conditionParts.at(-1)?.push(token);
   }
   return conditionParts;

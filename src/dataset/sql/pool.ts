@@ -10,7 +10,7 @@ import {
   type StatementLimits,
   statementLimits,
 } from './statement.ts';
-import type { CallOf, LoadedRows, Reply, ResultOf, SqlCall } from './worker.ts';
+import type { CallOf, LoadedRows, ResultOf, SqlCall, WorkerReply } from './worker.ts';
 
 /** A snapshot of the dataset of one tenant (API key). Two snapshots with the same version contain the same rows. */
 export interface DatasetSnapshot {
@@ -65,7 +65,7 @@ export interface SqlPoolOptions {
  */
 type LoadedTables = Pick<DatasetSnapshot, 'tenantId' | 'version'> & { hasJson: boolean };
 
-type DatabaseWorker = PooledWorker<SqlCall, Reply, LoadedTables>;
+type DatabaseWorker = PooledWorker<SqlCall, WorkerReply, LoadedTables>;
 
 const worker = { baseUrl: import.meta.url, sourcePath: './worker.ts', builtPath: './sql-worker.js' };
 
@@ -79,7 +79,7 @@ const loadTimeoutMs = 20_000;
 export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
-  readonly #workerPool: WorkerPool<SqlCall, Reply, LoadedTables>;
+  readonly #workerPool: WorkerPool<SqlCall, WorkerReply, LoadedTables>;
   readonly #exportSlots: Semaphore;
 
   constructor({ maxWorkers = 4, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {

@@ -135,9 +135,9 @@ export function cleanCell(text: string, maxChars: number): string {
 
 /** Creates an error that explains to a model why its SQL statement failed and what to do. */
 export function createProblemError({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  const shortDetail = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadDetailChars));
+  const shortMessage = detail === undefined ? undefined : sanitizeLine(detail.slice(0, maxReadMessageChars));
   return invalidRequest(
-    [...problemTexts[reason](limits), ...(shortDetail ? [formatDetail(shortDetail)] : [])].join(' '),
+    [...problemTexts[reason](limits), ...(shortMessage ? [explainOrQuoteMessage(shortMessage)] : [])].join(' '),
   );
 }
 
@@ -179,10 +179,10 @@ const problemTexts = {
 };
 
 /** Maximum number of characters to read from an SQLite message. */
-const maxReadDetailChars = 1000;
+const maxReadMessageChars = 1000;
 /** Maximum number of characters to show of an SQLite message for which there is no explanation. */
-const maxShownDetailChars = 300;
+const maxShownMessageChars = 300;
 /** Explains an SQLite message, or quotes it if there is no explanation. It may contain text from an advertiser. */
-const formatDetail = (detail: string): string =>
-  explainSqliteMessage(detail) ??
-  `SQLite says: ${quote(cleanCell(sanitizeLine(detail), maxShownDetailChars))}. Correct the SQL and call again.`;
+const explainOrQuoteMessage = (sqliteMessage: string): string =>
+  explainSqliteMessage(sqliteMessage) ??
+  `SQLite says: ${quote(cleanCell(sanitizeLine(sqliteMessage), maxShownMessageChars))}. Correct the SQL and call again.`;

@@ -31,7 +31,7 @@ const findInterruption = () => {
 lowerThreadPriority();
 let engine = await SqlEngine.open(limits);
 
-const methods = {
+const workerMethods = {
   /** Replaces all tables with empty ones, which is ten times as fast as starting a new worker. */
   async empty(): Promise<void> {
     engine = await SqlEngine.open(limits);
@@ -67,18 +67,21 @@ const methods = {
 /** Table rows that the pool sends to a worker, grouped by table. */
 export type LoadedRows = [TableName, Cell[][]][];
 
-type Methods = typeof methods;
+type WorkerMethods = typeof workerMethods;
 /**
  * A call that the pool sends to a worker: the name of a method and its arguments. The worker finishes one call before
  * it starts the next one.
  */
-export type SqlCall = [name: keyof Methods, ...methodArguments: unknown[]];
+export type SqlCall = [name: keyof WorkerMethods, ...methodArguments: unknown[]];
 /** A call of the method `Name`, e.g. `['empty']`. */
-export type CallOf<Name extends keyof Methods> = [name: Name, ...methodArguments: Parameters<Methods[Name]>];
+export type CallOf<Name extends keyof WorkerMethods> = [
+  name: Name,
+  ...methodArguments: Parameters<WorkerMethods[Name]>,
+];
 /** The result of the method `Name`. */
-export type ResultOf<Name extends keyof Methods> = Awaited<ReturnType<Methods[Name]>>;
+export type ResultOf<Name extends keyof WorkerMethods> = Awaited<ReturnType<WorkerMethods[Name]>>;
 /** The worker's reply to a call. If the call failed, the reply has a `problem` instead of a `result`. */
-export interface Reply {
+export interface WorkerReply {
   result?: unknown;
   problem?: SqlProblem;
 }
@@ -122,9 +125,9 @@ function describeProblem(error: unknown): SqlProblem {
 
 parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
   deadline = performance.now() + limits.statementMs;
-  let reply: Reply;
+  let reply: WorkerReply;
   try {
-    const method = methods[name] as (...methodArguments: unknown[]) => unknown;
+    const method = workerMethods[name] as (...methodArguments: unknown[]) => unknown;
     reply = { result: await method(...methodArguments) };
   } catch (error) {
     closeExport();
@@ -132,4 +135,4 @@ parentPort?.on('message', async ([name, ...methodArguments]: SqlCall) => {
   }
   parentPort?.postMessage(reply);
 });
-parentPort?.postMessage({} satisfies Reply);
+parentPort?.postMessage({} satisfies WorkerReply);

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/errors.ts';
-import { isAllowed, SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { isAllowedAction, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { type DatasetSnapshot, SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 import { createAds, createSnapshot } from './snapshots.ts';
@@ -179,7 +179,7 @@ test('an SQL statement can call only SQLite functions that are on the list of re
   const allowed: string[] = [];
   while (reader.advance()) {
     const second = String(reader.readRow((text) => text)[0]);
-    if (isAllowed({ code: codes.SQLITE_FUNCTION, first: '', second }, codes)) allowed.push(second);
+    if (isAllowedAction({ code: codes.SQLITE_FUNCTION, first: '', second }, codes)) allowed.push(second);
   }
   expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());
 });

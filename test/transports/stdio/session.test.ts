@@ -4,7 +4,7 @@ import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
 import { allTools } from '../../../src/board/board.ts';
-import { versionKey } from '../../../src/mcp/protocol.ts';
+import { protocolVersionKey } from '../../../src/mcp/protocol.ts';
 import { waitFor, waitUntil } from '../../support/deadline.ts';
 import { answerWhenOpen, delays } from '../../support/faulty-upstream.ts';
 import { createGate } from '../../support/gate.ts';
@@ -56,7 +56,7 @@ describe('The protocol revision of a stdio session', () => {
 
   test('a stdio client that starts with protocol revision 2026-07-28 must keep to this revision', async () => {
     // The server has its own copy of this SDK constant, so that it need not load the SDK at startup.
-    expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
+    expect([protocolVersionKey in envelope, protocolVersionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
     const { ask } = await openSession({ revision: '' });
     const first = (await ask(modern(1, 'tools/list'))).result?.tools;
     expect(first).toHaveLength(allTools.length);
