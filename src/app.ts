@@ -96,10 +96,10 @@ export async function openApp(options: AppOptions) {
   // Every call in progress listens to this signal. Without this line, Node would report a memory leak at more than ten
   // listeners.
   setMaxListeners(0, closeController.signal);
-  let calls: Promise<CallResources> | undefined;
+  let callResources: Promise<CallResources> | undefined;
   const getCallResources = () => {
-    calls ??= openCallResources(options, service);
-    return calls;
+    callResources ??= openCallResources(options, service);
+    return callResources;
   };
   const { resultTokens, timeoutMs, cacheSeconds, confirmCredits, output } = config;
   const { notice, searchFilters } = service;
@@ -147,7 +147,7 @@ export async function openApp(options: AppOptions) {
      */
     close: async (drainMs = 0): Promise<void> => {
       closeController.abort();
-      await (await calls)?.close(drainMs);
+      await (await callResources)?.close(drainMs);
       await service.close?.();
     },
   };
@@ -163,9 +163,9 @@ const maxWhoamiMs = 5000;
  * Connects the API client, the cache, the credit meter and the storage. Imports them on the first call, so that the
  * server starts fast.
  */
-export async function openCallResources(options: AppOptions, upstream: Service): Promise<CallResources> {
+export async function openCallResources(options: AppOptions, apiService: Service): Promise<CallResources> {
   const { config, log, now, monotonicNow, random, shared } = options;
-  const { baseUrl } = upstream;
+  const { baseUrl } = apiService;
   const files = config.files === undefined ? undefined : absolute(config.files);
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const { createHttpService, createUndiciFetch: undiciFetch } = await import('./api/http.ts');
@@ -181,7 +181,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
   const state = openState({
     ttlMs: cacheSeconds * 1000,
     baseUrl,
-    apiKey: upstream.apiKey,
+    apiKey: apiService.apiKey,
     hasDailyBudget: options.hasDailyBudget,
     shared,
     now,
@@ -216,7 +216,7 @@ export async function openCallResources(options: AppOptions, upstream: Service):
     log.error('an answer was not added to the dataset', { error: String(error) });
   };
   const network = undiciFetch();
-  const { fetch = network.fetch } = upstream;
+  const { fetch = network.fetch } = apiService;
   const meterOptions = { ledger, windows: usageWindows, budget, createCallLedger, timeoutMs, now: monotonicNow };
   const { datasets, responseCache } = state;
   const cacheOptions = { datasets, responseCache, isEnabled: cacheSeconds > 0, acceptedKeys: keys };
@@ -228,16 +228,16 @@ export async function openCallResources(options: AppOptions, upstream: Service):
 
   // Every API call passes through the cache (`callCache`), then the credit meter, then HTTP. Without a base URL, the
   // API client rejects the call before the cache.
-  const http = recordAcceptedKeys(
+  const httpService = recordAcceptedKeys(
     createHttpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, createKeyMasker }),
     keys,
   );
-  const meter = openMeter(http, meterOptions);
+  const meter = openMeter(httpService, meterOptions);
   const callCache = openCallCache(meter, { ...cacheOptions, ...callBounds, now, onLost, onError });
   const createCallerApi = createApi(callCache.send, baseUrl);
   const whoami = (caller: Caller) => createCallerApi(caller).whoami();
 
-  const pictures = createPictureOpener(options, upstream);
+  const pictures = createPictureOpener(options, apiService);
   const { open } = pictures;
   const contexts = createCallerContexts({
     createCallerApi,
@@ -390,8 +390,8 @@ async function openDemo({ now, log, mediaUrl = placeholderMediaUrl }: AppOptions
 
 /** Creates a `get` method that ignores the case of header names, like the `Headers` object of the web standard. */
 function createHeaderReader(headers: Record<string, string>) {
-  const values = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-  return { get: (name: string) => values.get(name.toLowerCase()) ?? null };
+  const valuesByName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return { get: (name: string) => valuesByName.get(name.toLowerCase()) ?? null };
 }
 
 const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
@@ -403,9 +403,9 @@ export const toolNames = publicTools.map(({ name }) => name);
  * Selects the enabled tools. If one of them shows the board (the interactive view of ads), adds the tools that the
  * board calls.
  */
-function selectTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
+function selectTools({ tools: enabledNames, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
   const enabledTools = publicTools
-    .filter((tool) => names?.includes(tool.name) ?? true)
+    .filter((tool) => enabledNames?.includes(tool.name) ?? true)
     .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].changesData));
   const listedTools = enabledTools.some((tool) => tool.showsBoard)
     ? [...enabledTools, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]

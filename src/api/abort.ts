@@ -4,13 +4,13 @@ import { AdLibraryError } from './errors.ts';
 /** Returns the result of `promise`. Rejects with the reason of `signal` if the signal aborts first. */
 export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let rejectWithReason = () => {};
-  const aborted = new Promise<never>((_, reject) => {
+  const abortedPromise = new Promise<never>((_, reject) => {
     rejectWithReason = () => reject(signal.reason);
   });
   if (signal.aborted) rejectWithReason();
   signal.addEventListener('abort', rejectWithReason, { once: true });
   try {
-    return await Promise.race([promise, aborted]);
+    return await Promise.race([promise, abortedPromise]);
   } finally {
     signal.removeEventListener('abort', rejectWithReason);
   }
@@ -22,10 +22,10 @@ export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSig
  */
 function abortWithSignals(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const removeListeners = signals.map((signal) => {
-    const abort = () => controller.abort(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort);
-    return () => signal.removeEventListener('abort', abort);
+    const abortFromSignal = () => controller.abort(signal.reason);
+    if (signal.aborted) abortFromSignal();
+    signal.addEventListener('abort', abortFromSignal);
+    return () => signal.removeEventListener('abort', abortFromSignal);
   });
   return () => {
     for (const removeListener of removeListeners) removeListener();

@@ -43,7 +43,7 @@ export interface CacheOptions {
    * Called with the pending response when the request is sent. The call counts as finished when the returned promise
    * has resolved, even if the caller has disconnected.
    */
-  onSending?: ((sending: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
+  onSending?: ((pendingResponse: Promise<ServiceResponse>) => Promise<unknown>) | undefined;
 }
 
 /** The credit limit for all API calls of one tool call. The credit meter enforces it. */
@@ -168,13 +168,13 @@ export const createFingerprint = ({ operation, path, query, body }: Omit<Service
   toCanonicalJson([operation.name, path, query, body ?? null]);
 
 /** Creates the request for an operation without arguments, e.g. `whoami`. */
-export function requestWithoutArguments(operation: Operation): ServiceRequest {
+export function createRequestWithoutArguments(operation: Operation): ServiceRequest {
   const request = { operation, path: {}, query: {} };
   return { fingerprint: createFingerprint(request), ...request };
 }
 
-/** The name of a response in the cache of an API key. */
-export interface ResponseName {
+/** The name under which a response is stored in the cache of an API key. */
+export interface CachedResponseName {
   fingerprint: string;
   /**
    * The group of responses with which this one is removed from the cache. For example, the lists of a collection form a
@@ -191,7 +191,7 @@ export const getCollectionCacheGroup = ({ path }: Pick<ServiceRequest, 'path'>):
  * Returns the name under which the response to a request is cached. Lists of a collection's items belong to a group, so
  * that they can be removed together.
  */
-export const getResponseName = (request: ServiceRequest): ResponseName => ({
+export const getCachedResponseName = (request: ServiceRequest): CachedResponseName => ({
   fingerprint: request.fingerprint,
   group: request.operation.name === 'listCollectionItems' ? getCollectionCacheGroup(request) : undefined,
 });

@@ -18,9 +18,9 @@ import {
   Collection,
   CollectionItemsResult,
   CreditStatus,
+  createLenientSchema,
   Identity,
   ItemType,
-  lenient,
   ParsedUsageLimit,
 } from './schemas.ts';
 
@@ -51,17 +51,21 @@ const createListSchema = <Item extends z.ZodType>(itemSchema: Item, maxItems = m
 export const ParsedAd = z.object({ id: z.string() });
 const ParsedPage = z.object({ pageId: z.string() });
 
-const ParsedAccount = lenient(Account, ['userId']);
+const ParsedAccount = createLenientSchema(Account, ['userId']);
 
-const ParsedCreditStatus = lenient(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), ['billingUserId']);
+const ParsedCreditStatus = createLenientSchema(CreditStatus.extend({ usageLimit: ParsedUsageLimit }), [
+  'billingUserId',
+]);
 /** The credit balance and the usage limits, from the response to `GET /v1/credits`. */
 export type ParsedCreditStatus = z.infer<typeof ParsedCreditStatus>;
 
-const lenientUser = lenient(Identity.shape.user, []);
-const lenientApiKey = lenient(Identity.shape.apiKey, []);
-const ParsedIdentity = lenient(Identity.extend({ user: lenientUser, apiKey: lenientApiKey }), ['authenticated']);
+const lenientUser = createLenientSchema(Identity.shape.user, []);
+const lenientApiKey = createLenientSchema(Identity.shape.apiKey, []);
+const ParsedIdentity = createLenientSchema(Identity.extend({ user: lenientUser, apiKey: lenientApiKey }), [
+  'authenticated',
+]);
 
-const ParsedCollection = lenient(Collection, ['id']);
+const ParsedCollection = createLenientSchema(Collection, ['id']);
 
 /** The paging fields of a list. `addHasMore` adds a missing `hasMore`: there are more items if there is a cursor. */
 const pagingFields = {
@@ -97,7 +101,10 @@ const CollectionItemsResponse = z
   })
   .transform(addHasMore);
 
-const AddCollectionItemResponse = lenient(AddCollectionItemResult.extend({ collection: ParsedCollection }), ['added']);
+const AddCollectionItemResponse = createLenientSchema(
+  AddCollectionItemResult.extend({ collection: ParsedCollection }),
+  ['added'],
+);
 
 /** The Zod schema that validates the response of each operation. */
 export const responseSchemas = {
@@ -136,18 +143,18 @@ export function removeItemsWithoutId(
   exactBody: unknown,
 ) {
   const unchanged = { checked: plainBody, raw: exactBody, unusable: 0 };
-  const field = getIdField(request);
+  const idField = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
-  if (field === undefined || !Array.isArray(items)) return unchanged;
+  if (idField === undefined || !Array.isArray(items)) return unchanged;
   // Do not check the items of a list that is too long, because the schema rejects the list anyway.
   if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchanged;
-  const isUsable = items.map((item) => typeof item?.[field] === 'string' && item[field] !== '');
-  const unusable = isUsable.filter((usable) => !usable).length;
+  const usableFlags = items.map((item) => typeof item?.[idField] === 'string' && item[idField] !== '');
+  const unusable = usableFlags.filter((usable) => !usable).length;
   if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
     return unchanged;
   const keepUsableItems = (body: unknown) => {
     const page = body as { items: unknown[] };
-    return { ...page, items: page.items.filter((_, index) => isUsable[index]) };
+    return { ...page, items: page.items.filter((_, index) => usableFlags[index]) };
   };
   const checked = keepUsableItems(plainBody);
   return { checked, raw: exactBody === plainBody ? checked : keepUsableItems(exactBody), unusable };
@@ -184,9 +191,9 @@ export interface Caller extends Credentials {
 export function createApi(send: SendCall, baseUrl: string | undefined): (caller: Caller) => Api {
   return (caller) => {
     const methods = Object.values(operations).map((operation) => {
-      const method = async (request: ApiArguments = {}) =>
+      const operationMethod = async (request: ApiArguments = {}) =>
         callOperation(send, operation, { ...caller, apiKey: requireApiKey(caller, baseUrl) }, request);
-      return [operation.name, method] as const;
+      return [operation.name, operationMethod] as const;
     });
     return Object.fromEntries(methods) as unknown as Api;
   };
@@ -248,9 +255,9 @@ export const parseAds = (response: ListResponse) => parseItems(ParsedAd, respons
 /** Parses the items of a collection as advertiser pages. For ads, use `parseAds`. */
 export const parsePages = (response: ListResponse) => parseItems(ParsedPage, response);
 
-function parseItems<Item>(item: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
-  const parsed = z.array(item).safeParse(value.items);
-  if (parsed.success) return parsed.data;
+function parseItems<Item>(itemSchema: z.ZodType<Item>, { value, receipt }: ListResponse): Item[] {
+  const parseResult = z.array(itemSchema).safeParse(value.items);
+  if (parseResult.success) return parseResult.data;
   const { charged, requestId } = receipt;
   throw new AdLibraryError({
     kind: 'unexpected_response',

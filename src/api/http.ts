@@ -6,7 +6,7 @@ import type { ApiCall, Receipt, SendCall, ServiceResponse } from './call.ts';
 import { removeItemsWithoutId, responseSchemas } from './client.ts';
 import { AdLibraryError, type BaseUrlProblem, type FailureFacts, getFailureKind } from './errors.ts';
 import { parseJson } from './json.ts';
-import { ErrorBody, lenient } from './schemas.ts';
+import { createLenientSchema, ErrorBody } from './schemas.ts';
 import { buildUrl } from './url.ts';
 
 /** Sends a request to the service, either over the network or directly to a service in this process. */
@@ -260,8 +260,8 @@ function containsLongNumber(json: string): boolean {
 const minLongDigits = 16;
 
 function isDigitAt(text: string, index: number): boolean {
-  const code = text.charCodeAt(index);
-  return code >= 0x30 && code <= 0x39;
+  const charCode = text.charCodeAt(index);
+  return charCode >= 0x30 && charCode <= 0x39;
 }
 
 const charactersBeforeNumbers = new Set('-:,[ \n\t\r');
@@ -289,9 +289,9 @@ function formatFirstIssue({ issues }: z.ZodError): string {
 
 /** Parses the error in a response body as the API document defines it. Returns undefined for any other body. */
 function parseServiceError(body: unknown): FailureFacts | undefined {
-  const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
-  if (!parsed.success) return undefined;
-  const { code, message, requestId, details } = parsed.data;
+  const parseResult = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
+  if (!parseResult.success) return undefined;
+  const { code, message, requestId, details } = parseResult.data;
   return { code, serviceMessage: message, details, ...(requestId !== undefined && { requestId }) };
 }
 
@@ -299,7 +299,7 @@ const missingErrorBody: FailureFacts = {
   problem: 'The answer has no documented error body: it may not come from the API.',
 };
 
-const ServiceError = lenient(ErrorBody.shape.error, []);
+const ServiceError = createLenientSchema(ErrorBody.shape.error, []);
 
 /** Reads the charge, the remaining credits and the request id from the headers of a response. */
 function readReceipt(headers: { get(name: string): string | null }): Receipt {

@@ -4,7 +4,7 @@ export const toCanonicalJson = (value: unknown): string => JSON.stringify(value,
 /** Sorts the keys of an object. `JSON.stringify` calls this replacer for every value. */
 function sortKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries(Object.entries(value).sort(([leftKey], [rightKey]) => (leftKey < rightKey ? -1 : 1)));
 }
 
 /** Parses a JSON text. Returns undefined if it is not valid JSON. */

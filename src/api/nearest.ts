@@ -1,6 +1,6 @@
 /** Returns `words` sorted by their similarity to `word`, the most similar one first. */
 export function sortBySimilarity(word: string, words: readonly string[]): string[] {
-  const distances = new Map(words.map((other) => [other, computeDistance(word, other)]));
+  const distances = new Map(words.map((otherWord) => [otherWord, computeDistance(word, otherWord)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
 }
 
@@ -11,8 +11,8 @@ export function sortBySimilarity(word: string, words: readonly string[]): string
 function computeDistance(word: string, otherWord: string): number {
   const [left, right] = [word.toLowerCase(), otherWord.toLowerCase()];
   const isContained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
-  const edits = computeEditDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
-  return isContained ? edits / 3 : edits;
+  const editDistance = computeEditDistance(left.slice(0, maxComparedLength), right.slice(0, maxComparedLength));
+  return isContained ? editDistance / 3 : editDistance;
 }
 
 /** The maximum number of characters that are compared. The time for a comparison grows with their square. */
@@ -21,8 +21,8 @@ const maxComparedLength = 60;
 /**
  * Returns true if one word may be a typo of the other: at most half of the letters differ, or one contains the other.
  */
-export const isSimilar = (word: string, other: string): boolean =>
-  computeDistance(word, other) <= Math.max(word.length, other.length) / 2;
+export const isSimilar = (word: string, otherWord: string): boolean =>
+  computeDistance(word, otherWord) <= Math.max(word.length, otherWord.length) / 2;
 
 /**
  * Returns the Levenshtein distance of two texts: the number of letters to insert, delete or replace to turn one into

@@ -62,5 +62,5 @@ export const operations = Object.fromEntries(
 ) as unknown as Readonly<Record<OperationName, Operation>>;
 
 /** Returns true if a tool may cost credits, because one of its API operations requires credits. */
-export const canCostCredits = ({ operations: names }: { operations: readonly OperationName[] }): boolean =>
-  names.some((name) => operations[name].requiresCredits);
+export const canCostCredits = ({ operations: operationNames }: { operations: readonly OperationName[] }): boolean =>
+  operationNames.some((name) => operations[name].requiresCredits);

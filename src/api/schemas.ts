@@ -8,7 +8,7 @@ export type ItemType = z.infer<typeof ItemType>;
  * The resources, envelopes and bodies of the API, with the same fields as in the API document.
  *
  * Every object is loose. The API document allows extra keys on Ad, Page and MediaAsset, and a key that the service adds
- * later must not turn a paid response into an error. Parsing responses is even more tolerant: see `lenient`.
+ * later must not turn a paid response into an error. Parsing responses is even more tolerant: see `createLenientSchema`.
  */
 
 const optionalText = z.string().nullish();
@@ -202,7 +202,7 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
  * Returns a variant of `schema` that ignores fields of the wrong type. One such field then does not turn a paid
  * response into an error. Only the `essentialFields` must match the schema.
  */
-export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
+export function createLenientSchema<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,
   essentialFields: readonly Essential[],
 ) {
@@ -216,5 +216,5 @@ export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Sha
 }
 
 /** The schema of the hourly and daily limits in a response. Ignores fields of the wrong type. */
-export const ParsedUsageLimit = lenient(UsageLimit, ['isLimitReached']);
+export const ParsedUsageLimit = createLenientSchema(UsageLimit, ['isLimitReached']);
 export type ParsedUsageLimit = z.infer<typeof ParsedUsageLimit>;

@@ -49,7 +49,7 @@ const noFailure: Partial<Pick<Failure, 'kind'> & FailureFacts> = {};
 /** The status codes that the service returns only after it has accepted the API key, e.g. 402 for too few credits. */
 const statusesOfAcceptedKeys = [402, 403, 404, 422, 429];
 
-const identity = z.looseObject({
+const identitySchema = z.looseObject({
   authenticated: z.literal(true),
   user: Identity.shape.user.pick({ userId: true }),
 });
@@ -58,7 +58,7 @@ const identity = z.looseObject({
  * Returns true if a `whoami` response has the form that the API document (*Identity*) defines for a valid key. The
  * status 200 alone is no proof, because a gateway may send it with any body.
  */
-const isIdentity = ({ raw }: ServiceResponse): boolean => identity.safeParse(raw).success;
+const isIdentity = ({ raw }: ServiceResponse): boolean => identitySchema.safeParse(raw).success;
 
 /**
  * Checks that a `whoami` response confirms the caller's API key.

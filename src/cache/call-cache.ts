@@ -3,11 +3,11 @@ import {
   type ApiCall,
   type CallOwner,
   createFingerprint,
+  createRequestWithoutArguments,
+  getCachedResponseName,
   getCollectionCacheGroup,
-  getResponseName,
   markAsCached,
   PaymentNeeded,
-  requestWithoutArguments,
   type SendCall,
   type ServiceRequest,
   type ServiceResponse,
@@ -79,16 +79,16 @@ export function openCallCache(
     if (call.cache.storedOnly) throw new PaymentNeeded(request);
     if (signal.aborted) throw createAbortError(signal, false);
     // If an identical call is in progress, wait for its response instead of sending another call.
-    const name = `${owner.tenantId} ${request.fingerprint}`;
+    const callName = `${owner.tenantId} ${request.fingerprint}`;
     for (;;) {
-      const sharedCall = sharedCalls.get(name);
+      const sharedCall = sharedCalls.get(callName);
       if (sharedCall === undefined || sharedCall.isAborted())
-        return awaitSharedCall(startSharedCall(name, call, sendOnce), signal);
+        return awaitSharedCall(startSharedCall(callName, call, sendOnce), signal);
       try {
         return await awaitSharedCall(sharedCall, signal);
       } catch (error) {
         if (!isRefusedByOwnLimit(error)) throw error;
-        forgetSharedCall(name, sharedCall);
+        forgetSharedCall(callName, sharedCall);
       }
     }
   }
@@ -102,7 +102,7 @@ export function openCallCache(
     const listedAd =
       acceptsListedAd && request.operation.name === 'getAd' ? await findListedAd(owner, request.path.adId) : undefined;
     if (listedAd !== undefined || !isEnabled) return listedAd;
-    const name = await responseCache.resolveName(owner.tenantId, getResponseName(request));
+    const name = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
     const cachedResponse = name === undefined ? undefined : await responseCache.get(owner.tenantId, name);
     return cachedResponse && markAsReplayed(cachedResponse);
   }
@@ -116,17 +116,17 @@ export function openCallCache(
    */
   async function sendOnce(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, cache: options } = call;
-    const name = await responseCache.resolveName(owner.tenantId, getResponseName(request));
+    const responseName = await responseCache.resolveName(owner.tenantId, getCachedResponseName(request));
     const onLost = (id: string) => meter.settleLost(call, id);
-    const claim = await responseCache.claim(call, name, { after: options.fresh ? now() : undefined, onLost });
+    const claim = await responseCache.claim(call, responseName, { after: options.fresh ? now() : undefined, onLost });
     if (claim.kind === 'cached') return markAsReplayed(claim.cachedResponse);
     // Another process died while it was sending this call, and the service may have charged for it. Therefore fail, and
     // send the call again only if the caller repeats it.
     if (claim.kind === 'lost') throw createLostCallError();
     try {
-      const sending = sendAndStore(call, claim);
-      await options.onSending?.(sending);
-      return await sending;
+      const pendingResponse = sendAndStore(call, claim);
+      await options.onSending?.(pendingResponse);
+      return await pendingResponse;
     } finally {
       await claim.end();
     }
@@ -179,7 +179,7 @@ export function openCallCache(
    * receipt (the recorded cost) of the tool call.
    */
   function callWhoami({ tenantId, apiKey }: CallOwner, signal: AbortSignal): Promise<ServiceResponse> {
-    const request = requestWithoutArguments(operations.whoami);
+    const request = createRequestWithoutArguments(operations.whoami);
     return meter.send({ request, owner: { tenantId, apiKey }, signal, cache: {}, progress: { isSent: false } });
   }
 
@@ -235,7 +235,7 @@ export function openCallCache(
   function forgetReadsOfCollection(writeCall: ApiCall): void {
     const group = getCollectionCacheGroup(writeCall.request);
     for (const [name, { call }] of sharedCalls)
-      if (call.owner.tenantId === writeCall.owner.tenantId && getResponseName(call.request).group === group)
+      if (call.owner.tenantId === writeCall.owner.tenantId && getCachedResponseName(call.request).group === group)
         sharedCalls.delete(name);
   }
 
@@ -252,9 +252,9 @@ export function openCallCache(
     const prices = await meter.readPrices(tenantId);
     // Try the page sizes that were paid for before, the default size, and 1. Calls that only need the total request one
     // ad.
-    const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
-    const fingerprints = [...limits].map((limit) => {
-      const body = { ...filters, ...(limit !== undefined && { limit }) };
+    const pageSizes = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
+    const fingerprints = [...pageSizes].map((pageSize) => {
+      const body = { ...filters, ...(pageSize !== undefined && { limit: pageSize }) };
       return createFingerprint({ operation: operations.searchAds, path: {}, query: {}, body });
     });
     const cachedResponses = await Promise.all(

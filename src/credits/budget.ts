@@ -81,7 +81,7 @@ async function waitForAdmission(call: ApiCall, limit: Budget, readPrices: ReadPr
  * The name of the queue for paid calls with an unknown price. Calls in this queue run one at a time, so that at most
  * one of them can exceed the budget.
  */
-const paidQueue = 'paid';
+const unknownPriceQueue = 'paid';
 
 /**
  * Builds the request to reserve the highest expected cost of a call. Calls with an unknown price get a queue in which
@@ -97,7 +97,7 @@ function buildReserveRequest(request: ServiceRequest, prices: Prices, budget: nu
     atLeast,
     isPaid: isPaidCall,
     maxPrice: getOverallMaxPrice(prices),
-    queue: isExactPrice(bounds) ? undefined : isPaidCall ? paidQueue : request.operation.name,
+    queue: isExactPrice(bounds) ? undefined : isPaidCall ? unknownPriceQueue : request.operation.name,
     ifLost: isPaidCall ? estimateUnreportedCost(prices, request) : 0,
   };
 }

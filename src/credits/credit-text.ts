@@ -126,7 +126,7 @@ export interface SizeCharge {
 const formatCharge = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
 
 /** A call that would exceed a budget, with the data that explains why. */
-interface Refusal {
+interface RefusedCall {
   account: CreditAccount;
   budget: number;
   prices: Prices;
@@ -134,9 +134,9 @@ interface Refusal {
 }
 
 /** Explains why a call exceeds a budget. Suggests a smaller `limit` if the call would then fit the budget. */
-export function explainRefusal({ account, budget, prices, request }: Refusal): string {
+export function explainRefusal({ account, budget, prices, request }: RefusedCall): string {
   const { spent, uncertain, reservedAtLeast, day } = account;
-  const parts = [
+  const spendingTexts = [
     `${formatRounded(spent)} spent`,
     uncertain > 0 && `${formatRounded(uncertain)} counted for calls whose charge is unknown`,
     reservedAtLeast > 0 && `${formatRounded(reservedAtLeast)} reserved for calls in progress`,
@@ -148,7 +148,7 @@ export function explainRefusal({ account, budget, prices, request }: Refusal): s
       ? `this call is expected to cost ${bounds.atLeast} or more`
       : 'the price of this call is not known yet';
   const remaining = budget - spent - uncertain - reservedAtLeast;
-  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
+  return `Budget of ${formatRounded(budget)} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${spendingTexts.filter(Boolean).join(', ')}; ${cost}.${suggestSmallerLimit(request, prices, remaining)}`;
 }
 
 /** The highest `limit` that an error message suggests, even if the call had a higher one or none. */
@@ -158,12 +158,12 @@ const maxSuggestedLimit = 100;
  * Suggests the largest `limit` below the requested one whose highest cost fits the remaining credits. Returns an empty
  * string if there is none.
  */
-function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remaining: number): string {
+function suggestSmallerLimit(request: ServiceRequest, prices: Prices, remainingCredits: number): string {
   if (!isListRequest(request)) return '';
-  const { limit: requested = maxSuggestedLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
-  for (let limit = Math.min(maxSuggestedLimit, requested - 1); limit > 0; limit--) {
+  const { limit: requestedLimit = maxSuggestedLimit + 1 } = { ...request.query, ...request.body } as { limit?: number };
+  for (let limit = Math.min(maxSuggestedLimit, requestedLimit - 1); limit > 0; limit--) {
     const bounds = computePriceBounds(prices, request.operation, limit);
-    if (isAffordable(bounds.atMost, remaining))
+    if (isAffordable(bounds.atMost, remainingCredits))
       return ` With limit ${limit} it would cost ${isExactPrice(bounds) ? 'about' : 'at most'} ${bounds.atMost}, which fits.`;
   }
   return '';

@@ -21,16 +21,20 @@ interface DailyAccount {
  * the clock goes back by up to a day, the account stays on the later day, because otherwise the budget could be spent
  * twice.
  * @param now the current time in milliseconds since 1970
- * @param file the path of the account's file, for the error message
+ * @param accountFile the path of the account's file, for the error message
  * @throws AdLibraryError `unavailable` if the account is more than a day ahead of the clock, so that one of them is
  * wrong
  */
-export function updateAccountToDay<Account extends DailyAccount>(account: Account, now: number, file: string): Account {
+export function resetAccountOnNewDay<Account extends DailyAccount>(
+  account: Account,
+  now: number,
+  accountFile: string,
+): Account {
   const today = formatUtcDay(now);
   const { day = '' } = account;
   if (day > formatUtcDay(now + dayMs)) {
     const problem =
-      `${file} counts the calls of ${day}, and the clock of this machine says ${today}: one of the two is wrong. ` +
+      `${accountFile} counts the calls of ${day}, and the clock of this machine says ${today}: one of the two is wrong. ` +
       'If the clock is right, delete that file.';
     throw new AdLibraryError({ kind: 'unavailable', problem, storage: 'data' });
   }

@@ -134,7 +134,7 @@ export const sumUsedCredits = ({ spent, uncertain, reserved }: CreditAccount): n
  * Returns true if a cost is within the remaining credits. Tolerates a difference of 1e-6, because sums of fractional
  * credits contain floating-point errors.
  */
-export const isAffordable = (credits: number, remaining: number): boolean => credits <= remaining + 1e-6;
+export const isAffordable = (cost: number, remainingCredits: number): boolean => cost <= remainingCredits + 1e-6;
 
 /**
  * The maximum number of paid calls that may run at once for an account with a budget. `decideAdmission` explains why.

@@ -59,11 +59,11 @@ export function openMeter(service: SendCall, options: MeterOptions) {
    * and then that of the server. The account of the API key records the spending for the server's limit.
    */
   const listCallerLimits = ({ tenantId, connection }: TenantOrConnection): SpendingLimit[] => {
-    const server: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
-    if (connection?.budget === undefined) return [server];
+    const serverLimit: SpendingLimit = { ledger, accountId: tenantId, budget, scope: 'server' };
+    if (connection?.budget === undefined) return [serverLimit];
     return [
       { ledger, accountId: getConnectionAccount(connection), budget: connection.budget, scope: 'connection' },
-      server,
+      serverLimit,
     ];
   };
   const listCallLimits = (call: ApiCall): SpendingLimit[] => {

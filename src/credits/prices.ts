@@ -124,25 +124,25 @@ export const computeRequestBounds = (prices: Prices, request: PricedRequest): Pr
  * @param size undefined if unknown. The upper bound is then the cost of the largest page that the API document allows.
  */
 export function computePriceBounds(prices: Prices, operation: Operation, size: number | undefined): PriceBounds {
-  const table = prices.get(operation.name);
+  const priceTable = prices.get(operation.name);
   const minPrice = operation.requiresCredits ? 1 : 0;
-  if (table === undefined) return { atLeast: minPrice, atMost: Infinity };
+  if (priceTable === undefined) return { atLeast: minPrice, atMost: Infinity };
   if (size === undefined)
     return {
-      atLeast: table.unsized?.maxCharged ?? minPrice,
+      atLeast: priceTable.unsized?.maxCharged ?? minPrice,
       // The page may have any size, so the upper bound is the cost of the largest page.
-      atMost: Math.max(getMaxCharge(table), computeHighestCost(table, maxPageSize)),
+      atMost: Math.max(getMaxCharge(priceTable), computeHighestCost(priceTable, maxPageSize)),
     };
-  const charged = table.bySize.get(size);
-  if (charged?.items === size) return { atLeast: charged.maxCharged, atMost: charged.maxCharged };
+  const sizePrice = priceTable.bySize.get(size);
+  if (sizePrice?.items === size) return { atLeast: sizePrice.maxCharged, atMost: sizePrice.maxCharged };
   // A page costs at least as much as a smaller page, so the charges of smaller pages are lower bounds.
-  const smallerPageCharges = [...table.bySize]
+  const smallerPageCharges = [...priceTable.bySize]
     .filter(([pageSize]) => pageSize <= size)
     .map(([, { maxCharged }]) => maxCharged);
-  const [lowByRules = 0, highByRules] = computeRuleBounds(table, size);
+  const [lowByRules = 0, highByRules] = computeRuleBounds(priceTable, size);
   const atLeast = Math.max(...smallerPageCharges, smallerPageCharges.length > 0 ? 0 : minPrice, lowByRules);
   if (highByRules === atLeast) return { atLeast, atMost: atLeast };
-  const atMost = computeHighestCost(table, size);
+  const atMost = computeHighestCost(priceTable, size);
   return { atLeast: isNearlyEqual(atLeast, atMost) ? atMost : Math.min(atLeast, atMost), atMost };
 }
 
@@ -255,10 +255,10 @@ const maxListedCharges = 4;
  * `maxListedCharges` entries, to keep texts short.
  */
 export function listCharges({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
-  const charges = new Map<number, number>();
+  const chargesByItemCount = new Map<number, number>();
   for (const { items, charged } of [...(unsized ? [unsized] : []), ...bySize.values()])
-    charges.set(items, Math.max(charged, charges.get(items) ?? 0));
-  return [...charges]
+    chargesByItemCount.set(items, Math.max(charged, chargesByItemCount.get(items) ?? 0));
+  return [...chargesByItemCount]
     .map(([items, charged]) => ({ items, charged }))
     .sort((left, right) => left.items - right.items)
     .slice(-maxListedCharges);

@@ -49,12 +49,12 @@ export function buildSettlement(finishedCall: FinishedCall, charge: Charge): Set
     // An error with a charge also reveals a price, although the number of its items is unknown.
     updatePrices: (prices) =>
       isChargeReported && (response || charged > 0)
-        ? learnPrice(prices, request, response ?? noItems, charged)
+        ? learnPrice(prices, request, response ?? emptyResponse, charged)
         : prices,
   };
 }
 
-const noItems = { value: { items: [] } };
+const emptyResponse = { value: { items: [] } };
 
 /** The charged credits of a call, and the credits that were possibly charged (`uncertain`). */
 type Charge = Pick<Settlement, 'charged' | 'uncertain'>;

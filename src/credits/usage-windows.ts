@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
-import { type ApiCall, requestWithoutArguments, type SendCall } from '../api/call.ts';
+import { type ApiCall, createRequestWithoutArguments, type SendCall } from '../api/call.ts';
 import type { ParsedCreditStatus } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
@@ -38,7 +38,7 @@ export function createCreditsReader({ timeoutMs, now }: { timeoutMs: number; now
     perf: { now },
   });
   const waitLimitMs = Math.min(maxWaitMs, maxWaitFraction * timeoutMs);
-  const request = requestWithoutArguments(operations.getCredits);
+  const request = createRequestWithoutArguments(operations.getCredits);
   return async (send, { owner }) => {
     const { apiKey, tenantId } = owner;
     if (pausedTenants.has(tenantId)) return undefined;
@@ -86,10 +86,10 @@ export function trackUsageWindows(
    */
   const readCreditsOnce = (call: ApiCall): Promise<ParsedCreditStatus | undefined> => {
     const { tenantId } = call.owner;
-    const request =
+    const pendingStatus =
       requestsInProgress.get(tenantId) ?? readCredits(call).finally(() => requestsInProgress.delete(tenantId));
-    requestsInProgress.set(tenantId, request);
-    return request;
+    requestsInProgress.set(tenantId, pendingStatus);
+    return pendingStatus;
   };
 
   /** Returns true if no credits remain in the window, or fewer than the lowest expected cost of the call. */

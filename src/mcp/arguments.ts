@@ -9,15 +9,17 @@ import { isObject } from '../views/view.ts';
  * value in this form. An empty string or null counts as a missing optional argument.
  * @throws AdLibraryError `invalid_request` with one line per problem
  */
-export function readArguments<Input extends z.ZodObject>(input: Input, rawArguments: unknown): z.output<Input> {
-  const normalizedArguments = isObject(rawArguments) ? normalizeArguments(input, rawArguments) : (rawArguments ?? {});
+export function readArguments<Input extends z.ZodObject>(inputSchema: Input, rawArguments: unknown): z.output<Input> {
+  const normalizedArguments = isObject(rawArguments)
+    ? normalizeArguments(inputSchema, rawArguments)
+    : (rawArguments ?? {});
   const unsendableProblems = Object.entries(normalizedArguments).flatMap(([name, value]) =>
     findUnsendableValue(name, value),
   );
   if (unsendableProblems.length > 0) throw createArgumentsError(unsendableProblems.slice(0, 1));
-  const parsed = input.safeParse(normalizedArguments);
+  const parsed = inputSchema.safeParse(normalizedArguments);
   if (parsed.success) return parsed.data;
-  throw createArgumentsError(parsed.error.issues.map((issue) => describeIssue(issue, Object.keys(input.shape))));
+  throw createArgumentsError(parsed.error.issues.map((issue) => describeIssue(issue, Object.keys(inputSchema.shape))));
 }
 
 const createArgumentsError = (problems: string[]) =>
@@ -62,9 +64,9 @@ function normalizeArguments(input: z.ZodObject, rawArguments: Record<string, unk
 }
 
 /** Parses an argument that arrives as a string although its schema expects another type, e.g. `"50"` for 50. */
-function parseTextArgument(field: unknown, text: string): unknown {
-  const type = field instanceof z.ZodOptional ? field.unwrap() : field;
-  if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
+function parseTextArgument(fieldSchema: unknown, text: string): unknown {
+  const valueSchema = fieldSchema instanceof z.ZodOptional ? fieldSchema.unwrap() : fieldSchema;
+  if (valueSchema instanceof z.ZodString || valueSchema instanceof z.ZodEnum) return text;
   const value = parseJson(text);
   return value === undefined ? text : value;
 }

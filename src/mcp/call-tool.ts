@@ -80,7 +80,7 @@ export interface ToolCall extends Credentials {
   formPresenter?: FormPresenter | undefined;
 }
 
-type Outcome = { result: ToolResult; logFields: Partial<CallEvent> };
+type CallOutcome = { result: ToolResult; logFields: Partial<CallEvent> };
 
 /**
  * The resources that tool calls need. Most are created on the first call, because many sessions only list the tools.
@@ -102,7 +102,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
   const maskKey = createKeyMasker(call.apiKey);
   const { tenantId, connection } = call;
   server.onCall({
-    tool: getLoggedName(server, call),
+    tool: getLoggedToolName(server, call),
     tenantId,
     connection: connection?.id,
     ms: durationMs,
@@ -116,14 +116,14 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
 /**
  * Returns the tool name for the log. An unknown name must not be logged, because it can be any text from the caller.
  */
-const getLoggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
+const getLoggedToolName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function executeCall(
   server: CallingContext,
   call: ToolCall,
   receipts: Receipts,
   form: ResultForm,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   const tool = server.tools.has(call.name) && (await loadTool(call.name));
   if (!tool) throw createUnknownToolError(call.name, listToolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
@@ -233,15 +233,15 @@ async function createToolContext(
  * answers does not count against the deadline.
  * @returns whether the user has accepted the whole call or only its first result page
  */
-async function confirmCall(running: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
-  const { server, call, tool } = running;
+async function confirmCall(runningCall: RunningCall, input: Record<string, unknown>): Promise<Confirmation> {
+  const { server, call, tool } = runningCall;
   const { confirmCredits } = server;
   const { formPresenter, apiKey, tenantId, signal } = call;
   if (confirmCredits === undefined || formPresenter === undefined || apiKey === undefined)
     return { isFirstPageOnly: false };
-  const { price, balance } = await withCallDeadline(running, async (deadline) => {
+  const { price, balance } = await withCallDeadline(runningCall, async (deadline) => {
     const receipts = new Receipts();
-    const { context } = await createToolContext(running, { signal: deadline, receipts, storedOnly: true });
+    const { context } = await createToolContext(runningCall, { signal: deadline, receipts, storedOnly: true });
     const price = await estimatePrice({
       tool,
       input,
@@ -349,11 +349,11 @@ function buildToolResult(
   };
 }
 
-function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): Outcome {
+function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): CallOutcome {
   const isExpected = thrown instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {
-      tool: getLoggedName(server, call),
+      tool: getLoggedToolName(server, call),
       error: createKeyMasker(call.apiKey)(getStack(thrown)),
     });
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);

@@ -94,7 +94,7 @@ export function createCallerContexts(options: CallerContextOptions) {
     getExports(caller: Credentials): Exports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
-      const isAccepted = async () => {
+      const isKeyAccepted = async () => {
         try {
           const signal = AbortSignal.timeout(maxConfirmMs);
           await callCache.confirmKey({ tenantId, apiKey: requireApiKey(caller, baseUrl) }, signal);
@@ -107,7 +107,7 @@ export function createCallerContexts(options: CallerContextOptions) {
         ...exports,
         // Hosts request the list of files often, so use the stored result of the last key check.
         list: async () => ((await keys.has(tenantId)) ? exports.list() : []),
-        find: async (uri) => ((await isAccepted()) ? exports.find(uri) : undefined),
+        find: async (uri) => ((await isKeyAccepted()) ? exports.find(uri) : undefined),
       };
     },
     findLinked: (async (link, name) => state.exports.links?.find(link, name)) satisfies FileLinks['find'],

@@ -59,8 +59,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
    */
   const findResource = async (request: ResourceRequest): Promise<Resource> => {
     const { findExport, findSkillFile } = await import('./resources.ts');
-    const file = skills.length > 0 ? findSkillFile(request.uri) : undefined;
-    if (file) return file;
+    const skillFile = skills.length > 0 ? findSkillFile(request.uri) : undefined;
+    if (skillFile) return skillFile;
     if (!showsBoard || request.uri !== boardUri) return findExport((await getOpenCalls()).getExports(request), request);
     const board = await readBoardResource();
     return { readContents: async () => board };
@@ -68,7 +68,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   const chooseForm = ({ client = {}, output = server.output }: Pick<ToolCall, 'client' | 'output'>) =>
     chooseResultForm(client, { ...server, output });
   // Import the modules for tool calls on the first call, because many sessions only list the tools.
-  let opening: ReturnType<typeof openContext> | undefined;
+  let openingContext: ReturnType<typeof openContext> | undefined;
   const openContext = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCallResources()]);
     const context = { ...server, ...calls, adFilters };
@@ -85,8 +85,8 @@ export function createCatalog({ server, version, openCallResources, searchFilter
     };
   };
   const getOpenCalls = () => {
-    opening ??= openContext();
-    return opening;
+    openingContext ??= openContext();
+    return openingContext;
   };
   const adFilters = async () => (await searchFilters?.())?.ads ?? [];
   let cachedLists: { filters?: SearchFilters | undefined; tools: Map<string, ListedTool[]> } = { tools: new Map() };
@@ -125,7 +125,7 @@ export function createCatalog({ server, version, openCallResources, searchFilter
     /** The skills that this server offers. Empty if a tool that the skill needs is disabled. */
     skills,
     getSkill: (uri: string, createError: CreateError) => {
-      const matchingSkill = skills.find((served) => served.uri === uri);
+      const matchingSkill = skills.find((servedSkill) => servedSkill.uri === uri);
       if (matchingSkill) return { skill: matchingSkill };
       throw createError('No skill is served at that address: skills/list names those that are.');
     },

@@ -125,8 +125,8 @@ function createForm(spendRequest: SpendRequest): ConfirmationForm {
 
 /** Formats the price of a tool call, e.g. `Search ads (search_ads) costs 3 credits.` */
 function describeCost({ tool, price }: Pick<SpendRequest, 'tool' | 'price'>): string {
-  const cost = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
-  return `${tool.title} (${tool.name}) ${cost}.`;
+  const costText = isExactPrice(price) ? `costs ${formatPrice(price)}` : `may cost ${describeUnknownPrice(price)}`;
+  return `${tool.title} (${tool.name}) ${costText}.`;
 }
 
 const describeUnknownPrice = ({ atLeast, atMost }: PriceBounds): string =>
@@ -177,8 +177,8 @@ const hashCall = ({ tool, input }: SpendRequest): string =>
  * Signs a state with the caller's API key. Every replica can check the signature, and a state of another caller is
  * rejected.
  */
-const signState = (text: string, apiKey: string): Buffer =>
-  createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${text}`).digest();
+const signState = (stateText: string, apiKey: string): Buffer =>
+  createHmac('sha256', apiKey).update(`ad-library-mcp confirmation ${stateText}`).digest();
 
 /** Maximum length of a state, in characters. A longer state is rejected unread. */
 const maxStateLength = 1000;
@@ -219,12 +219,15 @@ interface EstimateOptions {
 export async function estimatePrice({ tool, input, run, getRequestPrice }: EstimateOptions): Promise<PriceBounds> {
   const { maxCredits } = input;
   const hasCreditLimit = 'maxCredits' in tool.input.shape;
-  const limit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
+  const creditLimit = typeof maxCredits === 'number' && maxCredits > 0 ? maxCredits : Infinity;
   try {
     const { data } = await run(hasCreditLimit ? { ...input, maxCredits: 0 } : input);
     const { estimate } = data as { estimate?: { atLeast: number; atMost?: number } };
     if (!hasCreditLimit || maxCredits === 0 || estimate === undefined) return freePrice;
-    return { atLeast: Math.min(estimate.atLeast, limit), atMost: Math.min(estimate.atMost ?? Infinity, limit) };
+    return {
+      atLeast: Math.min(estimate.atLeast, creditLimit),
+      atMost: Math.min(estimate.atMost ?? Infinity, creditLimit),
+    };
   } catch (error) {
     if (!(error instanceof PaymentNeeded)) throw error;
     // The tool cannot estimate its price without a paid request, e.g. a search that counts the matching ads. A tool
@@ -234,6 +237,6 @@ export async function estimatePrice({ tool, input, run, getRequestPrice }: Estim
     // With `maxCredits: 0`, the caller wants an estimate, which can take paid searches. If their price is unknown, do
     // not ask the user, who could not decide.
     if (maxCredits === 0) return Number.isFinite(price.atMost) ? price : freePrice;
-    return { atLeast: Math.min(price.atLeast, limit), atMost: limit };
+    return { atLeast: Math.min(price.atLeast, creditLimit), atMost: creditLimit };
   }
 }

@@ -19,7 +19,7 @@ const ReceiptView = z
 export type ReceiptView = DataOf<typeof ReceiptView>;
 
 /** Fields that the server adds to the data of every tool result. */
-const everyResult = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
+const commonResultFields = { receipt: ReceiptView.describe('What the call cost.'), notice: NoticeView };
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
@@ -45,7 +45,7 @@ export function describeTool({
     ...tool,
     description: formatDescription(tool),
     inputSchema: { ...toJsonSchema(input), additionalProperties: false },
-    outputSchema: toJsonSchema(output.extend(everyResult)),
+    outputSchema: toJsonSchema(output.extend(commonResultFields)),
   };
 }
 
@@ -54,34 +54,34 @@ export const formatDescription = (tool: ToolDescription): string =>
 
 /** Converts a Zod schema to JSON Schema, with only the features that every host accepts. */
 function toJsonSchema(schema: z.ZodObject): ObjectSchema {
-  const { $schema: _, ...listed } = z.toJSONSchema(schema, {
+  const { $schema: _, ...listedSchema } = z.toJSONSchema(schema, {
     target: 'draft-2020-12',
-    override: ({ jsonSchema: json }) => {
-      if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
-      if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       // Bounds of 0 and 1 would cost tokens in every conversation. The server validates arguments anyway.
-      if (json.minItems === 1) delete json.minItems;
-      if (json.minLength === 1) delete json.minLength;
-      if (json.minimum === 0 || json.minimum === 1) delete json.minimum;
-      if (typeof json.additionalProperties === 'object') {
-        delete json.additionalProperties;
-        if (json.properties && Object.keys(json.properties).length === 0) {
+      if (jsonSchema.minItems === 1) delete jsonSchema.minItems;
+      if (jsonSchema.minLength === 1) delete jsonSchema.minLength;
+      if (jsonSchema.minimum === 0 || jsonSchema.minimum === 1) delete jsonSchema.minimum;
+      if (typeof jsonSchema.additionalProperties === 'object') {
+        delete jsonSchema.additionalProperties;
+        if (jsonSchema.properties && Object.keys(jsonSchema.properties).length === 0) {
           // Some hosts treat an object without named properties as always empty. `additionalProperties` tells them that
           // any property is allowed.
-          delete json.properties;
-          json.additionalProperties = true;
+          delete jsonSchema.properties;
+          jsonSchema.additionalProperties = true;
         }
       }
-      const types = (json.anyOf ?? []).map(({ type }) => type);
+      const types = (jsonSchema.anyOf ?? []).map(({ type }) => type);
       if (types.length > 0 && types.every((type) => typeof type === 'string')) {
         // Merge the alternatives of a nullable field into one schema, e.g. `type: ['string', 'null']`. No keyword is
         // lost, because at most one alternative has others than `type`.
-        Object.assign(json, ...(json.anyOf ?? []), { type: types });
-        delete json.anyOf;
+        Object.assign(jsonSchema, ...(jsonSchema.anyOf ?? []), { type: types });
+        delete jsonSchema.anyOf;
       }
     },
   });
-  return listed as ObjectSchema;
+  return listedSchema as ObjectSchema;
 }
 
 /**

@@ -124,7 +124,7 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; happened: string; ne
 };
 
 function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
-  if (failure.storage) return storageFailures[failure.storage];
+  if (failure.storage) return storageExplanations[failure.storage];
   const generalExplanation = explanations[failure.kind];
   switch (failure.kind) {
     case 'no_api_key':
@@ -190,7 +190,7 @@ const wrongSettings = {
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
 /** Explanations of errors in the storage of this server, as opposed to errors of the ad service. */
-const storageFailures = {
+const storageExplanations = {
   data: {
     retry: 'now',
     happened: 'This server could not use its stored data.',
@@ -257,14 +257,15 @@ function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescript
 
 /** Formats the details of an error as text. Returns an empty string if the message already contains them. */
 function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
-  const values: string[] = [];
-  const text = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
-    if (typeof value !== 'object') values.push(String(value));
+  const detailValues: string[] = [];
+  const detailsJson = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
+    if (typeof value !== 'object') detailValues.push(String(value));
     return value;
   });
-  if (text === undefined) return '';
-  const isRepeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return isRepeated ? '' : `Details: ${quoteUntrusted(text, 700)}`;
+  if (detailsJson === undefined) return '';
+  const isRepeated =
+    detailValues.length > 0 && detailValues.every((value) => `${serviceMessage} ${problem}`.includes(value));
+  return isRepeated ? '' : `Details: ${quoteUntrusted(detailsJson, 700)}`;
 }
 
 function buildErrorMeta(failure: Failure): ErrorMeta {
@@ -299,7 +300,7 @@ function formatWindows(limit: ParsedUsageLimit): string {
       : `${name} window ${formatRounded(used)} of ${formatRounded(max)} credits used`;
   const windows = [formatWindow('hourly', hourlyCredits, hourlyLimit), formatWindow('daily', dailyCredits, dailyLimit)];
   const usageText = windows.filter(Boolean).join(', ');
-  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatWindowEnd(limitType) : neitherIsFull]
+  return [usageText && `Usage: ${usageText}.`, isLimitReached ? formatUsageLimitEnd(limitType) : neitherIsFull]
     .filter(Boolean)
     .join(' ');
 }
@@ -308,7 +309,7 @@ function formatWindows(limit: ParsedUsageLimit): string {
  * Formats when an hourly or daily usage limit should end. The text calls this an estimate, because the API document
  * does not define when an hour or a day begins.
  */
-function formatWindowEnd(limitType: string | undefined): string {
+function formatUsageLimitEnd(limitType: string | undefined): string {
   if (limitType !== 'hourly' && limitType !== 'daily') return '';
   const durationText = limitType === 'hourly' ? 'an hour' : 'a day';
   return `The ${limitType} window is full. It should end within ${durationText}; this is an estimate, because the API does not say.`;

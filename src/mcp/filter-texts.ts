@@ -11,19 +11,19 @@ import { isPlainObject } from './protocol.ts';
  */
 export async function convertFilterTexts(
   tool: DescribedTool | undefined,
-  args: unknown,
+  toolArguments: unknown,
   searchFilters: (() => Promise<SearchFilters | undefined>) | undefined,
 ): Promise<unknown> {
   const properties = (tool?.inputSchema.properties ?? {}) as object;
-  if (!isPlainObject(args) || !('filters' in properties)) return args;
-  const [filters, split] = [parseJsonText(args.filters), parseJsonText(args.split)];
+  if (!isPlainObject(toolArguments) || !('filters' in properties)) return toolArguments;
+  const [filters, split] = [parseJsonText(toolArguments.filters), parseJsonText(toolArguments.split)];
   const parts = Array.isArray(split) ? split : [];
-  if (![filters, ...parts].some(hasTextValue)) return args;
+  if (![filters, ...parts].some(hasTextValue)) return toolArguments;
   const { ads = [], pages = [] } = (await searchFilters?.()) ?? {};
   const describedFilters = tool?.operations.includes('searchPages') ? pages : ads;
   return {
-    ...args,
-    ...('filters' in args && { filters: convertFilters(filters, describedFilters) }),
+    ...toolArguments,
+    ...('filters' in toolArguments && { filters: convertFilters(filters, describedFilters) }),
     ...('split' in properties &&
       Array.isArray(split) && { split: parts.map((part) => convertFilters(part, describedFilters)) }),
   };
@@ -33,9 +33,9 @@ export async function convertFilterTexts(
  * Parses filters that arrive as a JSON string. Returns any other string unchanged, so that the validation rejects it
  * later.
  */
-function parseJsonText(value: unknown): unknown {
-  const parsed = typeof value === 'string' ? parseJson(value) : undefined;
-  return parsed === undefined ? value : parsed;
+function parseJsonText(filters: unknown): unknown {
+  const parsedFilters = typeof filters === 'string' ? parseJson(filters) : undefined;
+  return parsedFilters === undefined ? filters : parsedFilters;
 }
 
 const hasTextValue = (filters: unknown): boolean =>

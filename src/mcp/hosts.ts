@@ -75,10 +75,10 @@ export const hosts = hostRows as readonly Host[];
 const hostsByName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
 
 /** Matches the suffix that the proxy `mcp-remote` adds to a client name, e.g. `claude-ai (via mcp-remote 0.1.37)`. */
-const bridgeSuffix = / \(via mcp-remote [\d.]{1,20}\)$/;
+const mcpRemoteSuffixPattern = / \(via mcp-remote [\d.]{1,20}\)$/;
 
 function findHost(client = ''): Host | undefined {
-  const name = client.replace(bridgeSuffix, '');
+  const name = client.replace(mcpRemoteSuffixPattern, '');
   return hostsByName.get(name) ?? hosts.find(({ prefixes = [] }) => prefixes.some((prefix) => name.startsWith(prefix)));
 }
 

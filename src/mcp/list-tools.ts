@@ -41,7 +41,7 @@ export function listTools(
    * Returns the hints on the arguments of a tool. To save tokens, only the first tool that filters ads lists the filter
    * keys. The others refer to it.
    */
-  const getHints = (tool: DescribedTool) => {
+  const getArgumentHints = (tool: DescribedTool) => {
     if (hasFiltersOf(tool, 'searchPages')) return pageHints;
     if (tool.name === firstAdTool) return buildHints(ads, formatRules(ads, rules));
     return hasFiltersOf(tool, 'searchAds') ? { filters: `The same keys as in ${firstAdTool}.` } : undefined;
@@ -50,7 +50,7 @@ export function listTools(
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: addHints(tool.inputSchema, getHints(tool), countableKeys),
+    inputSchema: addHints(tool.inputSchema, getArgumentHints(tool), countableKeys),
     // Tools that only the board calls return their data in `_meta`, so they need no output schema.
     ...(includesOutputSchemas && !tool.onlyForBoard && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
@@ -93,7 +93,7 @@ function buildHints(describedFilters: readonly SearchFilter[], rules: string): A
   if (describedFilters.length === 0) return { filters: unknownFilters };
   const filters = describedFilters.filter(({ key }) => key !== 'limit');
   return {
-    filters: `Keys: ${formatEntries(filters)}. ${rules}`.trimEnd(),
+    filters: `Keys: ${formatFilterKeys(filters)}. ${rules}`.trimEnd(),
     limit: describedFilters.find(({ key }) => key === 'limit'),
   };
 }
@@ -114,15 +114,17 @@ function formatRules(
 }
 
 /** Formats the filter keys. Keys of the same type form a group, e.g. `advertiser, bylines (words)`. */
-function formatEntries(filters: readonly SearchFilter[]): string {
-  const pairs = findBoundPairs(filters);
+function formatFilterKeys(filters: readonly SearchFilter[]): string {
+  const rangeNamesByKey = findRangeNames(filters);
   const groups = new Map<string, string[]>();
   for (const filter of filters) {
-    const stem = pairs.get(filter.key);
+    const rangeName = rangeNamesByKey.get(filter.key);
     const form =
-      stem === undefined ? describeForm(filter, filters, pairs) : `From/To ${describeForm(filter, filters, pairs)}`;
+      rangeName === undefined
+        ? describeForm(filter, filters, rangeNamesByKey)
+        : `From/To ${describeForm(filter, filters, rangeNamesByKey)}`;
     const names = groups.get(form) ?? [];
-    const name = stem ?? filter.key;
+    const name = rangeName ?? filter.key;
     if (!names.includes(name)) groups.set(form, [...names, name]);
   }
   return [...groups].map(([form, names]) => formatGroup(form, names)).join('; ');
@@ -136,16 +138,18 @@ function formatGroup(form: string, [first = '', ...otherKeys]: string[]): string
 }
 
 /**
- * Finds pairs of filter keys that form a range. For example, maps `startedAtFrom` and `startedAtTo` to the common part
- * of their names, `startedAt`.
+ * Maps the filter keys that form a range to the name of the range. For example, maps `startedAtFrom` and
+ * `startedAtTo` to `startedAt`.
  */
-function findBoundPairs(filters: readonly SearchFilter[]): Map<string, string> {
+function findRangeNames(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
-  const stems = filters.flatMap(({ key }) => {
-    const [, stem] = /^(.+)(?:From|To)$/.exec(key) ?? [];
-    return stem !== undefined && keys.has(`${stem}From`) && keys.has(`${stem}To`) ? [[key, stem] as const] : [];
+  const rangeNames = filters.flatMap(({ key }) => {
+    const [, rangeName] = /^(.+)(?:From|To)$/.exec(key) ?? [];
+    return rangeName !== undefined && keys.has(`${rangeName}From`) && keys.has(`${rangeName}To`)
+      ? [[key, rangeName] as const]
+      : [];
   });
-  return new Map(stems);
+  return new Map(rangeNames);
 }
 
 const typeNames: Record<NonNullable<SearchFilter['type']>, string> = {
@@ -180,7 +184,7 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
 function formatValues(
   { key, values, open }: SearchFilter,
   filters: readonly SearchFilter[],
-  pairs: Map<string, string>,
+  rangeNamesByKey: Map<string, string>,
 ) {
   if (values === undefined) return undefined;
   const remaining = new Set(values);
@@ -188,7 +192,7 @@ function formatValues(
   const texts: string[] = [];
   for (const [names, text] of [
     [lists, 'any list key'],
-    [[...new Set(pairs.values())], 'any name before From/To'],
+    [[...new Set(rangeNamesByKey.values())], 'any name before From/To'],
   ] as const) {
     if (names.length < minNamesForPhrase || !names.every((name) => remaining.has(name))) continue;
     texts.push(text);

@@ -41,5 +41,6 @@ export async function loadTool(name: string): Promise<Tool | undefined> {
  * not the operations.
  */
 export const getToolName = (operation: string): string =>
-  describedTools.find(({ makesSeveralCalls, operations: [called] }) => !makesSeveralCalls && called === operation)
-    ?.name ?? operation;
+  describedTools.find(
+    ({ makesSeveralCalls, operations: [calledOperation] }) => !makesSeveralCalls && calledOperation === operation,
+  )?.name ?? operation;

@@ -1,34 +1,35 @@
 import type { Progress } from '../dataset/gather.ts';
 
 /** The fields of a JSON-RPC message that are needed to route it. The SDKs validate the others. */
-export interface Message {
+export interface JsonRpcMessage {
   method: string;
   id?: unknown;
   params?: { requestId?: unknown; name?: unknown; _meta?: object };
 }
 
-export const isMessage = (value: unknown): value is Message =>
+export const isMessage = (value: unknown): value is JsonRpcMessage =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';
 
 /** Returns true for a valid request id. JSON-RPC 2.0 also allows null, but MCP does not. */
 export const isRequestId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
-export const isCancelNotification = ({ method, id }: Message): boolean =>
+export const isCancelNotification = ({ method, id }: JsonRpcMessage): boolean =>
   method === 'notifications/cancelled' && id === undefined;
 
-export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
+export const isToolCall = ({ method }: JsonRpcMessage): boolean => method === 'tools/call';
 
-export const isLongRequest = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
+export const isLongRequest = (message: JsonRpcMessage): boolean =>
+  isToolCall(message) || message.method === 'resources/read';
 
 /**
  * The `_meta` key that contains the protocol revision of a message since revision 2026-07-28. The SDK exports the same
  * constant, but importing the SDK would slow down the start.
  */
-export const versionKey = 'io.modelcontextprotocol/protocolVersion';
+export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 
 export function isLatestRevision(message: unknown): boolean {
-  const meta = (message as Partial<Message> | null)?.params?._meta;
-  return typeof meta === 'object' && meta !== null && versionKey in meta;
+  const meta = (message as Partial<JsonRpcMessage> | null)?.params?._meta;
+  return typeof meta === 'object' && meta !== null && protocolVersionKey in meta;
 }
 
 /**
@@ -65,8 +66,8 @@ const fractionTokenKey = 'ad-library/progressToken';
  * @param meta `_meta` of the normalized request
  */
 export function readProgressToken(meta: object | undefined): string | number | undefined {
-  const { progressToken, [fractionTokenKey]: fraction } = (meta ?? {}) as Record<string, unknown>;
-  if (typeof fraction === 'number') return fraction;
+  const { progressToken, [fractionTokenKey]: fractionToken } = (meta ?? {}) as Record<string, unknown>;
+  if (typeof fractionToken === 'number') return fractionToken;
   return isRequestId(progressToken) ? progressToken : undefined;
 }
 

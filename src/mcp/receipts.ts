@@ -46,8 +46,8 @@ export class Receipts {
 
   /** Returns the sum of the known charges of this tool call, in credits. */
   sumKnownCharges(): number {
-    const charged = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
-    return roundCredits(charged);
+    const knownCharges = this.#listSentReceipts().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
+    return roundCredits(knownCharges);
   }
 
   /** Returns true if this tool call has sent a request to the service, even if the request failed. */
@@ -98,14 +98,14 @@ const sanitizeRequestId = (receipt: Receipt | undefined) => (receipt?.requestId 
 function formatCreditsLine(spent: string, { remaining, requestId, unusable }: ReceiptView, request: string): string {
   const remainingText = remaining === null ? '' : `, ${formatRounded(remaining)} left`;
   const line = `Credits: ${spent}${remainingText}${requestId === null ? '' : `. ${request} ${quoteUnlessWord(requestId)}`}`;
-  return unusable === undefined ? line : `${formatUnusable(unusable)}\n${line}`;
+  return unusable === undefined ? line : `${formatUnusableItems(unusable)}\n${line}`;
 }
 
 /** Formats a note about items without an id. It is needed because the service charges for the whole page. */
-const formatUnusable = (unusable: number) =>
-  unusable === 1
+const formatUnusableItems = (unusableCount: number) =>
+  unusableCount === 1
     ? '1 item that the service sent has no id and is left out. It counts in what was charged for its page.'
-    : `${formatRounded(unusable)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
+    : `${formatRounded(unusableCount)} items that the service sent have no id and are left out. They count in what was charged for their page.`;
 
 function formatAge(ms: number): string {
   if (ms < 1000) return 'just now';

@@ -62,17 +62,17 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
         throw error instanceof AdLibraryError ? notFound(error.message) : error;
       });
       const content = Buffer.from(fileBytes);
-      if (!textPattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
+      if (!textTypePattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
       // Building the JSON needs several times as much memory, so check the size first.
-      const size = countBytesInJson(content);
-      if (size > maxBytes) throw createTooLargeError(size);
+      const jsonBytes = countBytesInJson(content);
+      if (jsonBytes > maxBytes) throw createTooLargeError(jsonBytes);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
     },
   };
 }
 
 /** Matches the media types that are sent as text. All other files are sent as base64. */
-const textPattern = /^text\/|jsonl$/;
+const textTypePattern = /^text\/|jsonl$/;
 
 function countBytesInJson(content: Uint8Array): number {
   let bytes = content.length;

@@ -26,16 +26,16 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   const { apiKey, tenantId, connection, waitUntilSent, linkOrigin, userAgent, output, servesOneRequest, inputEnded } =
     session;
   const capabilities = catalog.capabilities(session);
-  const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
+  const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: acceptAllValidator });
   // The client sends its name and capabilities in the handshake. Over HTTP, there is no handshake, so both are
   // undefined.
-  const identifyCaller = () =>
+  const getClientIdentity = () =>
     identifyClient({ name: server.getClientVersion()?.name, capabilities: server.getClientCapabilities(), userAgent });
   // Send the notification before the response, so that the client knows the new file when its model asks for it.
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: await catalog.tools({ client: identifyCaller(), output }),
+    tools: await catalog.tools({ client: getClientIdentity(), output }),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
     const reporter = createProgressReporter(_meta, (progress) =>
@@ -48,7 +48,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
       apiKey,
       tenantId,
       connection,
-      client: identifyCaller(),
+      client: getClientIdentity(),
       output,
       signal,
       responseSent,
@@ -73,7 +73,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
-      notFound: (problem: string) => new McpError(resourceNotFound, problem),
+      notFound: (problem: string) => new McpError(resourceNotFoundCode, problem),
       refused: (problem: string) => new McpError(refusedReadCode, problem),
     };
     return catalog.readResource({ apiKey, tenantId, uri, signal, responseSent: waitUntilSent?.(requestId), errors });
@@ -89,7 +89,7 @@ const GetSkillRequestSchema = z.looseObject({
 });
 
 /** Error code of a missing resource in protocol revisions up to 2025-11-25. The SDK does not export it. */
-const resourceNotFound = -32_002;
+const resourceNotFoundCode = -32_002;
 
 /**
  * Returns the object that shows forms to the user during a call. Returns undefined if the client has not announced
@@ -117,7 +117,7 @@ const maxFormMs = 120_000;
  * A validator that accepts every answer to a form, because `confirm-spend.ts` validates the answers. The SDK's own
  * validator is slow to load.
  */
-const noValidator: jsonSchemaValidator = {
+const acceptAllValidator: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 };
 

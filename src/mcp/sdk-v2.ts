@@ -28,7 +28,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
-  const identifyCaller = (envelope: Envelope = {}) => {
+  const getClientIdentity = (envelope: Envelope = {}) => {
     const { [CLIENT_INFO_META_KEY]: clientInfo, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: clientInfo?.name, capabilities, userAgent });
   };
@@ -36,7 +36,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const announceFile = () => void server.sendResourceListChanged().catch(() => {});
   const onFileCreated = servesOneRequest ? undefined : announceFile;
   server.setRequestHandler('tools/list', async (_request, { mcpReq }) => ({
-    tools: await catalog.tools({ client: identifyCaller(mcpReq.envelope), output }),
+    tools: await catalog.tools({ client: getClientIdentity(mcpReq.envelope), output }),
   }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
@@ -49,7 +49,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
       apiKey,
       tenantId,
       connection,
-      client: identifyCaller(mcpReq.envelope),
+      client: getClientIdentity(mcpReq.envelope),
       output,
       signal,
       responseSent,
@@ -58,15 +58,15 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     };
     return catalog
       .callTool({ name, arguments: args, onProgress: reporter?.report, onFileCreated, ...caller })
-      .catch(askForInput)
+      .catch(buildInputRequest)
       .finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
-  server.setRequestHandler('skills/list', listSkills, () => ({ skills: catalog.skills, ...listHint }));
-  server.setRequestHandler('skills/get', getSkill, ({ uri }) => ({
+  server.setRequestHandler('skills/list', listSkillsSchemas, () => ({ skills: catalog.skills, ...listHint }));
+  server.setRequestHandler('skills/get', getSkillSchemas, ({ uri }) => ({
     ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
     ...listHint,
   }));
@@ -114,7 +114,7 @@ interface RequestOfClient {
  * Returns a result that asks the client to show a form and repeat the call with the answer.
  * @throws the error itself if it is not a `FormNeeded`
  */
-function askForInput(error: unknown) {
+function buildInputRequest(error: unknown) {
   if (!(error instanceof FormNeeded)) throw error;
   const { form, state } = error;
   return inputRequired({ inputRequests: { [formName]: inputRequired.elicit(form) }, requestState: state });
@@ -130,8 +130,8 @@ interface Envelope {
  * The request schemas of skills, an MCP extension (SEP-2640) that this SDK does not include. They are constants,
  * because each request creates a new server object.
  */
-const listSkills = { params: z.looseObject({}) };
-const getSkill = { params: z.looseObject({ uri: z.string() }) };
+const listSkillsSchemas = { params: z.looseObject({}) };
+const getSkillSchemas = { params: z.looseObject({ uri: z.string() }) };
 
 export const requestSchemasV2: RequestSchemas = {
   request: specTypeSchemas.JSONRPCRequest,

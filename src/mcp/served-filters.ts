@@ -18,7 +18,7 @@ const requestTimeoutMs = 1000;
  * Maximum size of the filter descriptions of a library, in characters. The descriptions in this version have a quarter
  * of that.
  */
-const maxChars = 64 * 1024;
+const maxDescriptionChars = 64 * 1024;
 
 /**
  * Fetches the descriptions of search filters from a local library (an API server on the user's machine). Does not send
@@ -41,7 +41,7 @@ export async function fetchServedFilters({
   });
   const text = await response.text();
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
-  if (response.status !== 200 || text.length > maxChars) return undefined;
+  if (response.status !== 200 || text.length > maxDescriptionChars) return undefined;
   try {
     const { ads, pages, ...otherFields } = parseSearchFilters(parseJson(text));
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
@@ -66,12 +66,12 @@ const fetchByNode: Fetch = async (url, { headers, signal }) => {
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });
   const readText = async () => {
-    let received = '';
+    let receivedText = '';
     for await (const part of response.setEncoding('utf8')) {
-      received += part;
-      if (received.length > maxChars) break;
+      receivedText += part;
+      if (receivedText.length > maxDescriptionChars) break;
     }
-    return received;
+    return receivedText;
   };
   return { status: response.statusCode ?? 0, headers: { get: () => null }, text: readText };
 };

@@ -137,11 +137,11 @@ const tooLargeReason = 'the report would pass 5 MB';
  * part, the server can respond to other callers.
  */
 function createPageWriter() {
-  const parts = ['<!doctype html>\n'];
-  let bytes = 16;
+  const htmlParts = ['<!doctype html>\n'];
+  let pageBytes = 16;
   function appendHtml(html: string): number {
-    bytes += Buffer.byteLength(html);
-    if (bytes <= maxBytes) return parts.push(html) - 1;
+    pageBytes += Buffer.byteLength(html);
+    if (pageBytes <= maxBytes) return htmlParts.push(html) - 1;
     throw invalidRequest(
       `The report would have more than ${maxBytes} bytes without its pictures. Give it fewer sections, or select fewer columns and shorter texts.`,
     );
@@ -149,34 +149,34 @@ function createPageWriter() {
   return {
     /** Renders a part and appends it. Returns the index of the part, for `rewrite`. */
     async write(part: VNode): Promise<number> {
-      const number = appendHtml(renderToString(part));
+      const partIndex = appendHtml(renderToString(part));
       await setImmediate();
-      return number;
+      return partIndex;
     },
     /** Writes the opening tags of an element, then the content, then the closing tags. */
     async wrap(emptyElement: VNode, writeContent: () => Promise<void>): Promise<void> {
       const html = renderToString(emptyElement);
-      const end = html.search(closingTags);
-      appendHtml(html.slice(0, end));
+      const closingIndex = html.search(closingTagsPattern);
+      appendHtml(html.slice(0, closingIndex));
       await setImmediate();
       await writeContent();
-      appendHtml(html.slice(end));
+      appendHtml(html.slice(closingIndex));
     },
     /** Replaces a part of the page. Returns false without a change if the page would become too large. */
     rewrite(partIndex: number, part: VNode): boolean {
       const html = renderToString(part);
-      const newSize = bytes + Buffer.byteLength(html) - Buffer.byteLength(parts[partIndex] ?? '');
+      const newSize = pageBytes + Buffer.byteLength(html) - Buffer.byteLength(htmlParts[partIndex] ?? '');
       if (newSize > maxBytes) return false;
-      parts[partIndex] = html;
-      bytes = newSize;
+      htmlParts[partIndex] = html;
+      pageBytes = newSize;
       return true;
     },
-    html: () => parts.join(''),
+    html: () => htmlParts.join(''),
   };
 }
 
 /** Matches the closing tags of nested empty elements, e.g. `</ul></section>`. Content is inserted before them. */
-const closingTags = /(?:<\/[a-z\d]+>)+$/;
+const closingTagsPattern = /(?:<\/[a-z\d]+>)+$/;
 
 type PageWriter = ReturnType<typeof createPageWriter>;
 

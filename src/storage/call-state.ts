@@ -1,4 +1,4 @@
-import type { ApiCall, ResponseName, ServiceResponse } from '../api/call.ts';
+import type { ApiCall, CachedResponseName, ServiceResponse } from '../api/call.ts';
 import type { CreditLedger, FullUsageWindows } from '../credits/ledger.ts';
 import type { UseOnce } from './single-use.ts';
 
@@ -44,7 +44,7 @@ export interface ResponseCache {
    * that older responses are no longer found. Returns undefined if it is unknown whether the group was forgotten. The
    * call must then bypass the cache.
    */
-  resolveName(tenantId: string, response: ResponseName): Promise<string | undefined>;
+  resolveName(tenantId: string, response: CachedResponseName): Promise<string | undefined>;
   /** Returns the cached response, or undefined if there is none or it has expired. */
   get(tenantId: string, name: string): Promise<CachedResponse | undefined>;
   /**

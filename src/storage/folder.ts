@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../api/errors.ts';
-import { updateAccountToDay } from '../credits/daily-budget.ts';
+import { resetAccountOnNewDay } from '../credits/daily-budget.ts';
 import { hasProcessEnded, identifyThisProcess } from '../lock.ts';
 import { dayMs } from '../views/durations.ts';
 import type { StateOptions } from './call-state.ts';
@@ -73,7 +73,7 @@ export function openFolderState(options: FolderOptions) {
       openLedger(
         { ...keyAccess, queue: noQueue },
         {
-          updateToTime: (account, at) => updateAccountToDay(account, at, path),
+          updateToTime: (account, at) => resetAccountOnNewDay(account, at, path),
           onLost: (error) => warn('the cost of a call could not be recorded', { file: path, error: String(error) }),
         },
       ),

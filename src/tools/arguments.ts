@@ -29,7 +29,8 @@ export const fileName = z
   .optional()
   .describe('Name of the file, without its ending.');
 /**
- * The page size has no upper bound here, because the API document defines none for searches. The service validates it.
+ * The page size (`limit`) has no upper bound here, because the API document defines none for searches. The service
+ * validates it.
  */
 export const searchLimit = z.int().min(1).optional().describe('Items per page.');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page. Default 50.');
@@ -44,7 +45,7 @@ const formatUuidRule = (source: string) => `must be a UUID (8-4-4-4-12 hexadecim
  * Creates the schema of a UUID. Converts it to lower case, so that an id in upper case finds the same cached response.
  * `z.uuid()` would add a long pattern to the tool list and reject ids that do not follow RFC 9562.
  */
-const createUuidSchema = (source: string) => z.string().refine(isUuid, formatUuidRule(source)).toLowerCase();
+const createUuidSchema = (idSource: string) => z.string().refine(isUuid, formatUuidRule(idSource)).toLowerCase();
 
 export const isShortId = (id: string): boolean => id.length <= maxIdLength;
 export const shortIdRule = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;

@@ -2,7 +2,12 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/errors.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { getListOperation } from '../dataset/ad-list-page.ts';
-import { buildCreditRange, CounterChangesView, type EstimateView, StopView } from '../dataset/gathering-output.ts';
+import {
+  buildCreditRange,
+  CounterChangesView,
+  type EstimateView,
+  errorFieldSchemas,
+} from '../dataset/gathering-output.ts';
 import { buildStopFields, formatDatasetLimit, startedOverNote } from '../dataset/gathering-report.ts';
 import {
   findBroaderGathering,
@@ -22,12 +27,12 @@ import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
 import { clampLines, estimateTokens, sanitizeId } from '../views/tokens.ts';
-import { collectNews, formatNews } from '../watches/changes.ts';
+import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAds, findRecentOutcome, runChecks } from '../watches/check.ts';
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
 import { computeTypicalLaunches, formatTypicalLaunches, TypicalLaunchesView } from '../watches/typical-launches.ts';
 import { fresh } from './arguments.ts';
-import { estimateRemaining, requireFree } from './gather-ads.ts';
+import { estimateRemainingAds, requireFreeReading } from './gather-ads.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
   buildFileAddressFields,
@@ -55,7 +60,7 @@ const WatchCheckView = z
     read: z.number().describe('Number of ads that were read.'),
     complete: z.boolean().describe('true if all matching ads were read.'),
     stopped: z.string().describe('Why the check ended, as in gather_ads.'),
-    ...StopView,
+    ...errorFieldSchemas,
     since: z
       .string()
       .nullable()
@@ -103,7 +108,8 @@ export const checkWatches = defineTool({
     const allWatches = parseWatches(await userRecords.read('watch'));
     const selectedWatches = names ? findRecordsByName('watch', allWatches, names) : allWatches;
     if (maxCredits === 0) return estimateChecks(selectedWatches, fresh, context);
-    if (maxCredits === undefined) for (const watch of selectedWatches) await requireFree(pickQuestion(watch), context);
+    if (maxCredits === undefined)
+      for (const watch of selectedWatches) await requireFreeReading(pickQuestion(watch), context);
     const { checkedWatches, ended } = await runChecks(selectedWatches, { maxCredits, fresh }, context);
     const failure = checkedWatches.find(({ stopInfo }) => stopInfo.error)?.stopInfo.error;
     if (failure && checkedWatches.every(({ check }) => check === undefined)) throw failure;
@@ -125,7 +131,7 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
   const prices = new Map<string, EstimateView | undefined>();
   for (const watch of watchesToRead) {
     const question = pickQuestion(watch);
-    prices.set(getQuestionKey(question), await estimateRemaining(question, contents, true, context));
+    prices.set(getQuestionKey(question), await estimateRemainingAds(question, contents, true, context));
   }
   const sumIfAllKnown = (figures: readonly (number | null | undefined)[]) => {
     const knownFigures = figures.flatMap((figure) => figure ?? []);
@@ -159,16 +165,16 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
  * - otherwise all ads, if there is a complete gathering of a broader search
  * - otherwise 0
  *
- * @param ads number of ads that match the search, if known
+ * @param matchingCount number of ads that match the search, if known
  */
 function countStoredAds(
   question: GatheringQuestion,
-  ads: number | null | undefined,
+  matchingCount: number | null | undefined,
   contents: DatasetContents,
 ): number | undefined {
   const [newest] = findGatherings(contents, question);
   if (newest !== undefined) return newest.adIds.size;
-  return findBroaderGathering(contents, question) ? (ads ?? undefined) : 0;
+  return findBroaderGathering(contents, question) ? (matchingCount ?? undefined) : 0;
 }
 
 /**
@@ -211,9 +217,13 @@ function formatChecksEstimate({
  * Returns the most credits that one check of a watch can cost: its `maxCredits`, or the price of `maxAds` ads and one
  * extra page, whichever is lower. With `split`, only `maxCredits` counts. Returns undefined while a price is unknown,
  * because the first page may then cost more than `maxCredits`.
- * @param ads number of ads that matched at the last count
+ * @param matchingCount number of ads that matched at the last count
  */
-async function computeMaxCharge(watch: Watch, ads: number | undefined, { createCallBudget, adFilters }: ToolContext) {
+async function computeMaxCharge(
+  watch: Watch,
+  matchingCount: number | undefined,
+  { createCallBudget, adFilters }: ToolContext,
+) {
   const question = pickQuestion(watch);
   const maxAds = watch.maxAds ?? defaultMaxAds;
   const pageSize = Math.min(maxAds, determineMaxPageSize(question, adFilters));
@@ -230,7 +240,9 @@ async function computeMaxCharge(watch: Watch, ads: number | undefined, { createC
   const fullPrice = await getMaxPrice(maxAds);
   // If more ads match now than at the last count, the check reads one more page.
   const extraPagePrice =
-    ads === undefined || ads >= maxAds ? 0 : await getMaxPrice(Math.min(pageSize, Math.max(1, ads)));
+    matchingCount === undefined || matchingCount >= maxAds
+      ? 0
+      : await getMaxPrice(Math.min(pageSize, Math.max(1, matchingCount)));
   if (fullPrice === undefined || extraPagePrice === undefined) return;
   // `maxAds` counts each ad once, but several parts of a split search may list the same ad. The number of pages then
   // has no upper bound, and only `maxCredits` limits the price.
@@ -277,7 +289,8 @@ async function buildChecksOutput(
   let remainingTokens = context.resultTokens - estimateTokens(fixedText) - 20 * views.length;
   let remainingNewsCount = views.filter(({ groups }) => groups.length > 0).length;
   const watchTexts = views.map(({ data: { name }, lines, groups }) => {
-    const newsText = groups.length > 0 ? formatNews(groups, Math.max(0, remainingTokens / remainingNewsCount--)) : '';
+    const newsText =
+      groups.length > 0 ? formatReportedAds(groups, Math.max(0, remainingTokens / remainingNewsCount--)) : '';
     remainingTokens -= estimateTokens(newsText);
     return joinLines([`${quote(name)}: ${lines.join('\n')}`, newsText]);
   });
@@ -317,7 +330,7 @@ async function describeCheck(checkedWatch: CheckedWatch, maxListedIds: number, c
   const contents = outcome?.contents;
   const typicalLaunches =
     check && contents && (await computeTypicalLaunches(pickQuestion(watch), check, contents, context));
-  const groups = check && contents ? collectNews(check, contents, context.now) : [];
+  const groups = check && contents ? collectReportedAds(check, contents, context.now) : [];
   const { gathering, previousCheck, changes } = check ?? {};
   const complete = gathering?.complete ?? false;
   const comparedCheck = check ? previousCheck : watch.complete[0];

@@ -7,7 +7,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallBudget } from '../credits/call-budget.ts';
 import { formatPrice } from '../credits/credit-text.ts';
 import { getResponseTime } from '../dataset/ad-list-page.ts';
-import { buildCreditRange, creditDescriptions, StopView } from '../dataset/gathering-output.ts';
+import { buildCreditRange, creditDescriptions, errorFieldSchemas } from '../dataset/gathering-output.ts';
 import { findGatherings } from '../dataset/gatherings.ts';
 import { classifyFailure, type StopInfo } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
@@ -98,7 +98,7 @@ export const countAds = defineTool({
     leftOut: z.string().optional().describe('With by: which ads no count includes, and why.'),
     estimate: CountEstimate.optional().describe('Estimate, with maxCredits 0.'),
     stopped: z.string().optional().describe('Why the call stopped, as in gather_ads.'),
-    ...StopView,
+    ...errorFieldSchemas,
     next: z.string().optional().describe('How to continue.'),
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context) {
@@ -179,12 +179,12 @@ const countMatchingAds = async (filters: Filters, countContext: CountContext): P
  */
 async function countBySearch(filters: Filters, { api, callBudget, now, fresh }: CountContext, countBy?: string) {
   const body = { ...filters, limit: 1, ...(countBy !== undefined && { countBy }) };
-  const answer: ApiResponse<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
-  const { items, counts } = answer.raw as { items: readonly AdDates[]; counts?: unknown };
+  const response: ApiResponse<'searchAds'> = await api.searchAds({ body, fresh, creditLimit: callBudget });
+  const { items, counts } = response.raw as { items: readonly AdDates[]; counts?: unknown };
   return {
-    total: readTotalHits(answer) ?? null,
-    countedAt: getResponseTime(answer, now),
-    ...readServiceNotes(answer.raw),
+    total: readTotalHits(response) ?? null,
+    countedAt: getResponseTime(response, now),
+    ...readServiceNotes(response.raw),
     lastSeen: summarizeLastSeenDays(items),
     valueCounts: countBy === undefined ? undefined : parseValueCounts(counts),
   };
@@ -253,8 +253,8 @@ const maxTimeDifferenceMs = 60_000;
 function subtractParts({ total, countedAt }: AdCount, parts: readonly Partial<AdCount>[]): number | undefined {
   if (total === null || parts.some((part) => Math.abs((part.countedAt ?? countedAt) - countedAt) > maxTimeDifferenceMs))
     return undefined;
-  const remaining = parts.reduce((difference, part) => difference - (part.total ?? Number.NaN), total);
-  return remaining >= 0 ? remaining : undefined;
+  const remainingCount = parts.reduce((countSoFar, part) => countSoFar - (part.total ?? Number.NaN), total);
+  return remainingCount >= 0 ? remainingCount : undefined;
 }
 
 /**
@@ -387,13 +387,13 @@ async function countBySearches(countedFilter: SearchFilter, filters: Filters, co
       ...(!partWithoutValue && { restHoldsNone: true as const }),
     }),
     ...(isCounted &&
-      otherAdCount === undefined && { leftOut: explainLeftOut(countedFilter, partWithoutValue !== undefined) }),
+      otherAdCount === undefined && { leftOut: explainUncountedAds(countedFilter, partWithoutValue !== undefined) }),
     stop,
   };
 }
 
 /** Explains which ads no count includes, and why. Used if their number is unknown. */
-function explainLeftOut(
+function explainUncountedAds(
   { single: hasSingleValue, open: hasOtherValues }: SearchFilter,
   isNoneCounted: boolean,
 ): string {
@@ -485,9 +485,9 @@ function buildCountView(
  * rule, so the note says when these ads were last seen running.
  */
 function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
-  const ads = isGathered ? 'these ads' : 'the ad that it sent';
+  const adsText = isGathered ? 'these ads' : 'the ad that it sent';
   const seenNote = lastSeen ? formatLastSeenDays(lastSeen) : 'no last-seen date';
-  return `the service decides what is active; ${ads}: ${seenNote}`;
+  return `the service decides what is active; ${adsText}: ${seenNote}`;
 }
 
 function formatPartCount(part: PartCountView, notesOfTotal: readonly string[]): string[] {

@@ -12,8 +12,8 @@ import {
   allAdsSql,
   type ExportCounts,
   type ExportFormat,
+  type ExportStatement,
   methodSheetName,
-  type Statement,
   writeExport,
 } from '../dataset/export.ts';
 import { buildMethodNote, buildNoteRows, renderNoteMarkdown } from '../dataset/methods-note.ts';
@@ -109,7 +109,7 @@ export const exportAds = defineTool({
       mimeType: mimeTypes[format],
       write: async (writeChunk, maxBytes) => {
         const statements = sheetsToExport.map(
-          (statement): Statement => ({
+          (statement): ExportStatement => ({
             ...statement,
             run: (readRows) => context.getDatasetSql().export(contents, { sql: statement.sql, signal }, readRows),
           }),

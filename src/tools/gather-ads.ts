@@ -75,7 +75,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   return withOpenedGathering(request, contentsBefore, context, async (openedGathering, readPages) => {
     const hasEnded = openedGathering.parts.every(({ state }) => state.ended);
     if (maxCredits === 0 && !hasEnded) return estimateGathering(request, openedGathering, context);
-    if (maxCredits === undefined && !hasEnded) await requireFree(question, context);
+    if (maxCredits === undefined && !hasEnded) await requireFreeReading(question, context);
     const gatherResult = await readPages();
     const { gathering, stopInfo, idsReadByCall: readByCall, contents } = gatherResult;
     if (gathering === undefined || (stopInfo.error && gatherResult.readCount === 0))
@@ -87,7 +87,7 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
     );
     const next = formatDatasetLimit(stopInfo, request) ?? (hasEnded && !output.complete ? readAgainHint : undefined);
     if (!context.isEstimate) await gatherResult.markResultReturned();
-    const remainingPrice = await estimateRemaining(removeDuplicateParts(question), contents, false, context);
+    const remainingPrice = await estimateRemainingAds(removeDuplicateParts(question), contents, false, context);
     const missingAdsText = await describeMissingAds(
       gathering,
       contents,
@@ -132,7 +132,10 @@ async function describeMissingAds(
  * Accepts a call without `maxCredits` only if reading the ads is free.
  * @throws AdLibraryError `invalid_request` if reading may cost credits
  */
-export async function requireFree(question: GatheringQuestion, { createCallBudget }: ToolContext): Promise<void> {
+export async function requireFreeReading(
+  question: GatheringQuestion,
+  { createCallBudget }: ToolContext,
+): Promise<void> {
   if (await (await createCallBudget()).isFree(getListOperation(question))) return;
   throw invalidRequest(
     'maxCredits is required, because reading may cost credits: 0 estimates the price, and any other number is the most that this call may spend.',
@@ -167,9 +170,9 @@ async function estimateGathering(
     if (part.total === undefined) break;
   }
   const price = await estimateParts(question, parts, context);
-  const isLimited = (price?.ads ?? 0) > maxAds;
+  const isLimitedByMaxAds = (price?.ads ?? 0) > maxAds;
   const readIds = new Set(parts.flatMap(({ ids }) => [...ids]));
-  const limitedPrice = isLimited
+  const limitedPrice = isLimitedByMaxAds
     ? await estimateParts(question, parts, context, Math.max(0, maxAds - readIds.size))
     : undefined;
   // The form that asks the user to confirm shows the price of this call, limited by `maxAds`. Other callers plan ahead
@@ -181,7 +184,7 @@ async function estimateGathering(
   const summary = [
     price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
-    isLimited && formatLimit(maxAds, limitedPrice),
+    isLimitedByMaxAds && formatMaxAdsLimit(maxAds, limitedPrice),
     context.now - oldestTotalAt > minStatedAgeMs && `The number of ads is as of ${formatMinute(oldestTotalAt)}.`,
     partsWithoutTotal.length > 0 &&
       question.collectionId === undefined &&
@@ -207,7 +210,7 @@ async function estimateGathering(
  * Formats where `maxAds` ends the call and what it costs until then, e.g. `With maxAds: 100, it stops after 100 ads (10
  * credits).`
  */
-function formatLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
+function formatMaxAdsLimit(maxAds: number, price: { atLeast?: number; atMost?: number } | undefined): string {
   const { atLeast = 0, atMost } = price ?? {};
   const priceText = atMost === undefined ? '' : ` (${formatPrice({ atLeast, atMost })})`;
   return `With maxAds: ${maxAds}, it stops after ${formatCount(maxAds, 'ad')}${priceText}.`;
@@ -235,8 +238,8 @@ async function suggestFirstPage(question: GatheringQuestion, parts: readonly Sea
 /** Suggests `count_ads`, which is cheaper than reading the ads if the user needs only totals. */
 async function suggestCounting({ collectionId }: GatheringQuestion, { createCallBudget, isOffered }: ToolContext) {
   if (collectionId !== undefined || !isOffered('count_ads')) return undefined;
-  const search = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
-  const price = await (await createCallBudget(0)).estimateCost(search);
+  const countingSearch = { operation: 'searchAds', totalItems: 1, pageSize: 1, isTotalKnown: true } as const;
+  const price = await (await createCallBudget(0)).estimateCost(countingSearch);
   const priceText = price === undefined ? 'one small search' : `about ${formatPrice(price)}`;
   return `To count or compare totals only, use count_ads: ${priceText} for each value.`;
 }
@@ -255,7 +258,7 @@ function suggestQueryAds(question: GatheringQuestion, contents: DatasetContents)
  * Estimates the price of the ads that are not in the dataset yet, from known totals only. Returns undefined if the
  * total of a part (smaller search) is unknown.
  */
-export async function estimateRemaining(
+export async function estimateRemainingAds(
   question: GatheringQuestion,
   contents: DatasetContents,
   fresh: boolean,

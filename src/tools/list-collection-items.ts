@@ -4,7 +4,14 @@ import { type AdView, ListedAd } from '../views/ad.ts';
 import { moveMismatchesToOtherTypes } from '../views/full-view.ts';
 import { PageView } from '../views/page.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './arguments.ts';
-import { buildListBoardData, createAdViews, createPageViews, type ItemViews, paginate, pagingFields } from './pager.ts';
+import {
+  buildListBoardData,
+  createAdViews,
+  createPageViews,
+  type ItemViews,
+  pagingFields,
+  readFittingPage,
+} from './pager.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 /**
@@ -39,7 +46,7 @@ export const listCollectionItems = defineTool({
     ...pagingFields,
   }),
   run: ({ collectionId, itemType, limit, cursor, detail = 'brief', fresh }, context) =>
-    paginate<AdView | PageView, { itemType: string; collection?: CollectionView }>(
+    readFittingPage<AdView | PageView, { itemType: string; collection?: CollectionView }>(
       {
         operation: 'listCollectionItems',
         searchParams: { collectionId, itemType },

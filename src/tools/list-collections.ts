@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CollectionView, formatCollectionList, viewCollection } from '../views/account.ts';
 import { cursor } from './arguments.ts';
 import { createCursorMismatchError } from './cursors.ts';
-import { type ItemViews, paginate, pagingFields } from './pager.ts';
+import { type ItemViews, pagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList: formatCollectionList };
@@ -11,7 +11,7 @@ const views: ItemViews<CollectionView> = { viewItem: viewCollection, formatList:
  * Returns true if a collection probably accepts ads. The API document does not define this. Collections of type
  * `pages`, or with pages but no ads, are assumed to accept only pages.
  */
-const canHoldAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
+const acceptsAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
   ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
 
 /**
@@ -27,13 +27,13 @@ export const listCollections = defineTool({
   operations: ['listCollections'],
   buildBoardData: (data) => ({
     collections: (data as { items: CollectionView[] }).items
-      .filter(canHoldAds)
+      .filter(acceptsAds)
       .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
   output: z.looseObject({ items: z.array(CollectionView).describe('The collections.'), ...pagingFields }),
   run: ({ cursor }, context) =>
-    paginate(
+    readFittingPage(
       {
         operation: 'listCollections',
         searchParams: {},

@@ -31,7 +31,7 @@ interface PagerRequest<View, Heading> extends ListRequest {
  * Returns one page of a list as data and as text that fits the token budget. If some items did not fit, the cursor
  * points to the rest of this page, which is cached and not charged again. Otherwise, it points to the next page.
  */
-export async function paginate<View, Heading = object>(
+export async function readFittingPage<View, Heading = object>(
   request: PagerRequest<View, Heading>,
   context: ToolContext,
 ): Promise<ListPage<View, Heading> & ToolOutput> {
@@ -88,7 +88,7 @@ const buildPriceView = (price: PriceBounds): z.infer<typeof PriceView> =>
 /**
  * Schema of the day on which the service responded. Ages in a list of ads, such as "3 days ago", count from that day.
  */
-export const responseDay = z.string().describe('Day of this answer. Days ago are counted from this day.');
+export const responseDaySchema = z.string().describe('Day of this answer. Days ago are counted from this day.');
 
 export const pagingFields = {
   cursor: z.string().nullable().describe('Cursor of the next page. null at the end.'),
@@ -104,7 +104,7 @@ export const pagingFields = {
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
   nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
-  asOf: responseDay.optional(),
+  asOf: responseDaySchema.optional(),
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),
 };

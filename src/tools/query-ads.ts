@@ -12,7 +12,7 @@ import {
 import { mergeReadFields } from '../dataset/coverage-notes.ts';
 import { getLaunchesKnownUntil } from '../dataset/gatherings.ts';
 import { isEmptyResult } from '../dataset/sql/statement.ts';
-import { type Cell, describeColumns } from '../dataset/tables.ts';
+import { type Cell, describeComputedColumns } from '../dataset/tables.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { isWord, joinLines, quote, quoteUnlessWord } from '../views/safe-text.ts';
@@ -21,7 +21,7 @@ import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
 import { createJpegContent, defineTool, getRemainingDrawingMs, readOnlyAnnotations } from './tool.ts';
 
-const derivedColumns = describeColumns()
+const derivedColumns = describeComputedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
   .join(', ');
 

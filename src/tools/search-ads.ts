@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ListedAd } from '../views/ad.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { buildListBoardData, createAdViews, paginate, pagingFields, responseDay } from './pager.ts';
+import { buildListBoardData, createAdViews, pagingFields, readFittingPage, responseDaySchema } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const searchAds = defineTool({
@@ -18,9 +18,13 @@ export const searchAds = defineTool({
   showsBoard: true,
   buildBoardData: buildListBoardData,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
-  output: z.looseObject({ items: z.array(ListedAd).describe('The matching ads.'), ...pagingFields, asOf: responseDay }),
+  output: z.looseObject({
+    items: z.array(ListedAd).describe('The matching ads.'),
+    ...pagingFields,
+    asOf: responseDaySchema,
+  }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
-    paginate(
+    readFittingPage(
       {
         operation: 'searchAds',
         searchParams,

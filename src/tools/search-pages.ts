@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { PageView } from '../views/page.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './arguments.ts';
-import { createPageViews, paginate, pagingFields } from './pager.ts';
+import { createPageViews, pagingFields, readFittingPage } from './pager.ts';
 import { defineTool, readOnlyAnnotations } from './tool.ts';
 
 export const searchPages = defineTool({
@@ -15,7 +15,7 @@ export const searchPages = defineTool({
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
   output: z.looseObject({ items: z.array(PageView).describe('The matching advertiser pages.'), ...pagingFields }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>
-    paginate(
+    readFittingPage(
       {
         operation: 'searchPages',
         searchParams,

@@ -180,7 +180,7 @@ export interface CallerContext
    * Returns the price of a list page with this number of items. Returns undefined until the service has charged for a
    * page of this list, because only charges show the price.
    */
-  getPagePrice(list: OperationName, items: number): Promise<PriceBounds | undefined>;
+  getPagePrice(listOperation: OperationName, itemCount: number): Promise<PriceBounds | undefined>;
   loadPictures(): Promise<Pictures>;
   cursors: Cursors;
 }
@@ -205,5 +205,5 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
    * not the operations of the API.
    */
   getToolName(operation: string): string;
-  isOffered(tool: string): boolean;
+  isOffered(toolName: string): boolean;
 }

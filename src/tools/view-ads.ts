@@ -139,7 +139,7 @@ export const viewAds = defineTool({
     const text = clampLines(joinLines([note, comparisonText, ...tiles.map(formatTile)]), resultTokens);
     return {
       data: {
-        tiles: fitTiles(tiles, dataTokensPerTextToken * resultTokens),
+        tiles: shortenTiles(tiles, dataTokensPerTextToken * resultTokens),
         ...(comparison && { pictures: comparison.pictures }),
         note,
       },
@@ -327,7 +327,7 @@ function formatTile({ number, id, pageName, headline, firstCard, picture, reason
 }
 
 /** Removes the details of all tiles if they exceed the token budget. Ids and reasons for missing pictures remain. */
-function fitTiles(tiles: readonly AdTile[], maxTokens: number): AdTile[] {
+function shortenTiles(tiles: readonly AdTile[], maxTokens: number): AdTile[] {
   if (fitsWithin(JSON.stringify(tiles), maxTokens)) return [...tiles];
   return tiles.map(({ number, id, shown, reason }) => ({ number, id, shown, ...(reason && { reason }) }));
 }

@@ -15,18 +15,18 @@ import { countFittingItems, sanitizeId, truncateLine } from '../views/tokens.ts'
 import { type Fields, readText } from '../views/view.ts';
 import type { WatchCheck } from './check.ts';
 
-/** An ad that `check_watches` lists as new, changed or gone. */
-interface NewsAd extends ReturnType<typeof buildReportCard> {
+/** An ad that `check_watches` reports as new, changed or gone. */
+interface ReportedAd extends ReturnType<typeof buildReportCard> {
   /** Format and creative of the ad, e.g. `VIDEO 15 s`. Safe to show to a model. */
   format: string;
   changes: readonly string[];
   appUrl: string | undefined;
 }
 
-/** The new, changed or gone ads of a check. `ads` contains only the first ones; `totalCount` is the number of all. */
-interface NewsGroup {
+/** A group of reported ads, e.g. the new ones. `ads` contains only the first ads; `totalCount` is the number of all. */
+interface ReportedAdGroup {
   title: string;
-  ads: readonly NewsAd[];
+  ads: readonly ReportedAd[];
   totalCount: number;
 }
 
@@ -41,11 +41,11 @@ const maxChanges = 3;
  * Collects the new, changed and gone ads of a watch (a search that is repeated to find new ads). Returns an empty list
  * if no earlier check can be compared.
  */
-export function collectNews(
+export function collectReportedAds(
   { changes, previousCheck, gathering }: WatchCheck,
   contents: DatasetContents,
   now: number,
-): NewsGroup[] {
+): ReportedAdGroup[] {
   if (changes === undefined) return [];
   const previousGathering = contents.gatherings.find(({ id }) => id === previousCheck?.gathering);
   const lastResponseNumbers = previousGathering && findLastResponseNumbers(previousGathering);
@@ -91,20 +91,20 @@ export function collectNews(
 function formatChanges(responseNumber: number, item: StoredItem): string[] {
   const previousVersion = findVersionAt(responseNumber, item);
   const changes = previousVersion ? findChanges(parseItem(previousVersion), parseItem(item)) : [];
-  const texts = changes.slice(0, maxChanges).map((change) => {
+  const changeTexts = changes.slice(0, maxChanges).map((change) => {
     const label = splitColumnName(change.field);
-    const valueTexts = formatValues(change);
+    const valueTexts = formatValuePair(change);
     return valueTexts === undefined ? `${label} changed` : `${label} ${valueTexts.join(' → ')}`;
   });
-  const omittedCount = changes.length - texts.length;
-  return omittedCount > 0 ? [...texts, `${formatCount(omittedCount, 'more field')} changed`] : texts;
+  const omittedCount = changes.length - changeTexts.length;
+  return omittedCount > 0 ? [...changeTexts, `${formatCount(omittedCount, 'more field')} changed`] : changeTexts;
 }
 
 /**
  * Shortens the old and the new value of a field so that their difference stays visible. Returns undefined if they
  * cannot be shown.
  */
-function formatValues({ oldValue, newValue }: FieldChange): [string, string] | undefined {
+function formatValuePair({ oldValue, newValue }: FieldChange): [string, string] | undefined {
   if (oldValue === undefined || newValue === undefined) return;
   if (oldValue === null || newValue === null)
     return [oldValue === null ? 'none' : formatValue(oldValue), newValue === null ? 'none' : formatValue(newValue)];
@@ -118,7 +118,7 @@ const formatCalendarDay = (text: string) => (/^\d{4}-\d\d-\d\dT/.test(text) ? fo
 const formatValue = (text: string) => formatCalendarDay(text) ?? quote(truncateLine(text, 28));
 
 /** Formats the new, changed and gone ads as lists. All groups together take at most `maxTokens` tokens. */
-export function formatNews(groups: readonly NewsGroup[], maxTokens: number): string {
+export function formatReportedAds(groups: readonly ReportedAdGroup[], maxTokens: number): string {
   return groups
     .map(({ title, ads, totalCount }) => {
       const lines = ads.map(formatAdLine);
@@ -135,7 +135,7 @@ export function formatNews(groups: readonly NewsGroup[], maxTokens: number): str
     .join('\n');
 }
 
-function formatAdLine({ card, format, changes, appUrl }: NewsAd): string {
+function formatAdLine({ card, format, changes, appUrl }: ReportedAd): string {
   const { id, pageName, startedAt } = card;
   const details = [format, startedAt && `started ${formatDay(startedAt)}`].filter(Boolean);
   const parts = [...(changes.length > 0 ? changes : details), quoteUnlessWord(sanitizeId(id)), appUrl && quote(appUrl)];

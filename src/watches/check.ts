@@ -152,20 +152,20 @@ function createCheck(
   checkedAt: number,
 ): WatchCheck | undefined {
   if (gathering === undefined) return;
-  return gathering.complete || readCount > 0 ? compareWithLast(watch, gathering, contents, checkedAt) : undefined;
+  return gathering.complete || readCount > 0 ? compareWithLastCheck(watch, gathering, contents, checkedAt) : undefined;
 }
 
 /**
  * The result of checking one watch (a search that is repeated to find new ads): its stored ads, and their changes since
  * the last complete check.
  */
-export type WatchCheck = ReturnType<typeof compareWithLast>;
+export type WatchCheck = ReturnType<typeof compareWithLastCheck>;
 
 /**
  * Compares the ads that were read for a watch with its last complete check.
  * @param checkedAt the time of the check, in milliseconds since the Unix epoch
  */
-function compareWithLast(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
+function compareWithLastCheck(watch: Watch, gathering: Gathering, contents: DatasetContents, checkedAt: number) {
   // These ads may already be stored as the last check, if the caller did not receive its result. Skip that check, so
   // that the ads are not compared with themselves.
   const lastCheck = watch.complete.find((check) => check.gathering !== gathering.id);

@@ -29,14 +29,14 @@ export type TypicalLaunchesView = DataOf<typeof TypicalLaunchesView>;
  * Number of days before the last check whose launches are compared. At least eight intervals are compared, even if they
  * take longer.
  */
-const maxDays = 56;
-const minDays = 28;
+const maxComparedDays = 56;
+const minComparedDays = 28;
 const intervalCounts = { most: 8, least: 4 };
 /**
  * Minimum time between two checks whose launches are compared, in milliseconds. The API states only the day of a
  * launch, so shorter intervals cannot be compared.
  */
-const minElapsedMs = 20 * 3_600_000;
+const minCheckIntervalMs = 20 * 3_600_000;
 
 /**
  * Counts the ads that started since the last check, and the launches in earlier intervals of the same length.
@@ -54,9 +54,9 @@ export async function computeTypicalLaunches(
   { getAdRowReader, adFilters }: { getAdRowReader(): AdRowReader; adFilters: readonly SearchFilter[] },
 ): Promise<TypicalLaunchesView | undefined> {
   if (!gathering.complete || !previousCheck || !changes) return;
-  if (question.collectionId !== undefined || selectsByTime(question, adFilters)) return;
+  if (question.collectionId !== undefined || selectsAdsByTime(question, adFilters)) return;
   const elapsedMs = gathering.gatheredAt - previousCheck.at;
-  if (elapsedMs < minElapsedMs) return;
+  if (elapsedMs < minCheckIntervalMs) return;
   const days = Math.max(1, Math.round(elapsedMs / dayMs));
   const listedIds = new Set(findGatherings(contents, question).flatMap(({ adIds }) => [...adIds]));
   const newIds = new Set(changes.newIds.map(normalizeAdId));
@@ -76,8 +76,8 @@ export async function computeTypicalLaunches(
       }
     }
   const knownIntervals = Math.floor((lastDay - earliest) / days);
-  const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxDays / days)));
-  if (intervals < Math.max(intervalCounts.least, Math.ceil(minDays / days))) return;
+  const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxComparedDays / days)));
+  if (intervals < Math.max(intervalCounts.least, Math.ceil(minComparedDays / days))) return;
   const sortedCounts = Array.from(
     { length: intervals },
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
@@ -124,7 +124,10 @@ const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'sho
  * Returns true if any filter seems to select ads by running state or by date, according to its name or its described
  * type.
  */
-function selectsByTime({ filters = {}, split = [] }: GatheringQuestion, adFilters: readonly SearchFilter[]): boolean {
+function selectsAdsByTime(
+  { filters = {}, split = [] }: GatheringQuestion,
+  adFilters: readonly SearchFilter[],
+): boolean {
   const dateFilterKeys = new Set(adFilters.flatMap(({ key, type }) => (type === 'date' ? key : [])));
   return [filters, ...split].some(function hasTimeFilter(value: unknown): boolean {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

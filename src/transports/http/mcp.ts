@@ -10,7 +10,7 @@ import {
   isMessage,
   isRequestId,
   isToolCall,
-  type Message,
+  type JsonRpcMessage,
   type RequestError,
   readProgressToken,
 } from '../../mcp/protocol.ts';
@@ -132,13 +132,13 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
 
 const isEventStream = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
 
-const asksForProgress = (message: Message, catalog: Catalog): boolean =>
+const asksForProgress = (message: JsonRpcMessage, catalog: Catalog): boolean =>
   isToolCall(message) &&
   catalog.reportsProgress(message.params?.name) &&
   readProgressToken(message.params?._meta) !== undefined;
 
 /** Returns the JSON-RPC request in a body. Returns undefined for a notification or a response. */
-const findRequest = (body: unknown): Message | undefined =>
+const findRequest = (body: unknown): JsonRpcMessage | undefined =>
   isMessage(body) && body.id !== undefined ? body : undefined;
 
 /**
@@ -150,7 +150,7 @@ const findRequest = (body: unknown): Message | undefined =>
  */
 function listenForCancellation(
   { request, credentials }: HttpMcpRequest,
-  message: Message | undefined,
+  message: JsonRpcMessage | undefined,
   cancellations: ReturnType<typeof createCancellations>,
 ) {
   let stopListeningToSignal = () => {};
@@ -203,5 +203,5 @@ function createCancellations() {
   };
 }
 
-const createErrorResponse = ({ id }: Partial<Message> = {}, error: RequestError): Response =>
+const createErrorResponse = ({ id }: Partial<JsonRpcMessage> = {}, error: RequestError): Response =>
   Response.json({ jsonrpc: '2.0', id: isRequestId(id) ? id : null, error });
