@@ -63,9 +63,9 @@ const pageTokenInput = z.string().max(100).optional().describe('The token in the
 const resultForModels = { data: {}, text: 'This tool answers only the board, which shows ads to the person.' };
 
 /** Maximum number of ads on the board. A browser can filter this many ads without noticeable delay. */
-const maxAds = 10_000;
+const maxBoardAds = 10_000;
 /** Maximum number of ad ids in one call of a board tool. */
-const maxIds = 2000;
+const maxIdsPerCall = 2000;
 /**
  * Maximum length of an ad id in characters. Valid ids are shorter, but the result repeats unknown ids and must not
  * become too large.
@@ -82,7 +82,7 @@ const boardAds = defineTool({
   onlyForBoard: true,
   input: z.strictObject({
     gathering: z.string().max(maxAdIdLength).optional().describe('Id of the gathering.'),
-    ids: z.array(z.string().max(maxAdIdLength)).max(maxIds).optional().describe('Ad ids.'),
+    ids: z.array(z.string().max(maxAdIdLength)).max(maxIdsPerCall).optional().describe('Ad ids.'),
     detail: z.enum(['brief', 'full']).optional().describe('full returns every field.'),
     page: pageTokenInput,
   }),
@@ -98,7 +98,7 @@ const boardAds = defineTool({
     const facts = await getAdRowReader().readFacts(contents);
     const gathering = id === undefined ? undefined : findGathering(id, contents);
     const requestedKeys = gathering === undefined ? ids.map(normalizeAdId) : [...gathering.adIds];
-    const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxAds);
+    const uniqueKeys = [...new Set(requestedKeys)].slice(0, maxBoardAds);
     const fittingAds = await selectFittingAds(uniqueKeys, { detail, newAdKeys, facts }, contents);
     const data: BoardAds = {
       asOf: formatIsoTime(now),
@@ -157,10 +157,10 @@ async function selectFittingAds(
   // Reserve 40 bytes for the id of each ad, because `left` contains the ids of ads that do not fit.
   let remainingBytes = maxResultBytes - storedItems.length * 40;
   for (const item of storedItems) {
-    const key = normalizeAdId(item.id);
-    const ad = adBuilders[detail](item, labels.get(key));
-    if (newAdKeys.has(key)) ad.isNew = true;
-    const variant = facts.get(key)?.variantId ?? item.id;
+    const adKey = normalizeAdId(item.id);
+    const ad = adBuilders[detail](item, labels.get(adKey));
+    if (newAdKeys.has(adKey)) ad.isNew = true;
+    const variant = facts.get(adKey)?.variantId ?? item.id;
     if (variant !== item.id) ad.variant = variant;
     remainingBytes -= Buffer.byteLength(JSON.stringify(ad));
     if (remainingBytes < 0 && ads.length > 0) break;
@@ -315,7 +315,7 @@ function parseHttpsUrl(urlText: string | null | undefined): string | undefined {
 }
 
 /** Maximum number of pictures in one call of `board_pictures`. */
-const maxPictures = 24;
+const maxPicturesPerCall = 24;
 
 const boardPictures = defineTool({
   name: 'board_pictures',
@@ -330,7 +330,7 @@ const boardPictures = defineTool({
     ids: z
       .array(z.string().max(maxAdIdLength + 20))
       .min(1)
-      .max(maxPictures)
+      .max(maxPicturesPerCall)
       .describe('Ad ids.'),
     page: pageTokenInput,
   }),
@@ -344,13 +344,16 @@ const boardPictures = defineTool({
      */
     const findPicture = async (id: string): Promise<{ id: string; adId: string; picture: AdPicture }> => {
       const [match, adId = '', cardNumber] = adIdAndCardPattern.exec(id) ?? [];
-      const item = match === undefined ? undefined : await dataset.findItem('ads', adId);
-      if (item === undefined)
+      const storedItem = match === undefined ? undefined : await dataset.findItem('ads', adId);
+      if (storedItem === undefined)
         return { id, adId, picture: { reason: match === undefined ? invalidCardReason : notInDatasetReason } };
       return {
         id,
         adId,
-        picture: selectPicture(parseItem(item), { now: context.now, ...(cardNumber && { card: Number(cardNumber) }) }),
+        picture: selectPicture(parseItem(storedItem), {
+          now: context.now,
+          ...(cardNumber && { card: Number(cardNumber) }),
+        }),
       };
     };
     const requestedPictures = await Promise.all([...new Set(ids)].map(findPicture));

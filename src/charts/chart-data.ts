@@ -237,11 +237,11 @@ const getUnit = (name: string) => unitPatterns.find(([, pattern]) => pattern.tes
 export function buildPanels(data: ChartData) {
   const seriesGroups = [...groupBy(data.series, ({ unit }) => unit).values()];
   return seriesGroups.map((series) => {
-    const values = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
+    const panelValues = series.flatMap((panelSeries) => panelSeries.values).filter((value) => value !== null);
     const title = capitalize(
       `${joinNames(data.measureTitles ?? series.map((panelSeries) => panelSeries.title))} ${data.title}`,
     );
-    const [min, max] = [Math.min(0, ...values), Math.max(0, ...values)];
+    const [min, max] = [Math.min(0, ...panelValues), Math.max(0, ...panelValues)];
     return { ...data, title, series, min, max, isSmall: seriesGroups.length > 1 };
   });
 }

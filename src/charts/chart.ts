@@ -54,20 +54,20 @@ export interface ChartOptions {
  * cannot be drawn, returns the problem and how to solve it.
  */
 export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOptions = {}): Chart | { problem: string } {
-  const data = readChartData(kind, table, options.readAt);
-  if (data.problem !== undefined) return data;
+  const chartData = readChartData(kind, table, options.readAt);
+  if (chartData.problem !== undefined) return chartData;
   const layout = options.isNarrow ? narrowLayout : wideLayout;
   const shapes: Shape[] = [];
   let height = 0;
-  for (const panel of buildPanels(data)) {
-    const panelChart = drawPanel[kind][data.x](panel, layout);
+  for (const panel of buildPanels(chartData)) {
+    const panelChart = drawPanel[kind][chartData.x](panel, layout);
     shapes.push(...panelChart.shapes.map((shape) => moveDown(shape, height)));
     height += panelChart.height;
   }
-  const captionLines = (options.notes ?? []).flatMap((note) => wrapText(note, layout)).slice(0, maxCaptionLines);
-  for (const text of captionLines) {
+  const noteLines = (options.notes ?? []).flatMap((note) => wrapText(note, layout)).slice(0, maxNoteLines);
+  for (const text of noteLines) {
     const size = layout.fontSize - 3;
-    height += size + captionGap;
+    height += size + noteGap;
     shapes.push({ kind: 'text', text, x: layout.margin, y: height - 6, size, anchor: 'start', color: 'soft' });
   }
   if (options.isDemo) {
@@ -80,8 +80,8 @@ export function buildChart(kind: ChartKind, table: ChartRows, options: ChartOpti
 }
 
 /** Maximum number of lines of notes below the chart. The text of the result contains all notes. */
-const maxCaptionLines = 12;
-const captionGap = 5;
+const maxNoteLines = 12;
+const noteGap = 5;
 
 /** Wraps a text at spaces, so that its lines fit the width of the chart. */
 function wrapText(text: string, { width, margin, fontSize }: Layout): string[] {
@@ -212,7 +212,7 @@ function drawVertical(
   const shapes: Shape[] = [];
   const top = drawHeading(shapes, title, series, layout) + 8;
   const bottom = top + (isSmall ? layout.smallPlotHeight : layout.plotHeight);
-  const ticks = chooseTicks(min, max);
+  const ticks = chooseGridValues(min, max);
   const [low, high] = [Math.min(min, ticks[0] ?? 0), Math.max(max, ticks.at(-1) ?? 0)];
   const gap = fontSize * 0.7;
   const left = margin + Math.max(...ticks.map((tick) => estimateTextWidth(formatShortNumber(tick), fontSize))) + gap;
@@ -355,7 +355,7 @@ function drawAxisLabels(
 }
 
 /** Returns about five round numbers from `min` to `max`, at which grid lines are drawn. */
-function chooseTicks(min: number, max: number): number[] {
+function chooseGridValues(min: number, max: number): number[] {
   const roughStep = (max - min || 1) / 5;
   const powerOfTen = 10 ** Math.floor(Math.log10(roughStep));
   const step = ([1, 2, 5].find((factor) => factor * powerOfTen >= roughStep) ?? 10) * powerOfTen;
@@ -397,16 +397,16 @@ function breakIntoTwoLines(text: string, maxWidth: number, fontSize: number): st
 function shortenMiddle(text: string, maxWidth: number, fontSize: number): string {
   if (estimateTextWidth(text, fontSize) <= maxWidth) return text;
   const letters = [...text];
-  let [start, end, usedWidth] = ['', '', estimateTextWidth('…', fontSize)];
+  let [startText, endText, usedWidth] = ['', '', estimateTextWidth('…', fontSize)];
   for (let index = 0; index < letters.length; index++) {
     const isStart = index % 2 === 0;
     const letter = letters[isStart ? index / 2 : letters.length - (index + 1) / 2] ?? '';
     usedWidth += estimateTextWidth(letter, fontSize);
     if (usedWidth > maxWidth) break;
-    if (isStart) start += letter;
-    else end = letter + end;
+    if (isStart) startText += letter;
+    else endText = letter + endText;
   }
-  return `${start.trimEnd()}…${end.trimStart()}`;
+  return `${startText.trimEnd()}…${endText.trimStart()}`;
 }
 
 /** Estimates the width of a text in pixels. In common fonts, the text is slightly narrower than the estimate. */

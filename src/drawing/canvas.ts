@@ -44,13 +44,13 @@ export class Canvas implements Raster {
 
   /** Draws a picture, stretched to fill the frame. */
   drawRaster(raster: Raster, frame: Rect): void {
-    const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
-    const left = Math.round(frame.x);
-    const hiddenColumns = Math.max(0, -left);
+    const targetSize = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
+    const leftColumn = Math.round(frame.x);
+    const hiddenColumns = Math.max(0, -leftColumn);
     let row = Math.round(frame.y);
-    for (const pixels of resampleRows(raster, size)) {
-      const visiblePixels = pixels.subarray(hiddenColumns * 4, Math.max(hiddenColumns, this.width - left) * 4);
-      if (row >= 0 && row < this.height) this.#blendRow(left + hiddenColumns, row, visiblePixels);
+    for (const pixels of resampleRows(raster, targetSize)) {
+      const visiblePixels = pixels.subarray(hiddenColumns * 4, Math.max(hiddenColumns, this.width - leftColumn) * 4);
+      if (row >= 0 && row < this.height) this.#blendRow(leftColumn + hiddenColumns, row, visiblePixels);
       row++;
     }
   }
@@ -86,7 +86,7 @@ export type Path = readonly (readonly Point[])[];
 export type Point = readonly [x: number, y: number];
 
 /** A drawing command of a glyph outline: move, line, quadratic curve or close. */
-export type Command =
+export type GlyphCommand =
   | { type: 'M'; x: number; y: number }
   | { type: 'L'; x: number; y: number }
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
@@ -98,7 +98,7 @@ export type Command =
 const curveSegments = 10;
 
 /** Builds a path from the outline of a glyph. Curves are replaced by short line segments. */
-export function buildPath(commands: Iterable<Command>): Path {
+export function buildPath(commands: Iterable<GlyphCommand>): Path {
   const path: Point[][] = [];
   let lastPoint: Point = [0, 0];
   for (const command of commands) {
@@ -135,13 +135,16 @@ function buildCircle(x: number, y: number, radius: number): Point[] {
 export function buildStroke(line: readonly Point[], width: number): Path {
   const radius = width / 2;
   return line.flatMap(([x, y], index) => {
-    const end = buildCircle(x, y, radius);
+    const endCircle = buildCircle(x, y, radius);
     const [toX, toY] = line[index + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
-    if (length === 0) return [end];
+    if (length === 0) return [endCircle];
     const [acrossX, acrossY] = [(-(toY - y) / length) * radius, ((toX - x) / length) * radius];
     const offsetPoint = (px: number, py: number, side: 1 | -1): Point => [px + side * acrossX, py + side * acrossY];
-    return [end, [offsetPoint(x, y, -1), offsetPoint(toX, toY, -1), offsetPoint(toX, toY, 1), offsetPoint(x, y, 1)]];
+    return [
+      endCircle,
+      [offsetPoint(x, y, -1), offsetPoint(toX, toY, -1), offsetPoint(toX, toY, 1), offsetPoint(x, y, 1)],
+    ];
   });
 }
 
@@ -239,11 +242,11 @@ function computeAreaLeftOf(x: number, left: number, right: number): number {
  * even for large pictures.
  */
 function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width' | 'height'>): Generator<Float32Array> {
-  const columns = computeWeights(width, size.width);
-  const rows = computeWeights(height, size.height);
+  const columnWeights = computeWeights(width, size.width);
+  const rowWeights = computeWeights(height, size.height);
   const sums = new Float32Array(width * 4);
   const pixels = new Float32Array(size.width * 4);
-  for (const { from, weights } of rows) {
+  for (const { from, weights } of rowWeights) {
     sums.fill(0);
     for (const [row, weight] of weights.entries()) {
       const start = (from + row) * width * 4;
@@ -256,7 +259,7 @@ function* resampleRows({ width, height, data }: Raster, size: Pick<Rect, 'width'
         sums[index + 3] = (sums[index + 3] ?? 0) + opacity * weight;
       }
     }
-    for (const [column, { from, weights }] of columns.entries())
+    for (const [column, { from, weights }] of columnWeights.entries())
       for (let channel = 0; channel < 4; channel++) {
         let sum = 0;
         for (let index = 0; index < weights.length; index++)

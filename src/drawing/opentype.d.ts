@@ -2,7 +2,7 @@
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;
-    path: { commands: import('./canvas.ts').Command[] };
+    path: { commands: import('./canvas.ts').GlyphCommand[] };
   }
   export interface Font {
     unitsPerEm: number;

@@ -71,15 +71,15 @@ const readGlyph = (font: Font, letter: string) => {
 const cachedGlyphs = new Map<string, ReturnType<typeof readGlyph> | undefined>();
 
 function findGlyph(letter: string, bold = false) {
-  const key = bold ? `bold ${letter}` : letter;
-  if (!cachedGlyphs.has(key)) {
+  const cacheKey = bold ? `bold ${letter}` : letter;
+  if (!cachedGlyphs.has(cacheKey)) {
     const files = fontsByScript.find(([letters]) => letters.test(letter))?.[1] ?? [];
     const file = [bold ? latinFonts.bold : latinFonts.regular, ...files].find(
       (file) => loadFont(file).charToGlyphIndex(letter) > 0,
     );
-    cachedGlyphs.set(key, file === undefined ? undefined : readGlyph(loadFont(file), letter));
+    cachedGlyphs.set(cacheKey, file === undefined ? undefined : readGlyph(loadFont(file), letter));
   }
-  return cachedGlyphs.get(key);
+  return cachedGlyphs.get(cacheKey);
 }
 
 const measureLetter = (letter: string, { size, bold }: FontStyle): number => {

@@ -62,14 +62,14 @@ export async function fetchPicture(
 
 /** Fetches a picture and follows redirects. Checks every URL before requesting it. */
 async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: AbortSignal): Promise<FetchResult> {
-  let url = firstUrl;
+  let currentUrl = firstUrl;
   for (let redirectCount = 0; redirectCount <= maxRedirects; redirectCount++) {
-    const problem = explainForbiddenUrl(url, options.hosts);
+    const problem = explainForbiddenUrl(currentUrl, options.hosts);
     if (problem !== undefined) return { reason: redirectCount === 0 ? problem : `it redirects: ${problem}` };
     const { getAgent, userAgent, limits } = options;
     const requestHeaders = { accept: 'image/jpeg, image/png, image/webp', 'user-agent': userAgent };
     const response = await requestWithUniformDelay(
-      url,
+      currentUrl,
       { agent: await getAgent(), headers: requestHeaders, ...limits },
       signal,
     );
@@ -79,8 +79,8 @@ async function fetchWithRedirects(firstUrl: URL, options: FetchOptions, signal: 
     const redirectTarget = [headers.location].flat()[0];
     if (!redirectStatuses.has(statusCode) || redirectTarget === undefined)
       return { reason: `its host answered ${statusCode}` };
-    if (!URL.canParse(redirectTarget, url.href)) return { reason: 'it redirects to no web address' };
-    url = new URL(redirectTarget, url);
+    if (!URL.canParse(redirectTarget, currentUrl.href)) return { reason: 'it redirects to no web address' };
+    currentUrl = new URL(redirectTarget, currentUrl);
   }
   return { reason: `it redirects more than ${maxRedirects} times` };
 }
@@ -270,8 +270,8 @@ const reservedAddresses = new BlockList();
 for (const [network, prefixLength] of reservedNetworks) {
   reservedAddresses.addSubnet(network, prefixLength, 'ipv4');
   // Also block these networks as IPv4-mapped IPv6 addresses and as addresses behind NAT64.
-  for (const start of ['::ffff:', '64:ff9b::'])
-    reservedAddresses.addSubnet(`${start}${network}`, 96 + prefixLength, 'ipv6');
+  for (const addressPrefix of ['::ffff:', '64:ff9b::'])
+    reservedAddresses.addSubnet(`${addressPrefix}${network}`, 96 + prefixLength, 'ipv6');
 }
 reservedAddresses.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, including Teredo
 reservedAddresses.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
@@ -349,11 +349,12 @@ const readAscii = (bytes: Buffer, offset: number) => bytes.toString('latin1', of
 function explainUnsupportedFormat(bytes: Buffer): string {
   if (bytes.length === 0) return 'its host sent nothing';
   const firstChars = bytes.toString('latin1', 0, 512).trimStart().toLowerCase();
-  const brand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
+  const majorBrand = readAscii(bytes, 4) === 'ftyp' ? readAscii(bytes, 8) : '';
   if (firstChars.startsWith('gif8')) return 'a GIF, which is not shown';
-  if (brand === 'avif' || brand === 'avis') return 'an AVIF, which is not shown';
-  if (brand === 'heic' || brand === 'heix' || brand === 'mif1') return 'a HEIC picture, which is not shown';
-  if (brand !== '') return 'a video, not a picture';
+  if (majorBrand === 'avif' || majorBrand === 'avis') return 'an AVIF, which is not shown';
+  if (majorBrand === 'heic' || majorBrand === 'heix' || majorBrand === 'mif1')
+    return 'a HEIC picture, which is not shown';
+  if (majorBrand !== '') return 'a video, not a picture';
   if (firstChars.includes('<svg')) return 'an SVG, which is not shown';
   return firstChars.startsWith('<') ? 'a web page, not a picture' : 'not a picture';
 }

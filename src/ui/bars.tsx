@@ -188,8 +188,8 @@ const parseMonthNumber = (isoDate: string | undefined): number =>
     : Number(isoDate.slice(0, 4)) * 12 + Number(isoDate.slice(5, 7)) - 1;
 
 /** Formats a number of months since the year 0 as an ISO month, e.g. `2026-08`. */
-const formatIsoMonth = (months: number): string =>
-  `${String(Math.floor(months / 12)).padStart(4, '0')}-${String((months % 12) + 1).padStart(2, '0')}`;
+const formatIsoMonth = (monthNumber: number): string =>
+  `${String(Math.floor(monthNumber / 12)).padStart(4, '0')}-${String((monthNumber % 12) + 1).padStart(2, '0')}`;
 
 const formatUnknownCount = (adCount: number, { formatNumber }: Formats): string =>
   adCount > 0 ? `${formatNumber(adCount)} unknown` : '';
@@ -265,9 +265,9 @@ export function CommonValuesChart({ title, values, onChoose, formats = englishFo
 
 /** Counts how often each value occurs. Undefined values are not counted. */
 export function countValues(values: readonly (string | undefined)[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
+  const countsByValue = new Map<string, number>();
+  for (const value of values) if (value !== undefined) countsByValue.set(value, (countsByValue.get(value) ?? 0) + 1);
+  return countsByValue;
 }
 
 /** A list of facts with names and values. Facts without a value are left out. */

@@ -4,10 +4,10 @@ import { sanitizeLine } from '../views/safe-text.ts';
  * Returns a function that creates a value on its first call and returns the same value on all later calls. Used for
  * `Intl` formats, which take milliseconds to create and are often not needed.
  */
-function createOnFirstCall<Value>(create: () => Value): () => Value {
+function createLazyGetter<Value>(createValue: () => Value): () => Value {
   let createdValue: { value: Value } | undefined;
   return () => {
-    createdValue ??= { value: create() };
+    createdValue ??= { value: createValue() };
     return createdValue.value;
   };
 }
@@ -20,25 +20,25 @@ export type Formats = ReturnType<typeof createFormats>;
  * @param locale BCP 47 language tag; if the runtime does not support it, English is used
  */
 export function createFormats(locale: string) {
-  const getSupportedLocale = createOnFirstCall(() => {
+  const getSupportedLocale = createLazyGetter(() => {
     const [firstSupportedLocale = 'en'] = Intl.DateTimeFormat.supportedLocalesOf(locale);
     return firstSupportedLocale === 'en-US' ? 'en' : firstSupportedLocale;
   });
-  const getNumberFormat = createOnFirstCall(() => new Intl.NumberFormat(getSupportedLocale()));
-  const getShortNumberFormat = createOnFirstCall(
+  const getNumberFormat = createLazyGetter(() => new Intl.NumberFormat(getSupportedLocale()));
+  const getShortNumberFormat = createLazyGetter(
     () => new Intl.NumberFormat(getSupportedLocale(), { notation: 'compact', maximumSignificantDigits: 3 }),
   );
-  const getMonthFormat = createOnFirstCall(
+  const getMonthFormat = createLazyGetter(
     () => new Intl.DateTimeFormat(getSupportedLocale(), { month: 'short', year: 'numeric', timeZone: 'UTC' }),
   );
-  const getDayFormat = createOnFirstCall(
+  const getDayFormat = createLazyGetter(
     () =>
       new Intl.DateTimeFormat(getSupportedLocale() === 'en' ? 'en-GB' : getSupportedLocale(), {
         dateStyle: 'medium',
         timeZone: 'UTC',
       }),
   );
-  const isRightToLeft = createOnFirstCall(() =>
+  const isRightToLeft = createLazyGetter(() =>
     rightToLeftPattern.test(getMonthFormat().format(0) + getNumberFormat().format(1)),
   );
   /**
@@ -89,8 +89,8 @@ const displayFormatNames = new Map([
  * unchanged.
  */
 export function formatConstant(constant: string): string {
-  const name = displayFormatNames.get(constant);
-  if (name !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return name ?? sanitizeLine(constant);
+  const displayName = displayFormatNames.get(constant);
+  if (displayName !== undefined || !/^[A-Z][A-Z_]*$/.test(constant)) return displayName ?? sanitizeLine(constant);
   return constant.charAt(0) + constant.slice(1).toLowerCase().replaceAll('_', ' ');
 }
 
@@ -108,7 +108,7 @@ const adLibraryNames = new Map([
  */
 export const formatAdLibrary = (name: string): string => adLibraryNames.get(name) ?? sanitizeLine(name);
 
-const getRegionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'region' }));
+const getRegionNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'region' }));
 
 /**
  * Returns the English name of a country code, e.g. `Germany` for `DE`. Other texts are sanitized but otherwise
@@ -117,7 +117,7 @@ const getRegionNames = createOnFirstCall(() => new Intl.DisplayNames('en', { typ
 export const formatCountry = (code: string): string =>
   (/^[A-Z]{2}$/.test(code) && getRegionNames().of(code)) || sanitizeLine(code);
 
-const getLanguageNames = createOnFirstCall(() => new Intl.DisplayNames('en', { type: 'language' }));
+const getLanguageNames = createLazyGetter(() => new Intl.DisplayNames('en', { type: 'language' }));
 
 /**
  * Returns the English name of a language code, e.g. `German` for `de`. Other texts are sanitized but otherwise

@@ -145,8 +145,8 @@ export function formatCredits(credits: Fields): string {
     lastDay === undefined
       ? ''
       : `period: ${firstDay === undefined ? '' : `${formatValue(firstDay)} `}to ${formatValue(lastDay)}`,
-    formatUsageWindow('hourly', usageLimit.hourlyCredits, usageLimit.hourlyLimit),
-    formatUsageWindow('daily', usageLimit.dailyCredits, usageLimit.dailyLimit),
+    formatUsageLimit('hourly', usageLimit.hourlyCredits, usageLimit.hourlyLimit),
+    formatUsageLimit('daily', usageLimit.dailyCredits, usageLimit.dailyLimit),
     usageLimit.isLimitReached === true
       ? `usage limit reached${type === undefined ? '' : `: ${formatValue(type)}`}`
       : '',
@@ -161,25 +161,25 @@ export function formatCredits(credits: Fields): string {
  * Formats an hourly or daily limit, e.g. `hourly: 320 of 400 used, 80 left`. Returns an empty string if a number is
  * missing.
  */
-function formatUsageWindow(name: string, usedCredits: unknown, limit: unknown): string {
+function formatUsageLimit(limitName: string, usedCredits: unknown, limit: unknown): string {
   const remaining = computeRemaining(usedCredits, limit);
   return remaining === undefined
     ? ''
-    : `${name}: ${formatValue(usedCredits)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
+    : `${limitName}: ${formatValue(usedCredits)} of ${formatValue(limit)} used, ${formatNumber(remaining)} left`;
 }
 
 /** Formats an identity as text: the user, the account and the API key. */
 export function formatIdentity(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
-  const key = isObject(identity.apiKey) ? identity.apiKey : {};
+  const apiKey = isObject(identity.apiKey) ? identity.apiKey : {};
   return joinLines([
     identity.authenticated === false ? 'not authenticated' : formatLine('authenticated by', identity.authSource),
     formatLine('name', user.name),
     formatLine('email', user.emailAddress),
     formatAccount(user),
-    formatLine('key', key.name),
-    formatLine('key id', key.id),
-    formatLine('key starts with', key.keyPrefix),
+    formatLine('key', apiKey.name),
+    formatLine('key id', apiKey.id),
+    formatLine('key starts with', apiKey.keyPrefix),
     formatLine('OAuth client', identity.oauthClientId),
     formatOtherTypes(identity),
   ]);

@@ -44,11 +44,11 @@ type AdContent = Record<ContentField, string | null>;
 /** Returns the content of an ad as one string per field, for comparison with another version of the ad. */
 export function extractContent(ad: object): AdContent {
   const content: Partial<AdContent> = {};
-  for (const name of contentNames) content[name] = contentFieldReaders[name](ad as Fields);
+  for (const fieldName of contentFieldNames) content[fieldName] = contentFieldReaders[fieldName](ad as Fields);
   return content as AdContent;
 }
 
-const contentNames = Object.keys(contentFieldReaders) as ContentField[];
+const contentFieldNames = Object.keys(contentFieldReaders) as ContentField[];
 
 /** A field whose value differs between two versions of an ad, with both values. */
 export interface FieldChange {
@@ -69,7 +69,7 @@ export type ChangedValue = string | null | undefined;
  */
 export function findChanges(earlierAd: object, laterAd: object): FieldChange[] {
   const [oldContent, newContent] = [extractContent(earlierAd), extractContent(laterAd)];
-  return contentNames
+  return contentFieldNames
     .filter((field) => oldContent[field] !== newContent[field])
     .map((field) => ({
       field,
@@ -117,9 +117,10 @@ export const counterNames = Object.keys(counterFields) as CounterName[];
  */
 export function readCounters(ad: object): CounterValues {
   const counters: CounterValues = {};
-  for (const name of counterNames) {
-    const values = counterFields[name].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
-    if (values.length === counterFields[name].length) counters[name] = values.reduce((sum, value) => sum + value, 0);
+  for (const counterName of counterNames) {
+    const fieldValues = counterFields[counterName].flatMap((field) => readNumber((ad as Fields)[field]) ?? []);
+    if (fieldValues.length === counterFields[counterName].length)
+      counters[counterName] = fieldValues.reduce((sum, value) => sum + value, 0);
   }
   return counters;
 }

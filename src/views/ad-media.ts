@@ -294,8 +294,8 @@ const dropTemplate = (text: string | undefined) => (isTemplate(text) ? undefined
  * non-empty text.
  */
 export function readCardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
-  for (const name of cardFields[field]) {
-    const text = card?.[name];
+  for (const propertyName of cardFields[field]) {
+    const text = card?.[propertyName];
     if (typeof text === 'string' && text.trim() !== '') return text;
   }
 }

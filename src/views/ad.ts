@@ -498,13 +498,13 @@ function formatRow({ ad, number, facts, adTexts }: NumberedAd, statedFacts: Set<
  * that readers can tell which one it is.
  */
 function formatAdTexts({ headline, body, bodyHash, firstCard }: AdView): string {
-  const texts = [
+  const textParts = [
     headline === undefined ? '' : quote(headline),
     ':',
     body === undefined ? '' : ` ${formatBody(body, bodyHash)}`,
   ].join('');
   const card = firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`;
-  return texts === ':' ? card && `\n${card}` : `\n${texts}${card}`;
+  return textParts === ':' ? card && `\n${card}` : `\n${textParts}${card}`;
 }
 
 /**

@@ -47,8 +47,8 @@ export function summarizeLastSeenDays(ads: readonly AdDates[]): LastSeenDays | u
  * if the date is known for all ads.
  */
 export function formatLastSeenDays({ firstDay, lastDay, adCount, isKnownForAll }: LastSeenDays): string {
-  const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`;
-  return `${isKnownForAll ? '' : `${adCount} of them `}last seen ${days}`;
+  const daysText = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`;
+  return `${isKnownForAll ? '' : `${adCount} of them `}last seen ${daysText}`;
 }
 
 /**

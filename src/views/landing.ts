@@ -28,23 +28,23 @@ function findLinkedDomain(link: unknown): string | undefined {
  * campaign parameters of the link, such as `utm_source`. No request is sent.
  */
 export function parseLandingPage({ offerLink, cards }: Fields) {
-  const url = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
-  const host = getHost(url);
-  if (url === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
-  const decodedParameters = url.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
+  const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));
+  const host = getHost(landingUrl);
+  if (landingUrl === undefined || host === undefined) return { landingPage: null, campaignParameters: null };
+  const decodedParameters = landingUrl.search.slice(1).replaceAll('+', '%20').split('&').map(decodePercentCodes);
   const contentParameters = decodedParameters
     .filter((parameter) => parameter !== '' && !isTrackingParameter(parameter))
     .sort();
-  const path = decodePercentCodes(url.pathname);
+  const path = decodePercentCodes(landingUrl.pathname);
   let end = path.length;
   while (path[end - 1] === '/') end--;
   const landingPage = [
     host,
-    url.port && `:${url.port}`,
+    landingUrl.port && `:${landingUrl.port}`,
     path.slice(0, end),
     contentParameters.length > 0 && `?${contentParameters.join('&')}`,
   ];
-  return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtmParameters(url) };
+  return { landingPage: landingPage.filter(Boolean).join(''), campaignParameters: readUtmParameters(landingUrl) };
 }
 
 /**

@@ -51,14 +51,14 @@ const removeWww = (host: string): string => host.replace(/^www\.(?=[^.]+\.)|\.$/
  */
 export function cleanUrl(urlText: unknown, maxTokens: number): string | undefined {
   if (typeof urlText !== 'string') return;
-  const url = parseUrl(urlText);
-  if (url === undefined) {
+  const parsedUrl = parseUrl(urlText);
+  if (parsedUrl === undefined) {
     const urlStart = sanitizeLine(urlText.slice(0, maxUrlChars));
     return urlStart && truncate(urlStart, maxTokens, Math.max(0, urlText.length - maxUrlChars));
   }
-  url.username = url.password = url.hash = '';
-  url.search = url.search.slice(1).split('&').filter(isContentParameter).join('&');
-  return truncate(decodePercentCodes(url.href), maxTokens);
+  parsedUrl.username = parsedUrl.password = parsedUrl.hash = '';
+  parsedUrl.search = parsedUrl.search.slice(1).split('&').filter(isContentParameter).join('&');
+  return truncate(decodePercentCodes(parsedUrl.href), maxTokens);
 }
 
 /**

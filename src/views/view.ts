@@ -51,7 +51,7 @@ const maxListedWords = 12;
 const wordTokens = 12;
 
 /** How `copyFields` copies a field. A number is the maximum length of a text field in tokens. */
-type FieldType = number | 'number' | 'flag' | 'words';
+type FieldCopyRule = number | 'number' | 'flag' | 'words';
 
 /**
  * Selects the fields that results with brief or standard detail show, in the form that `copyFields` takes. `standard`
@@ -60,7 +60,7 @@ type FieldType = number | 'number' | 'flag' | 'words';
 export const selectViewFields = (
   fields: Record<string, ApiField>,
   detail: 'brief' | 'standard',
-): Record<string, FieldType> =>
+): Record<string, FieldCopyRule> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, { type, brief, standard = brief }]) => {
       const limit = detail === 'brief' ? brief : standard;
@@ -89,24 +89,24 @@ export function createFactLister(fields: Record<string, ApiField>): (view: objec
  * Copies fields from an object of the service to a result. Omits fields that are missing, null, empty or of an
  * unexpected type. Truncates long texts and lists.
  */
-export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly<Record<string, FieldType>>): void {
-  for (const name in fieldTypes) {
-    const value = apiObject[name];
-    if (value === undefined || value === null) continue;
-    const shownValue = readValue(value, fieldTypes[name]);
-    if (shownValue !== undefined) (view as Fields)[name] = shownValue;
+export function copyFields(view: object, apiObject: Fields, fieldTypes: Readonly<Record<string, FieldCopyRule>>): void {
+  for (const fieldName in fieldTypes) {
+    const fieldValue = apiObject[fieldName];
+    if (fieldValue === undefined || fieldValue === null) continue;
+    const shownValue = readValue(fieldValue, fieldTypes[fieldName]);
+    if (shownValue !== undefined) (view as Fields)[fieldName] = shownValue;
   }
 }
 
 /** Adds fields to an object, except those that are undefined. */
 export function addFields(target: object, fields: object): void {
-  for (const name in fields) {
-    const value = (fields as Fields)[name];
-    if (value !== undefined) (target as Fields)[name] = value;
+  for (const fieldName in fields) {
+    const fieldValue = (fields as Fields)[fieldName];
+    if (fieldValue !== undefined) (target as Fields)[fieldName] = fieldValue;
   }
 }
 
-function readValue(value: unknown, type: FieldType | undefined): unknown {
+function readValue(value: unknown, type: FieldCopyRule | undefined): unknown {
   if (type === 'number') return readNumber(value);
   if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
   return type === 'words' ? readWords(value) : readText(value, type ?? 0);

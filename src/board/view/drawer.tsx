@@ -112,15 +112,15 @@ const VariantStrip = ({ view, variants, current, onOpen }: VariantStripProps) =>
 function AdText({ view, ad }: { view: BoardView; ad: FullAd }) {
   const title = pickTitle(buildCardAd(ad));
   const textFields = [ad.body, ad.headline === title ? undefined : ad.headline, ad.linkDescription];
-  const texts = textFields.filter((text) => text !== undefined);
-  if (texts.length === 0) return null;
+  const adTexts = textFields.filter((text) => text !== undefined);
+  if (adTexts.length === 0) return null;
   const copyTexts = () => {
-    const isCopied = copyToClipboard([title, ...texts].join('\n\n'));
+    const isCopied = copyToClipboard([title, ...adTexts].join('\n\n'));
     view.update({ status: isCopied ? 'The text was copied.' : 'This host does not let the board copy.' });
   };
   return (
     <>
-      {texts.map((text) => (
+      {adTexts.map((text) => (
         <p class="copy" dir="auto">
           {text}
         </p>

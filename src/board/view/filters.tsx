@@ -21,14 +21,14 @@ const collapsedValueCount = 2;
 export function Filters({ view, children }: { view: BoardView; children: ComponentChildren }) {
   const { chosenValues, ads, openVariantId, formats } = view.state;
   const [openFacet, setOpenFacet] = useState<FacetName>();
-  const groups = useMemo(
+  const facetGroups = useMemo(
     () => listFacetValues(selectFilterableAds(view.state), chosenValues, formats),
     [ads, openVariantId, chosenValues, formats],
   );
   return (
     <section id="chips" aria-label="Filters">
       {children}
-      {groups.map((values) => {
+      {facetGroups.map((values) => {
         const facet = values[0]?.facet ?? 'state';
         const isOpen = openFacet === facet;
         return (

@@ -245,6 +245,6 @@ const findMaxBy = <Item>(items: readonly Item[], getMeasure: (item: Item) => num
 
 /** Returns the month that is a number of months before a day, e.g. `2026-09` for `2026-11-20` and 2. */
 function subtractMonths(isoDay: string, monthCount: number): string {
-  const time = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - monthCount);
-  return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 7);
+  const monthStartMs = Date.UTC(Number(isoDay.slice(0, 4)), Number(isoDay.slice(5, 7)) - 1 - monthCount);
+  return Number.isNaN(monthStartMs) ? '' : new Date(monthStartMs).toISOString().slice(0, 7);
 }

@@ -17,7 +17,7 @@ export type Host = ReturnType<typeof connectHost>;
  * The host's requests that the board supports, each with the board's response. The board rejects all other requests.
  */
 const responsesByMethod: Record<string, object> = { ping: {}, 'ui/resource-teardown': {} };
-const methodNotFound = { code: -32_601, message: 'The board does not know this method.' };
+const methodNotFoundError = { code: -32_601, message: 'The board does not know this method.' };
 
 /**
  * Connects to the window of the host that embeds the board. Messages from other windows are ignored.
@@ -29,7 +29,7 @@ export function connectHost(notificationHandlers: Record<string, (params: JsonOb
   const sendMessage = (message: object) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*');
   const respond = (id: unknown, method: string) => {
     const result = Object.hasOwn(responsesByMethod, method) ? responsesByMethod[method] : undefined;
-    sendMessage(result === undefined ? { id, error: methodNotFound } : { id, result });
+    sendMessage(result === undefined ? { id, error: methodNotFoundError } : { id, result });
   };
   window.addEventListener('message', ({ source, data }: MessageEvent) => {
     if (source !== window.parent || data?.jsonrpc !== '2.0') return;
@@ -112,7 +112,7 @@ const demoLinePattern = /^DEMO DATA:[^\n]*(?:\n|$)/;
 
 /** Returns the error text of a failed call, without the line about demo data at its start. */
 export const getExplanation = (result: JsonObject): string =>
-  getText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
+  getResultText(result).replace(demoLinePattern, '').trim().slice(0, maxExplanationLength) ||
   'The call failed without an explanation.';
 
 /** Returns false if the server states that the same call would fail again. */
@@ -124,9 +124,9 @@ const maxExplanationLength = 5000;
 
 /** Returns true if a result contains demo data. The board then shows a notice that the ads are fictional. */
 export const isDemoResult = (result: JsonObject): boolean =>
-  getBoardContext(result).isDemo === true || demoLinePattern.test(getText(result));
+  getBoardContext(result).isDemo === true || demoLinePattern.test(getResultText(result));
 
-function getText({ content }: JsonObject): string {
+function getResultText({ content }: JsonObject): string {
   const [block] = Array.isArray(content) ? content : [];
   return typeof block?.text === 'string' ? block.text : '';
 }

@@ -19,7 +19,7 @@ export type PictureLoader = ReturnType<typeof createPictureLoader>;
  */
 export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const loadedPictures = new Map<string, BoardPicture>();
-  const frames = new Map<Element, { id: string; show: ShowPicture }>();
+  const watchedFrames = new Map<Element, { id: string; show: ShowPicture }>();
   const requestedIds = new Set<string>();
   let queuedIds: string[] = [];
   let activeCallCount = 0;
@@ -35,7 +35,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
         if (picture.isLate) requestedIds.delete(picture.id);
         else loadedPictures.set(picture.id, picture);
       }
-      for (const { id, show } of frames.values()) {
+      for (const { id, show } of watchedFrames.values()) {
         const picture = ids.includes(id) && loadedPictures.get(id);
         if (picture) show(picture);
       }
@@ -52,7 +52,7 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
-        const id = frames.get(target)?.id;
+        const id = watchedFrames.get(target)?.id;
         if (!isIntersecting || id === undefined || loadedPictures.has(id) || requestedIds.has(id)) continue;
         requestedIds.add(id);
         queuedIds.push(id);
@@ -70,10 +70,10 @@ export function createPictureLoader(server: Pick<Server, 'readPictures'>) {
      * @returns a function that stops watching the element
      */
     watch: (id: string, frame: Element, show: ShowPicture) => {
-      frames.set(frame, { id, show });
+      watchedFrames.set(frame, { id, show });
       observer.observe(frame);
       return () => {
-        frames.delete(frame);
+        watchedFrames.delete(frame);
         observer.unobserve(frame);
       };
     },
@@ -89,12 +89,13 @@ interface LazyPictureProps {
 
 /** The picture of an ad or of one of its cards. It is loaded when it becomes visible. */
 export function LazyPicture({ ad, view: { pictureLoader, state }, card }: LazyPictureProps) {
-  const id = card === undefined ? ad.id : `${ad.id}#${card}`;
+  const pictureId = card === undefined ? ad.id : `${ad.id}#${card}`;
   const frame = useRef<HTMLDivElement>(null);
-  const [picture, setPicture] = useState(pictureLoader.get(id));
+  const [picture, setPicture] = useState(pictureLoader.get(pictureId));
   useEffect(
-    () => (frame.current && picture === undefined ? pictureLoader.watch(id, frame.current, setPicture) : undefined),
-    [id, picture === undefined],
+    () =>
+      frame.current && picture === undefined ? pictureLoader.watch(pictureId, frame.current, setPicture) : undefined,
+    [pictureId, picture === undefined],
   );
   const src = picture?.src?.startsWith('data:image/jpeg;base64,') ? picture.src : undefined;
   const cardPicture = picture && (src ? { src } : { reason: picture.reason ?? 'it did not come' });

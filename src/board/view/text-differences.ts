@@ -56,11 +56,11 @@ export function markDifferences(texts: readonly string[]): TextPart[][] {
  */
 function joinWords(words: readonly string[], isDifferentAt: (index: number) => boolean): TextPart[] {
   const parts: TextPart[] = [];
-  for (const [index, text] of words.entries()) {
-    const isDifferent = isDifferentAt(index) || (text === ' ' && isDifferentAt(index - 1) && isDifferentAt(index + 1));
+  for (const [index, word] of words.entries()) {
+    const isDifferent = isDifferentAt(index) || (word === ' ' && isDifferentAt(index - 1) && isDifferentAt(index + 1));
     const lastPart = parts.at(-1);
-    if (lastPart?.isDifferent === isDifferent) lastPart.text += text;
-    else parts.push({ text, isDifferent });
+    if (lastPart?.isDifferent === isDifferent) lastPart.text += word;
+    else parts.push({ text: word, isDifferent });
   }
   return parts;
 }
