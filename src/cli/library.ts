@@ -133,12 +133,12 @@ const hasImportProblem = ({ skipped, problems }: ImportedFile): boolean => skipp
  * @throws SettingsError if the name is missing or invalid
  */
 function checkQuestion({ question, complete }: { question?: string; complete?: boolean }): string | undefined {
-  const name = question?.trim();
-  if (complete && name === undefined)
+  const questionName = question?.trim();
+  if (complete && questionName === undefined)
     throw new SettingsError(['--complete needs --question with the name of the question']);
-  if (name !== undefined && (name === '' || name.length > 100 || /\p{C}/u.test(name)))
+  if (questionName !== undefined && (questionName === '' || questionName.length > 100 || /\p{C}/u.test(questionName)))
     throw new SettingsError(['--question takes a name of 1 to 100 characters']);
-  return name;
+  return questionName;
 }
 
 const maxListedFiles = 10;
@@ -219,9 +219,9 @@ const formatDuration = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s
  * @throws SettingsError that lists all formats if the format does not exist
  */
 function checkFormatName(format: string | undefined): void {
-  const names = listFormats().map(({ name }) => name);
-  if (format === undefined || names.includes(format)) return;
-  throw new SettingsError([`--format takes one of ${names.join(', ')}; "library formats" describes them`]);
+  const formatNames = listFormats().map(({ name }) => name);
+  if (format === undefined || formatNames.includes(format)) return;
+  throw new SettingsError([`--format takes one of ${formatNames.join(', ')}; "library formats" describes them`]);
 }
 
 /**

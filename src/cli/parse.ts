@@ -367,6 +367,8 @@ const maxProblemLength = 400;
  */
 function formatProblem(text: string): string {
   const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
-  const line = [problem.replace(/^error: /, '').slice(0, maxProblemLength), suggestion].filter(Boolean).join(' ');
-  return `${escapeControlCharacters(line.replaceAll('\n', ' '))}\n`;
+  const problemLine = [problem.replace(/^error: /, '').slice(0, maxProblemLength), suggestion]
+    .filter(Boolean)
+    .join(' ');
+  return `${escapeControlCharacters(problemLine.replaceAll('\n', ' '))}\n`;
 }

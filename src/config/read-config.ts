@@ -144,10 +144,10 @@ const fileSuffix = '_FILE';
  * variable.
  */
 function readSettingText({ variable, inFile }: Setting, environment: NodeJS.ProcessEnv): string | undefined {
-  const text = normalizeText(environment[variable]);
+  const variableText = normalizeText(environment[variable]);
   const filePath = inFile && normalizeText(environment[variable + fileSuffix]);
-  if (!filePath) return text;
-  if (text !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
+  if (!filePath) return variableText;
+  if (variableText !== undefined) throw new Error(`must be left out if ${variable}${fileSuffix} is set`);
   const where = `${filePath}, the file of ${variable}${fileSuffix}`;
   let content: string;
   try {
@@ -178,8 +178,8 @@ const prefix = 'AD_LIBRARY_';
  */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const knownNames = Object.values<Setting>(settings).flatMap(({ variable, inFile }) => {
-    const name = variable.slice(prefix.length);
-    return inFile ? [name, name + fileSuffix] : [name];
+    const shortName = variable.slice(prefix.length);
+    return inFile ? [shortName, shortName + fileSuffix] : [shortName];
   });
   const names = Object.keys(environment).flatMap((name) =>
     name.startsWith(prefix) ? [name.slice(prefix.length)] : [],

@@ -16,13 +16,13 @@ const throwProblem = (problem: string): never => {
 };
 
 /** Wraps a parser so that the setting is optional. If the setting is missing, its value is undefined. */
-export const optional =
+export const makeOptional =
   <Value>(parse: Parser<Value>) =>
   (text: string | undefined): Value | undefined =>
     text === undefined ? undefined : parse(text);
 
 /** Wraps a parser so that the setting has a default value, which is used if the setting is missing. */
-export const withDefault =
+export const addDefaultValue =
   <Value>(parse: Parser<Value>, defaultValue: NoInfer<Value>) =>
   (text: string | undefined): Value =>
     text === undefined ? defaultValue : parse(text);
@@ -80,11 +80,11 @@ export const parseHostName: Parser<string> = (text) => text.replace(/^\[(.*)\]$/
 
 /** Parses a comma-separated list of host names without ports. */
 export const parseHostNames: Parser<string[]> = (text) => {
-  const names = parseNames(text);
-  const wrongNames = names.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  const hostNames = parseNames(text);
+  const wrongNames = hostNames.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
   if (wrongNames.length > 0)
     throwProblem(`must contain only host names, without scheme or port: ${wrongNames.join(', ')}`);
-  return names.map((name) => name.toLowerCase());
+  return hostNames.map((name) => name.toLowerCase());
 };
 
 /**
@@ -98,14 +98,14 @@ export const isLoopback = (host: string) =>
 function parseUrl(text: string): URL {
   // Reject whitespace. The URL parser removes line breaks and tabs, so the result would differ from the text that the
   // user sees.
-  const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol))
+  const parsedUrl = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (parsedUrl === undefined || !/^https?:$/.test(parsedUrl.protocol))
     return throwProblem('must be an address such as https://api.example.com');
-  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+  if (parsedUrl.protocol === 'http:' && !isLoopback(parsedUrl.hostname))
     return throwProblem('must begin with https:// (http:// is only allowed for this machine)');
-  if (url.username || url.password || url.search || url.hash)
+  if (parsedUrl.username || parsedUrl.password || parsedUrl.search || parsedUrl.hash)
     return throwProblem('must not contain a user, query or fragment');
-  return url;
+  return parsedUrl;
 }
 
 /** Parses and normalizes a base URL. For example, `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
@@ -186,15 +186,15 @@ export interface ListedHost {
 
 /** Parses the hosts from which pictures may be fetched: `none`, or a list of `public`, `host` and `host:port`. */
 export const parseMediaHosts: Parser<MediaHosts> = (text) => {
-  const names = parseNames(text).map((name) => name.toLowerCase());
-  const hosts = names.filter((name) => name !== 'public' && name !== 'none');
+  const hostNames = parseNames(text).map((name) => name.toLowerCase());
+  const hosts = hostNames.filter((name) => name !== 'public' && name !== 'none');
   const wrongHosts = hosts.filter((name) => parseListedHost(name) === undefined);
   if (wrongHosts.length > 0)
     throwProblem(
       `must contain only public, none, host names and host:port, without a scheme or a path: ${wrongHosts.join(', ')}`,
     );
-  if (names.includes('none') && names.length > 1) throwProblem('must not contain anything beside none');
-  return { public: names.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
+  if (hostNames.includes('none') && hostNames.length > 1) throwProblem('must not contain anything beside none');
+  return { public: hostNames.includes('public'), listed: hosts.flatMap((name) => parseListedHost(name) ?? []) };
 };
 
 /** Parses `host` or `host:port`. Returns the host as it appears in URLs, i.e. with brackets around an IPv6 address. */

@@ -1,8 +1,9 @@
 import { logFormats, logLevels } from '../logging/log.ts';
 import {
+  addDefaultValue,
   createWholeNumberParser,
   createWordParser,
-  optional,
+  makeOptional,
   parseApiKey,
   parseBaseUrl,
   parseHostName,
@@ -16,7 +17,6 @@ import {
   parseText,
   parseTrustedProxy,
   readFiltersFile,
-  withDefault,
 } from './setting-values.ts';
 
 /** The description of a setting. `addNames` adds the names of its variable and flag. */
@@ -68,12 +68,14 @@ export interface Setting extends SettingDefinition {
  * `AD_LIBRARY_CREDIT_BUDGET` and `--credit-budget`.
  */
 function addNames<Definitions extends Record<string, SettingDefinition>>(definitions: Definitions) {
-  const entries = Object.entries(definitions).map(([name, definition]): [string, Setting] => {
+  const namedSettings = Object.entries(definitions).map(([name, definition]): [string, Setting] => {
     const flag = `--${name.replace(/[A-Z]/g, '-$&').toLowerCase()}`;
     const variable = `AD_LIBRARY${flag.slice(1).replaceAll('-', '_').toUpperCase()}`;
     return [name, { ...definition, variable, ...(!definition.secret && { flag }) }];
   });
-  return Object.fromEntries(entries) as { [Name in keyof Definitions]: Definitions[Name] & Omit<Setting, 'parse'> };
+  return Object.fromEntries(namedSettings) as {
+    [Name in keyof Definitions]: Definitions[Name] & Omit<Setting, 'parse'>;
+  };
 }
 
 /**
@@ -83,123 +85,123 @@ function addNames<Definitions extends Record<string, SettingDefinition>>(definit
 export const settings = addNames({
   apiKey: {
     title: 'API key',
-    parse: optional(parseApiKey),
+    parse: makeOptional(parseApiKey),
     secret: true,
     inFile: true,
     help: 'Your API key (stdio only; over HTTP, every request carries its own)',
   },
   baseUrl: {
     title: 'API address',
-    parse: optional(parseBaseUrl),
+    parse: makeOptional(parseBaseUrl),
     valueName: 'url',
     help: 'Base address of the API; may include a path prefix; must begin with https: unless the host is loopback',
   },
   demo: {
     title: 'Demo data',
-    parse: withDefault(parseOnOff, false),
+    parse: addDefaultValue(parseOnOff, false),
     help: 'Serve generated demo data; needs no key and no address, and costs nothing',
   },
   host: {
     onlyFor: 'http',
-    parse: withDefault(parseHostName, '127.0.0.1'),
+    parse: addDefaultValue(parseHostName, '127.0.0.1'),
     valueName: 'name',
     help: 'Host on which http and library serve listen',
   },
   port: {
     onlyFor: 'http',
-    parse: withDefault(createWholeNumberParser(0, 65_535), 3000),
+    parse: addDefaultValue(createWholeNumberParser(0, 65_535), 3000),
     valueName: 'number',
     help: 'Port on which http and library serve listen; 0 picks a free port',
   },
   allowedHosts: {
     onlyFor: 'http',
-    parse: optional(parseHostNames),
+    parse: makeOptional(parseHostNames),
     valueName: 'names',
     help: 'Host names that requests may use; required unless the host is loopback (default: loopback names)',
   },
   allowedOrigins: {
     onlyFor: 'http',
-    parse: withDefault(parseHostNames, []),
+    parse: addDefaultValue(parseHostNames, []),
     valueName: 'names',
     help: 'Host names of the web pages that may call the server; none by default',
   },
   metrics: {
     onlyFor: 'http',
-    parse: withDefault(parseOnOff, false),
+    parse: addDefaultValue(parseOnOff, false),
     help: 'Serve Prometheus metrics at GET /metrics (http only)',
   },
   callsAtOnce: {
     onlyFor: 'http',
-    parse: withDefault(createWholeNumberParser(1, 10_000), 256),
+    parse: addDefaultValue(createWholeNumberParser(1, 10_000), 256),
     valueName: 'calls',
     help: 'Maximum concurrent tool calls (http only)',
   },
   callsPerKey: {
     onlyFor: 'http',
-    parse: withDefault(createWholeNumberParser(1, 10_000), 16),
+    parse: addDefaultValue(createWholeNumberParser(1, 10_000), 16),
     valueName: 'calls',
     help: 'Maximum concurrent tool calls per key (http only)',
   },
   callsWaiting: {
     onlyFor: 'http',
-    parse: withDefault(createWholeNumberParser(0, 100_000), 1024),
+    parse: addDefaultValue(createWholeNumberParser(0, 100_000), 1024),
     valueName: 'calls',
     help: 'Maximum waiting tool calls; if more arrive, the newest call of the key with the most waiting calls is refused (http only)',
   },
   refusalsPerMinute: {
     onlyFor: 'http',
-    parse: withDefault(createWholeNumberParser(0, 1_000_000), 300),
+    parse: addDefaultValue(createWholeNumberParser(0, 1_000_000), 300),
     valueName: 'keys',
     help: 'Unknown keys that one IP address may try per minute; 0 for no limit, if a proxy in front of the server limits them (http only)',
   },
   trustedProxy: {
     onlyFor: 'http',
-    parse: optional(parseTrustedProxy),
+    parse: makeOptional(parseTrustedProxy),
     valueName: 'network',
     help: 'IP address or network of the proxy in front of the server, or none; the last entry of its X-Forwarded-For header is then the address of the caller (http only)',
   },
   publicUrl: {
     onlyFor: 'http',
-    parse: optional(parseOrigin),
+    parse: makeOptional(parseOrigin),
     valueName: 'url',
     help: 'Origin under which people reach the server from outside, such as https://ads.example.com; links to exported files begin with it; together with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
   },
   fileLinks: {
     onlyFor: 'http',
-    parse: withDefault(createWordParser(['on', 'off'], 'must be on or off'), 'on'),
+    parse: addDefaultValue(createWordParser(['on', 'off'], 'must be on or off'), 'on'),
     valueName: 'on|off',
     help: 'Whether results over HTTP contain links to exported files (http only)',
   },
   signInSecret: {
-    parse: optional(parseSecret),
+    parse: makeOptional(parseSecret),
     secret: true,
     inFile: true,
     help: 'Secret that encrypts the tokens of sign-in; the same for all replicas; at least 32 characters; requires a public URL',
   },
   creditBudget: {
     title: 'Credit budget',
-    parse: optional(createWholeNumberParser(0, 1_000_000_000)),
+    parse: makeOptional(createWholeNumberParser(0, 1_000_000_000)),
     valueName: 'credits',
     help: 'Maximum credits that this process may spend per key; with a shared state, all replicas together; for call with a folder, all calls of a day together; a call that could exceed the maximum is not sent',
   },
   confirmCredits: {
     title: 'Confirm credits',
-    parse: optional(createWholeNumberParser(0, 1_000_000_000)),
+    parse: makeOptional(createWholeNumberParser(0, 1_000_000_000)),
     valueName: 'credits',
     help: 'Ask the person before a call that may cost more credits than this, in hosts that can show forms; by default, no call is confirmed',
   },
   cacheSeconds: {
-    parse: withDefault(createWholeNumberParser(0, 86_400), 900),
+    parse: addDefaultValue(createWholeNumberParser(0, 86_400), 900),
     valueName: 'seconds',
     help: 'How long paid answers are cached per key; 0 turns the cache off',
   },
   resultTokens: {
-    parse: withDefault(createWholeNumberParser(1000, 100_000), 8000),
+    parse: addDefaultValue(createWholeNumberParser(1000, 100_000), 8000),
     valueName: 'tokens',
     help: 'Target size of the text of a result, in estimated tokens',
   },
   output: {
-    parse: withDefault(
+    parse: addDefaultValue(
       createWordParser(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured'),
       'auto',
     ),
@@ -207,33 +209,33 @@ export const settings = addNames({
     help: 'Form of results: auto (the form that the host is known to read), both, text (no output schemas and no structuredContent) or structured (the text block is one line)',
   },
   tools: {
-    parse: optional(parseNames),
+    parse: makeOptional(parseNames),
     valueName: 'names',
     help: 'Comma-separated subset of tool names (default: all)',
   },
   readOnly: {
     title: 'Read only',
-    parse: withDefault(parseOnOff, false),
+    parse: addDefaultValue(parseOnOff, false),
     help: 'Leave out add_collection_item, the tool that writes to the service',
   },
   timeoutMs: {
-    parse: withDefault(createWholeNumberParser(100, 600_000), 45_000),
+    parse: addDefaultValue(createWholeNumberParser(100, 600_000), 45_000),
     valueName: 'ms',
     help: 'Maximum time for one tool call in milliseconds, including retries and waiting in the queue',
   },
   logLevel: {
-    parse: withDefault(createWordParser(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
+    parse: addDefaultValue(createWordParser(logLevels, `must be one of ${logLevels.join(', ')}`), 'warn'),
     valueName: 'level',
     help: `Lowest level of log lines: ${logLevels.join(', ')}; the log goes to stderr only`,
   },
   logFormat: {
-    parse: optional(createWordParser(logFormats, `must be ${logFormats.join(' or ')}`)),
+    parse: makeOptional(createWordParser(logFormats, `must be ${logFormats.join(' or ')}`)),
     valueName: 'format',
     help: 'Form of log lines: text or json; with json, the messages at the start and errors are JSON, too (default: text; for http, json for events and text for the other messages)',
   },
   database: {
     onlyFor: 'library',
-    parse: optional(parseText),
+    parse: makeOptional(parseText),
     valueName: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
   },
@@ -242,31 +244,31 @@ export const settings = addNames({
     title: 'Folder for files',
     // Treat a value with a placeholder as missing. Some hosts pass the default value of their settings form without
     // replacing its placeholders, e.g. `${DOCUMENTS}/Ad Library`.
-    parse: (text) => (text?.includes('${') ? undefined : optional(parseText)(text)),
+    parse: (text) => (text?.includes('${') ? undefined : makeOptional(parseText)(text)),
     valueName: 'folder',
     help: 'Folder that stores the dataset between runs and receives exports (not for http; default: the dataset stays in memory, and exports go to Downloads/Ad Library or a temporary folder; call writes exports to the current folder)',
   },
   mediaHosts: {
     title: 'Picture hosts',
-    parse: withDefault(parseMediaHosts, { public: true, listed: [] }),
+    parse: addDefaultValue(parseMediaHosts, { public: true, listed: [] }),
     valueName: 'names',
     help: 'Hosts from which view_ads and the board fetch pictures: public (every public host, over https; the default), none, or a list of name or name:port; only listed hosts may be internal or use http',
   },
   stateUrl: {
     onlyFor: 'http',
     inFile: true,
-    parse: optional(parseStoreUrl),
+    parse: makeOptional(parseStoreUrl),
     valueName: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, or PostgreSQL 15 or later at postgres:// or postgresql:// (http only; default: the state is in the memory of the process)',
   },
   stateSecret: {
-    parse: optional(parseSecret),
+    parse: makeOptional(parseSecret),
     secret: true,
     inFile: true,
     help: 'Secret that encrypts the shared state; the same for all replicas; at least 32 characters; required with a state address',
   },
   searchFilters: {
-    parse: optional(readFiltersFile),
+    parse: makeOptional(readFiltersFile),
     valueName: 'file',
     help: 'JSON file that describes the filter keys of the service',
   },

@@ -29,7 +29,7 @@ import {
 import type { KeyAttempts } from './key-attempts.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
-import { jsonRpcError, refuse } from './refusals.ts';
+import { createJsonRpcError, refuse } from './refusals.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
 import type { WelcomeOptions } from './welcome.tsx';
 
@@ -157,9 +157,9 @@ export function createHttpApp(options: HttpOptions) {
       else outgoing.once('close', resolve);
     });
     const length = Number(context.req.header('content-length') ?? 0);
-    const maxBytes = isKnown ? maxBodyBytes : maxSmallBodyBytes;
-    const limit = { type: 'application/json', maxBytes, maxStreamedBytes };
-    const isLarge = length > maxSmallBodyBytes && length <= limit.maxBytes;
+    const maxBytes = isKnown ? maxBodyBytes : maxUnknownCallerBodyBytes;
+    const limit = { type: 'application/json', maxBytes, maxStreamedBytes: maxStreamedBodyBytes };
+    const isLarge = length > maxUnknownCallerBodyBytes && length <= limit.maxBytes;
     const bodyResult = await (isLarge
       ? largeBodyReader.read(context, credentials.tenantId, limit, responseSent)
       : readBody(context, limit));
@@ -281,16 +281,16 @@ function refuseBusy(context: Context, { failure, message }: AdLibraryError): Res
   const { retryAfterSeconds = 5 } = (failure.details ?? {}) as { retryAfterSeconds?: number };
   // Close the connection, because the client may still be sending the rest of the body. Nothing else would stop it.
   const headers = { 'Retry-After': String(retryAfterSeconds), Connection: 'close' };
-  const { error, ...otherFields } = jsonRpcError(message);
+  const { error, ...otherFields } = createJsonRpcError(message);
   return context.json({ ...otherFields, error: { ...error, data: { kind: 'busy', retryable: true } } }, 503, headers);
 }
 
 /** The maximum size of the body of a request to the MCP endpoint, in bytes. */
 const maxBodyBytes = 1024 * 1024;
 /** The maximum size of a request body, in bytes, from a caller whose API key the service has not accepted yet. */
-const maxSmallBodyBytes = 64 * 1024;
+const maxUnknownCallerBodyBytes = 64 * 1024;
 /** The maximum size of a request body without a `Content-Length` header, in bytes. */
-const maxStreamedBytes = maxSmallBodyBytes;
+const maxStreamedBodyBytes = maxUnknownCallerBodyBytes;
 /**
  * The maximum nesting depth of arrays and objects in a request. The limit protects recursive functions, e.g. for
  * printing JSON, from a stack overflow.
@@ -299,7 +299,7 @@ const maxNestingDepth = 64;
 
 function refuseBody(context: Context, status: 413 | 415): Response {
   if (status === 415) return refuse(context, 415, 'The body must be application/json.');
-  const [maxKb, maxSmallKb] = [maxBodyBytes / 1024, maxSmallBodyBytes / 1024];
+  const [maxKb, maxSmallKb] = [maxBodyBytes / 1024, maxUnknownCallerBodyBytes / 1024];
   const exceptions = `without a Content-Length header, or with a key that the service has not accepted yet, ${maxSmallKb} KB`;
   return refuse(context, 413, `A request may have at most ${maxKb} KB; ${exceptions}.`);
 }
@@ -311,11 +311,11 @@ function refuseBody(context: Context, status: 413 | 415): Response {
 function readMessage(context: Context, text: string): { value: unknown } | Response {
   if (isNestedDeeper(text, maxNestingDepth))
     return refuse(context, 400, `JSON may be nested at most ${maxNestingDepth} levels deep.`, -32_600);
-  const body = parseJson(text);
-  if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
-  if (Array.isArray(body))
+  const parsedBody = parseJson(text);
+  if (parsedBody === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
+  if (Array.isArray(parsedBody))
     return refuse(context, 400, 'Send one message at a time: batches are not supported.', -32_600);
-  return { value: normalizeMessage(body) };
+  return { value: normalizeMessage(parsedBody) };
 }
 
 /**

@@ -35,8 +35,8 @@ export async function readBody(
   if (Number(headers.get('content-length') ?? 0) > maxBytes) return refuseLargeBody(context);
   // The HTTP parser enforces `Content-Length`. Only a chunked body must be counted while it arrives.
   if (!headers.has('transfer-encoding')) return { text: await raw.text().catch(() => '') };
-  const result = await readRequestBody(raw, maxStreamedBytes).catch(() => ({ tooLarge: false, text: '' }) as const);
-  return result.tooLarge ? refuseLargeBody(context) : { text: result.text };
+  const bodyResult = await readRequestBody(raw, maxStreamedBytes).catch(() => ({ tooLarge: false, text: '' }) as const);
+  return bodyResult.tooLarge ? refuseLargeBody(context) : { text: bodyResult.text };
 }
 
 function refuseLargeBody(context: Context): BodyProblem {

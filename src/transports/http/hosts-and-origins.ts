@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
-import { jsonRpcError } from './refusals.ts';
+import { createJsonRpcError } from './refusals.ts';
 import { formatUrlHost } from './server.ts';
 
 /**
@@ -96,7 +96,8 @@ const refuseOrigin = (origin: string | undefined, allowed: string[]) =>
     ? undefined
     : createRefusal('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
 
-const createRefusal = (problem: string) => Response.json(jsonRpcError(`${problem} does not list it.`), { status: 403 });
+const createRefusal = (problem: string) =>
+  Response.json(createJsonRpcError(`${problem} does not list it.`), { status: 403 });
 
 function isIpAddress(host = ''): boolean {
   const url = `http://${host}`;

@@ -28,13 +28,13 @@ const maxRememberedKeys = 10_000;
 export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOptions) {
   const addressByUnknownKey = new LRUCache<string, string>({ max: maxRememberedKeys, ...createMinuteExpiry(now) });
   const pendingDecisions = new Map<string, Promise<number | undefined>>();
-  const attempts = createMinuteCounter(now);
+  const attemptCounter = createMinuteCounter(now);
 
   const decideAdmission = async (tenantId: string, address: string): Promise<number | undefined> => {
     if (perMinute === 0 || addressByUnknownKey.has(tenantId) || (await isKnown(tenantId))) return undefined;
-    const { count, remainingMs } = attempts.add(address, 1);
+    const { count, remainingMs } = attemptCounter.add(address, 1);
     if (count > perMinute) {
-      attempts.add(address, -1);
+      attemptCounter.add(address, -1);
       return Math.max(1, Math.ceil(remainingMs / 1000));
     }
     addressByUnknownKey.set(tenantId, address);
@@ -63,23 +63,23 @@ export function createKeyAttempts({ perMinute, now, isKnown }: KeyAttemptsOption
       const address = addressByUnknownKey.get(event.tenantId);
       if (address === undefined || !revealsKeyValidity(event)) return;
       addressByUnknownKey.delete(event.tenantId);
-      if (event.kind !== 'unauthorized') attempts.add(address, -1);
+      if (event.kind !== 'unauthorized') attemptCounter.add(address, -1);
     },
   };
 }
 
 /** Creates counters that restart at zero one minute after their first event. */
 export function createMinuteCounter(now: () => number) {
-  const counts = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
+  const countsByName = new LRUCache<string, number>({ max: maxAddresses, ...createMinuteExpiry(now) });
   return {
     /**
      * Adds 1 to the count of a name such as an IP address, or subtracts 1. Returns the new count, and the milliseconds
      * until the count restarts at zero.
      */
     add(name: string, change: 1 | -1) {
-      const count = Math.max(0, (counts.get(name) ?? 0) + change);
-      counts.set(name, count);
-      return { count, remainingMs: counts.getRemainingTTL(name) };
+      const count = Math.max(0, (countsByName.get(name) ?? 0) + change);
+      countsByName.set(name, count);
+      return { count, remainingMs: countsByName.getRemainingTTL(name) };
     },
   };
 }

@@ -6,7 +6,7 @@ type Status = 400 | 401 | 403 | 404 | 405 | 406 | 413 | 415 | 429 | 500 | 503;
  * Creates a JSON-RPC error without an id, for requests that are rejected before their message is read. -32000 is the
  * first code that JSON-RPC reserves for servers.
  */
-export const jsonRpcError = (message: string, code = -32_000) => ({
+export const createJsonRpcError = (message: string, code = -32_000) => ({
   jsonrpc: '2.0',
   error: { code, message },
   id: null,
@@ -14,4 +14,4 @@ export const jsonRpcError = (message: string, code = -32_000) => ({
 
 /** Responds to an HTTP request with a status and a JSON-RPC error without an id (MCP specification, *Transports*). */
 export const refuse = (context: Context, status: Status, message: string, code?: number) =>
-  context.json(jsonRpcError(message, code), status);
+  context.json(createJsonRpcError(message, code), status);

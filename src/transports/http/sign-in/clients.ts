@@ -181,10 +181,10 @@ export function createClients(options: ClientsOptions) {
      * @param address the IP address of the caller, to which the limits apply
      */
     async findClient(id: string, address: string): Promise<ClientLookup> {
-      const url = parseDocumentUrl(id);
-      if (url === undefined)
+      const documentUrl = parseDocumentUrl(id);
+      if (documentUrl === undefined)
         return decryptRegistration(id) ?? { problem: 'This server does not know the app that asks.' };
-      const knownClient = documentCache.get(url.href) ?? pendingLookups.get(url.href);
+      const knownClient = documentCache.get(documentUrl.href) ?? pendingLookups.get(documentUrl.href);
       if (knownClient) return knownClient;
       const remainingMs =
         countFetch(`of ${address}`, documentLimits.perMinutePerAddress) ??
@@ -193,8 +193,8 @@ export function createClients(options: ClientsOptions) {
         const retryAfter = Math.max(1, Math.ceil(remainingMs / 1000));
         return { problem: 'Too many new apps have asked in the last minute. Try again later.', retryAfter };
       }
-      const lookup = fetchClient(url, address).finally(() => pendingLookups.delete(url.href));
-      pendingLookups.set(url.href, lookup);
+      const lookup = fetchClient(documentUrl, address).finally(() => pendingLookups.delete(documentUrl.href));
+      pendingLookups.set(documentUrl.href, lookup);
       return lookup;
     },
     /** Returns true if the text has the format of a client id. Never fetches a metadata document to find out. */
@@ -216,10 +216,21 @@ const openPublicAgent = () =>
  * section 3).
  */
 function parseDocumentUrl(id: string): URL | undefined {
-  const url = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
+  const documentUrl = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
   // Require the normalized form: no dot segments, no capital letters in the host, no port 443.
-  if (url?.href !== id || url.protocol !== 'https:' || url.port !== '' || url.pathname === '/') return undefined;
-  return url.username || url.password || url.hash || !plainHostPattern.test(url.hostname) ? undefined : url;
+  if (
+    documentUrl?.href !== id ||
+    documentUrl.protocol !== 'https:' ||
+    documentUrl.port !== '' ||
+    documentUrl.pathname === '/'
+  )
+    return undefined;
+  return documentUrl.username ||
+    documentUrl.password ||
+    documentUrl.hash ||
+    !plainHostPattern.test(documentUrl.hostname)
+    ? undefined
+    : documentUrl;
 }
 
 const plainHostPattern = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
@@ -283,10 +294,10 @@ function isRedirectUri(uri: string): boolean {
 export function canRedirectTo({ redirectUris }: Client, uri: string): boolean {
   if (!isRedirectUri(uri)) return false;
   const removeLoopbackPort = (text: string): string => {
-    const url = new URL(text);
-    if (url.protocol !== 'http:') return text;
-    url.port = '';
-    return url.href;
+    const redirectUrl = new URL(text);
+    if (redirectUrl.protocol !== 'http:') return text;
+    redirectUrl.port = '';
+    return redirectUrl.href;
   };
   return redirectUris.some((listed) => listed === uri || removeLoopbackPort(listed) === removeLoopbackPort(uri));
 }

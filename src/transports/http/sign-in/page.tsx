@@ -71,7 +71,7 @@ export function describeRedirectHost(redirectUri: string): string {
  */
 export function renderSignInPage(serviceHost: string, page: SignInPage, problem?: FormProblem): string {
   const { client, redirectUri, fields } = page;
-  const name = client.name === undefined ? undefined : sanitizeLine(client.name.replace(/[“”"]/g, "'"));
+  const clientName = client.name === undefined ? undefined : sanitizeLine(client.name.replace(/[“”"]/g, "'"));
   const renderProblem = (field: FormProblem['field']) =>
     problem?.field === field && (
       <p class="wrong" id={`${field}-wrong`} role="alert">
@@ -82,17 +82,17 @@ export function renderSignInPage(serviceHost: string, page: SignInPage, problem?
   const listDescriptionIds = (field: 'api_key' | 'budget') =>
     `${hasProblem(field) ? `${field}-wrong ` : ''}${field}-hint`;
   const facts = [
-    ['App', name && `${name} (the name it gives itself)`],
+    ['App', clientName && `${clientName} (the name it gives itself)`],
     ['From', client.host],
     ['Returns to', describeRedirectHost(redirectUri)],
     ['Key of', serviceHost],
   ];
-  const title = `Connect ${name ?? 'an app'} – Ad Library`;
+  const title = `Connect ${clientName ?? 'an app'} – Ad Library`;
   return renderDocument(
     problem ? `Not connected yet – ${title}` : title,
     <>
       <div class="card">
-        <h1>Connect {name === undefined ? 'an app' : `“${name}”`} with your API key?</h1>
+        <h1>Connect {clientName === undefined ? 'an app' : `“${clientName}”`} with your API key?</h1>
         <dl>
           {facts.map(
             ([term, fact]) =>

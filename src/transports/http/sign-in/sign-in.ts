@@ -102,10 +102,10 @@ export function createSignIn(options: SignInOptions) {
     const { origin = publicUrl, 'sec-fetch-site': fetchSite = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || fetchSite !== 'same-origin')
       return respondWithProblem(context, { text: 'This form was sent from another page.', status: 403 });
-    const body = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
-    if ('status' in body)
-      return respondWithProblem(context, { text: `Send ${formType} of at most ${maxBodyBytes} bytes.`, ...body });
-    const form = new URLSearchParams(body.text);
+    const formBody = await readBody(context, { type: formType, maxBytes: maxBodyBytes });
+    if ('status' in formBody)
+      return respondWithProblem(context, { text: `Send ${formType} of at most ${maxBodyBytes} bytes.`, ...formBody });
+    const form = new URLSearchParams(formBody.text);
     const authorization = await parseAuthorization(form, getClientAddress(context));
     if ('text' in authorization) return respondWithProblem(context, authorization);
     const { fields, redirectUri, client } = authorization;
@@ -353,9 +353,9 @@ const formType = 'application/x-www-form-urlencoded';
  * @throws HTTPException if the body has another media type or is too large
  */
 async function readText(context: Context, type: string): Promise<string> {
-  const body = await readBody(context, { type, maxBytes: maxBodyBytes });
-  if ('text' in body) return body.text;
-  const { status } = body;
+  const bodyResult = await readBody(context, { type, maxBytes: maxBodyBytes });
+  if ('text' in bodyResult) return bodyResult.text;
+  const { status } = bodyResult;
   return refuse('invalid_request', status === 415 ? `Send ${type}.` : `Send at most ${maxBodyBytes} bytes.`, status);
 }
 

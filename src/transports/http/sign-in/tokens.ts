@@ -51,7 +51,7 @@ type TokenKind = keyof typeof lifetimesMs;
  */
 const maxConnections = 64;
 /** The maximum number of API keys for which connections are stored in memory. */
-const maxKeys = 10_000;
+const maxStoredKeys = 10_000;
 
 /** The content of a token. Property names are short, because clients send the token with every request. */
 interface TokenContent {
@@ -207,7 +207,7 @@ export function createTokens(options: TokensOptions) {
  * in again.
  */
 function createMemoryConnections() {
-  const connectionsByTenant = new LRUCache<string, Connections>({ max: maxKeys });
+  const connectionsByTenant = new LRUCache<string, Connections>({ max: maxStoredKeys });
   return {
     read: async (tenantId: string) => connectionsByTenant.get(tenantId),
     update: async <Result>(
