@@ -19,8 +19,8 @@ export interface Child<Ready> {
  * ready.
  */
 export async function startChild<Ready>(file: string, ...args: string[]): Promise<Child<Ready>> {
-  const path = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
-  const child = fork(path, args, { execArgv: path === file ? [] : ['--import', 'tsx'] });
+  const filePath = isAbsolute(file) ? file : fileURLToPath(new URL(file, import.meta.url));
+  const child = fork(filePath, args, { execArgv: filePath === file ? [] : ['--import', 'tsx'] });
   process.once('exit', () => child.kill());
   const ready = await new Promise<Ready>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Ready));

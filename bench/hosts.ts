@@ -90,10 +90,17 @@ function writeResults(): void {
  */
 function installNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath;
-  const system = process.platform === 'win32' ? 'win' : process.platform;
-  const name = `node-${system}-${process.arch}`;
-  installPackage('node', `${name}@24`, process.execPath);
-  return join(cacheFolder, 'node', 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  const platform = process.platform === 'win32' ? 'win' : process.platform;
+  const nodePackageName = `node-${platform}-${process.arch}`;
+  installPackage('node', `${nodePackageName}@24`, process.execPath);
+  return join(
+    cacheFolder,
+    'node',
+    'node_modules',
+    nodePackageName,
+    'bin',
+    process.platform === 'win32' ? 'node.exe' : 'node',
+  );
 }
 
 /** Installs a host's npm package, in its newest version by default. Each host has its own folder in the cache. */

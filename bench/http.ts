@@ -125,10 +125,10 @@ async function sendCalls(target: MeasuredServer, seconds: number): Promise<void>
     const callerName = hash('sha256', authorization).slice(0, 12);
     const client = new Client(target.origin);
     const headers = { ...target.headers, authorization };
-    for (let id = 1; performance.now() < endTime; id++) {
+    for (let callId = 1; performance.now() < endTime; callId++) {
       const sentAt = performance.now();
       try {
-        const response = await client.request({ path: '/mcp', method: 'POST', headers, body: target.body(id) });
+        const response = await client.request({ path: '/mcp', method: 'POST', headers, body: target.body(callId) });
         const text = await response.body.text();
         if (response.statusCode !== 200 || text.includes('"isError"')) target.failedCount++;
         else if (!text.includes(callerName)) target.wrongCount++;

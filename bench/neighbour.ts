@@ -31,7 +31,7 @@ const callsPerKey = 16;
  * Limits for response times by the number of hostile API keys: the maximum in milliseconds, and the maximum ratio to
  * the time without hostile keys. For other numbers of keys, there is no limit.
  */
-const limits: Record<string, { ms: number; ratio: number }> = {
+const responseTimeLimits: Record<string, { ms: number; ratio: number }> = {
   1: { ms: 500, ratio: 5 },
   3: { ms: 1000, ratio: Number.POSITIVE_INFINITY },
 };
@@ -155,7 +155,7 @@ else {
     const [slowMs, ratio, limit] = [
       computeSlowTime(floodedMeasurement),
       computeSlowTime(floodedMeasurement) / computeSlowTime(baseline),
-      limits[neighbourCount],
+      responseTimeLimits[neighbourCount],
     ];
     const row = {
       measurement: title,

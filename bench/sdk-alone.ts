@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
  * A minimal stdio server that only lists tools, built with the official SDK for the requested protocol revision. Start
  * times are compared with it. Run it with `node sdk-alone.ts <file with the list> <revision>`.
  */
-const [file = '', revision] = process.argv.slice(2);
-const toolList = JSON.parse(readFileSync(file, 'utf8'));
+const [listFile = '', revision] = process.argv.slice(2);
+const toolList = JSON.parse(readFileSync(listFile, 'utf8'));
 const serverInfo = { name: 'sdk-alone', version: '1' };
 const options = { capabilities: { tools: {} } };
 

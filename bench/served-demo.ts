@@ -24,10 +24,10 @@ export interface ServedDemo {
 const { library } = await openDemoLibrary({ now: Date.now });
 const listener = await listen((request) => library.fetch(request), { host: '127.0.0.1', port: 0 });
 const unlimited = 1_000_000_000;
-const plan = { credits: unlimited, hourlyLimit: unlimited, dailyLimit: unlimited };
+const unlimitedPlan = { credits: unlimited, hourlyLimit: unlimited, dailyLimit: unlimited };
 const callers = Array.from({ length: Number(process.argv[2]) }, (_, number) => {
   const name = `caller-${number}-`;
-  return { name, key: library.keys.create({ name, ...plan }).key };
+  return { name, key: library.keys.create({ name, ...unlimitedPlan }).key };
 });
 // The library loads its data in the background. Send a request that waits until the data is loaded.
 await library.fetch(new Request(`${listener.url}/v1/whoami`));

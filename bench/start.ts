@@ -89,7 +89,7 @@ interface StartCase {
  * The cases in which the start is measured. No case calls a tool. If the base URL is a loopback address, the start
  * includes a request for the filters of the local library.
  */
-const cases: StartCase[] = [
+const startCases: StartCase[] = [
   {
     titleSuffix: '',
     env: remoteEnvironment,
@@ -113,7 +113,7 @@ const cases: StartCase[] = [
   })),
 ];
 process.stdout.write(`node ${process.version}, medians of ${roundCount}\n`);
-for (const { titleSuffix, env, revision, limit, isWithinLimit } of cases) {
+for (const { titleSuffix, env, revision, limit, isWithinLimit } of startCases) {
   writeFileSync(listFile, JSON.stringify((await measureStart(commandLine().args, env, revision)).list));
   const [sdkTimes, ourTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < roundCount; round++) {

@@ -148,7 +148,7 @@ const sharedOptions = {
   legalComments: 'none',
   metafile: true,
 } satisfies BuildOptions;
-const command = await build({
+const commandBuild = await build({
   ...sharedOptions,
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
@@ -160,11 +160,11 @@ if (!isClientValidatorOmitted)
 const joinedMetafiles = await joinChunks();
 // Build the worker threads separately. Otherwise the bundler would move the code that they share with the command into
 // additional chunks.
-const workers = await build({
+const workerBuild = await build({
   ...sharedOptions,
   entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
 });
-const outputFiles = [command.metafile, ...joinedMetafiles, workers.metafile].flatMap(({ outputs }) =>
+const outputFiles = [commandBuild.metafile, ...joinedMetafiles, workerBuild.metafile].flatMap(({ outputs }) =>
   Object.keys(outputs),
 );
 for (const file of new Set(outputFiles)) {
@@ -186,7 +186,7 @@ const demoFolder = new URL('src/library/demo/', root);
 for (const [file, bytes] of Object.entries(packDemoData(await makeDemoData())))
   writeFileSync(new URL(file, chunkFolder), bytes);
 cpSync(new URL('pictures/', demoFolder), new URL('pictures/', chunkFolder), { recursive: true });
-const bundledInputs = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const bundledInputs = [commandBuild, workerBuild].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundledInputs, ...companionFiles.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', buildFolder), collectLicenses(inputs, root));
 writeFileSync(new URL('sbom.cdx.json', buildFolder), createBillOfMaterials(inputs, root));
@@ -202,9 +202,9 @@ rmSync(typesFolder, { recursive: true });
 
 // The chunk folder is complete now, so the entry files can refer to it.
 const buildName = computeBuildName(chunkFolder);
-for (const entry of ['main.js', 'embed.js']) {
-  const path = new URL(entry, buildFolder);
-  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${buildName}/`));
+for (const entryFile of ['main.js', 'embed.js']) {
+  const entryPath = new URL(entryFile, buildFolder);
+  writeFileSync(entryPath, readFileSync(entryPath, 'utf8').replaceAll('./pieces/', `./${buildName}/`));
 }
 mkdirSync(distFolder, { recursive: true });
 const currentFolder = new URL(`${buildName}/`, distFolder);
@@ -231,16 +231,17 @@ for (const entry of [...staleEntries, ...builds.slice(maxKeptBuilds)])
  * (`dynamic-import`).
  */
 function listImportedChunks(path: string, kind: 'import-statement' | 'dynamic-import'): string[] {
-  const imports = command.metafile.outputs[path]?.imports ?? [];
+  const imports = commandBuild.metafile.outputs[path]?.imports ?? [];
   return imports.filter((chunk) => !chunk.external && chunk.kind === kind).map((chunk) => chunk.path);
 }
 
 /** Returns the chunk that the bundler created for a source file. */
 function findChunkOf(sourceFile: string): string {
-  const { outputs } = command.metafile;
-  const path = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
-  if (path === undefined) throw new Error(`No chunk begins with ${sourceFile}. Correct the lists of chunks to join.`);
-  return path;
+  const { outputs } = commandBuild.metafile;
+  const chunkPath = Object.keys(outputs).find((output) => outputs[output]?.entryPoint === sourceFile);
+  if (chunkPath === undefined)
+    throw new Error(`No chunk begins with ${sourceFile}. Correct the lists of chunks to join.`);
+  return chunkPath;
 }
 
 /**
@@ -287,7 +288,7 @@ async function joinChunkGroup(group: string, chunksToJoin: string[], importers: 
   for (const chunk of chunks)
     for (const path of listImportedChunks(chunk, 'import-statement')) if (!joinedChunks.has(path)) chunks.add(path);
   const chunkExports = [...chunks].map((path, index) => {
-    const exported = command.metafile.outputs[path]?.exports ?? [];
+    const exported = commandBuild.metafile.outputs[path]?.exports ?? [];
     return { path, names: exported.map((name) => ({ name, joinedName: `${name}_${group}${index}` })) };
   });
   const namesFile = fileURLToPath(new URL(`${group}-names.js`, chunkFolder));

@@ -220,14 +220,14 @@ async function callTool({ name, args, shownLinePattern, maxWrappedLines = 2 }: D
 /** Wraps a text at spaces into lines of at most `columns` characters. A longer word gets its own line. */
 function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
-  let line = '';
+  let currentLine = '';
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
+    if (currentLine !== '' && currentLine.length + 1 + word.length > columns) {
+      lines.push(currentLine);
+      currentLine = word;
+    } else currentLine = currentLine === '' ? word : `${currentLine} ${word}`;
   }
-  return [...lines, line];
+  return [...lines, currentLine];
 }
 
 /** Returns the first `maxLines` lines of a wrapped text. Adds an ellipsis if lines are left out. */

@@ -47,8 +47,8 @@ export interface Demo {
  * tokens of its responses are counted. The results then contain no pictures.
  */
 export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> {
-  let time = startTime;
-  const now = () => time;
+  let currentTime = startTime;
+  const now = () => currentTime;
   const { library, apiKey } = await openDemoLibrary({ now });
   const noCosts = { calls: 0, credits: 0, tokens: 0, rawTokens: 0 };
   let costs: CallCosts = { ...noCosts };
@@ -90,7 +90,7 @@ export async function openDemo({ countsRawTokens = false } = {}): Promise<Demo> 
       return takenCosts;
     },
     advanceWeek() {
-      time += 7 * 86_400_000;
+      currentTime += 7 * 86_400_000;
     },
     async close() {
       await client.close();

@@ -17,7 +17,7 @@ export interface HostResult {
   problems: string[];
 }
 
-const header = [
+const tableHeader = [
   ...['host', 'tried', 'added by', 'connects as', 'the model reads', 'ten ads in tokens (of the server)'],
   ...['picture', 'link to a file', 'tools listed', 'instructions', 'lists a new report'],
 ];
@@ -25,7 +25,8 @@ const header = [
 /** Formats the results of all hosts as the Markdown table in docs/host-evidence.md. */
 export function formatResults(results: Readonly<Record<string, HostResult>>): string {
   const rows = Object.values(results).map(({ title, version, day, setups, measured }) => {
-    if (measured === undefined) return [`${title} ${version}`, day, 'did not run', ...header.slice(3).map(() => '')];
+    if (measured === undefined)
+      return [`${title} ${version}`, day, 'did not run', ...tableHeader.slice(3).map(() => '')];
     const { clientName, revision, read, listTokens, sentTokens, pictures, links, tools, listedTools, instructions } =
       measured;
     return [
@@ -42,5 +43,5 @@ export function formatResults(results: Readonly<Record<string, HostResult>>): st
       measured.followsAnnouncements ? 'yes' : 'no',
     ];
   });
-  return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return [tableHeader, tableHeader.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

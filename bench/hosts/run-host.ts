@@ -10,10 +10,10 @@ import { dirname, join } from 'node:path';
 import { packPlugins } from '../../scripts/plugins.ts';
 import { hostsUnderTest } from './catalog.ts';
 import { measureRun, type RecordedMessage } from './measure.ts';
-import { type Step, startScriptedModel } from './scripted-model.ts';
+import { type ScriptStep, startScriptedModel } from './scripted-model.ts';
 
 /** The tool calls that the scripted model makes, in this order. Later calls use ad ids from earlier results. */
-const steps: Step[] = [
+const steps: ScriptStep[] = [
   { tool: 'search_ads', args: () => ({ limit: 10 }) },
   { tool: 'view_ads', args: (adIds) => ({ adIds: adIds.slice(0, 2) }) },
   { tool: 'query_ads', args: () => ({ sql: 'SELECT nothing FROM ads' }) },

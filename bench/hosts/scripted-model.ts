@@ -23,7 +23,7 @@ export interface ModelRequest {
 }
 
 /** A step of the script: the model calls one of our tools. */
-export interface Step {
+export interface ScriptStep {
   tool: string;
   /** Returns the arguments of the call. `adIds` contains the ad ids in all results so far. */
   args(adIds: readonly string[]): object;
@@ -46,7 +46,7 @@ const pathPatterns: Record<Protocol, RegExp> = {
   gemini: /:(?:stream)?[gG]enerateContent/,
 };
 
-export async function startScriptedModel(steps: readonly Step[]) {
+export async function startScriptedModel(steps: readonly ScriptStep[]) {
   const requests: ModelRequest[] = [];
   const script = createScript(steps);
   const server = createServer(async (request, response) => {
@@ -100,7 +100,7 @@ async function readJson(request: IncomingMessage): Promise<Json> {
  * Chooses the model's reply to each request. Some hosts send the same request twice, so a repeated request gets the
  * same reply. Some hosts also request a title for the conversation.
  */
-function createScript(steps: readonly Step[]) {
+function createScript(steps: readonly ScriptStep[]) {
   const missingTools: string[] = [];
   let nextStep = 0;
   let lastSearchedStep = -1;

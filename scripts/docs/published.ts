@@ -27,8 +27,10 @@ export interface Publisher {
 
 /** Returns the names of the fields in package.json that still contain a placeholder. */
 export function listPlaceholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
-  const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
-  const placeholderNames = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
+  const publisherFields = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
+  const placeholderNames = Object.entries(publisherFields).flatMap(([name, value]) =>
+    isPlaceholder(value) ? [name] : [],
+  );
   return privacyPolicies.some(isPlaceholder) ? [...placeholderNames, 'privacyPolicies'] : placeholderNames;
 }
 
@@ -75,13 +77,13 @@ const registryFormats: Record<string, string> = { credits: 'number', folder: 'fi
 
 /** Updates server.json, the file for the MCP registry, with the publisher, the version and the settings. */
 export function updateRegistryFile(file: object, publisher: Publisher): object {
-  const url = readRepositoryUrl(publisher);
-  const [, source] = /^https:\/\/(github|gitlab)\.com\//.exec(url ?? '') ?? [];
+  const repositoryUrl = readRepositoryUrl(publisher);
+  const [, repositoryHost] = /^https:\/\/(github|gitlab)\.com\//.exec(repositoryUrl ?? '') ?? [];
   return {
     ...file,
     name: publisher.mcpName,
     websiteUrl: omitPlaceholder(publisher.homepage),
-    repository: source && { url, source },
+    repository: repositoryHost && { url: repositoryUrl, source: repositoryHost },
     version,
     _meta: {
       // Values for which the registry defines no fields of their own. Paths are relative to the repository.

@@ -67,7 +67,7 @@ function formatResultTables(): string {
 }
 
 /** Describes for the documentation when each kind of error occurs. */
-const causes: Record<ErrorKind, string> = {
+const causesByErrorKind: Record<ErrorKind, string> = {
   no_api_key:
     'over stdio, the API key or the base URL is missing; over HTTP, the server instead refuses a request without a key with status 401',
   unauthorized: 'status 401',
@@ -90,7 +90,7 @@ function formatErrorTable(): string {
   const rows = errorKinds.map((kind) => {
     const { text, error } = explainError(new AdLibraryError({ kind } as Failure), []);
     const [firstLine] = text.split('\n');
-    return `| \`${kind}\` | ${causes[kind]} | ${error.retryable ? 'yes' : 'no'} | ${firstLine} |`;
+    return `| \`${kind}\` | ${causesByErrorKind[kind]} | ${error.retryable ? 'yes' : 'no'} | ${firstLine} |`;
   });
   return ['| kind | when | retryable | its text begins |', '|---|---|---|---|', ...rows].join('\n');
 }
