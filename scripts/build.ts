@@ -32,7 +32,7 @@ import { packagedFiles } from '../src/drawing/codecs.ts';
 import { fontFiles } from '../src/drawing/text.ts';
 import { makeDemoData } from '../src/library/demo/make-demo-data.ts';
 import { packDemoData } from '../src/library/demo/packed-demo-data.ts';
-import { libraryFilters, searchLimit } from '../src/library/search/filters.ts';
+import { libraryFilters, resultsPerPage } from '../src/library/search/filters.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { skill, skillTools } from '../src/mcp/skill.ts';
 import { cardStyles } from '../src/ui/ad-card.tsx';
@@ -93,7 +93,7 @@ const replaceModulesByValues: Plugin = {
       contents: `export const skill = ${JSON.stringify(skill)}, skillTools = ${JSON.stringify(skillTools)}`,
     }));
     bundle.onLoad({ filter: /src\/library\/search\/filters\.ts$/ }, () => ({
-      contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}, searchLimit = ${JSON.stringify(searchLimit)}`,
+      contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}, resultsPerPage = ${JSON.stringify(resultsPerPage)}`,
     }));
     bundle.onLoad({ filter: /src\/library\/demo\/demo-data\.ts$/ }, ({ path }) => ({
       contents: `export { readDemoData } from './packed-demo-data.ts'`,

@@ -173,7 +173,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
   const { openMeter } = await import('./credits/meter.ts');
   const { openCallCache } = await import('./cache/call-cache.ts');
   const { recordAcceptedKeys } = await import('./cache/accepted-keys.ts');
-  const { createSingleUserKeys } = await import('./storage/keys.ts');
+  const { createSingleUserAcceptedKeys } = await import('./storage/keys.ts');
   const { openState } = await import('./storage/open.ts');
   const { getExportsFolder } = await import('./storage/exports.ts');
   const { createMemoryLedger } = await import('./storage/in-memory.ts');
@@ -196,7 +196,7 @@ export async function openCallResources(options: AppOptions, apiService: Service
     warn: log.warn,
   });
   const { ledger, usageWindows } = state;
-  const { keys: accepted = createSingleUserKeys() } = options;
+  const { keys: accepted = createSingleUserAcceptedKeys() } = options;
   const keys: AcceptedKeys = {
     ...accepted,
     remove: async (tenantId) => {

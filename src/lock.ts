@@ -22,7 +22,7 @@ export type Lock = ReturnType<typeof createLock>;
  * The URL at which the process that holds a lock serves the locked resource, and a token for requests. Other processes
  * can send requests there instead of waiting for the lock.
  */
-export interface HolderEndpoint {
+export interface LockHolderEndpoint {
   url: string;
   /** A secret that other processes of the same user read from the lock file and send with their requests. */
   token: string;
@@ -34,7 +34,7 @@ interface LockFileContent {
   /** The process that holds the lock, as `identifyThisProcess` describes it. */
   process: string;
   host: string;
-  address?: HolderEndpoint | undefined;
+  address?: LockHolderEndpoint | undefined;
 }
 
 /** How long to wait for a lock, and the interval at which the lock file is checked, in milliseconds. */
@@ -48,7 +48,7 @@ const adviceWithoutEndpoint =
 
 /** The error if another process holds a lock. The message names this process and the lock file, and says what to do. */
 export class LockHeldError extends AdLibraryError {
-  readonly endpoint: HolderEndpoint | undefined;
+  readonly endpoint: LockHolderEndpoint | undefined;
 
   constructor(path: string, content: LockFileContent | undefined) {
     const [pid] = content?.process.split(' ') ?? [];
@@ -102,7 +102,7 @@ function createLock(path: string, content: LockFileContent) {
     /**
      * Writes an endpoint into the lock file. Other processes can then use this process instead of waiting for the lock.
      */
-    setEndpoint(endpoint: HolderEndpoint | undefined): void {
+    setEndpoint(endpoint: LockHolderEndpoint | undefined): void {
       if (!isHeld()) return;
       const tempFile = `${path}.part`;
       writeFileSync(tempFile, JSON.stringify({ ...content, address: endpoint }), { mode: 0o600 });

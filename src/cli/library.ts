@@ -12,7 +12,7 @@ import {
   fetchPictures,
   findKeyOptionProblem,
   type ImportedFile,
-  type ImportedFiles,
+  type ImportFilesResult,
   type ImportProgress,
   importFiles,
   type KeyInfo,
@@ -156,7 +156,7 @@ function formatSkippedFiles(names: readonly string[]): string {
  * Formats the report line of an import with `--complete` about a question (a saved search), e.g. `question socks: 12
  * ads listed, 3 gone`. The 3 ads are in an earlier import, but not among the current results.
  */
-function formatQuestionResult(name: string, { questionResult, incompleteReason }: ImportedFiles): string {
+function formatQuestionResult(name: string, { questionResult, incompleteReason }: ImportFilesResult): string {
   if (!questionResult)
     return `question ${name}: no ad was marked as gone, because ${incompleteReason}; import all files of the download again`;
   return `question ${name}: ${formatCount(questionResult.listed, 'ad')} listed, ${questionResult.gone.toLocaleString('en-US')} gone`;

@@ -12,7 +12,7 @@ import {
   type OnCall,
   trackServiceState,
 } from '../logging/log.ts';
-import { createMemoryKeys } from '../storage/keys.ts';
+import { createMemoryAcceptedKeys } from '../storage/keys.ts';
 import { createHttpApp } from '../transports/http/app.ts';
 import { createGetTenantId, createTenantHasher } from '../transports/http/authentication.ts';
 import { createGetClientAddress, createGetPeerAddress } from '../transports/http/client-addresses.ts';
@@ -40,7 +40,7 @@ export async function serveHttp(
   const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics(toolNames) : undefined;
   const sharedState = await openReplicaState(config, log, Date.now);
   const now = sharedState?.now ?? Date.now;
-  const acceptedKeys = sharedState?.keys ?? createMemoryKeys(monotonicNow);
+  const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);
   const isKnownKey = sharedState?.isKnownKey ?? acceptedKeys.has;
   const keyAttempts = createKeyAttempts({
     perMinute: config.refusalsPerMinute,

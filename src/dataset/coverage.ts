@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { toCanonicalJson } from '../api/json.ts';
-import { type DatasetContents, type Gathering, normalizeAdId, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, normalizeAdId, sumNumbers } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { groupBy } from '../views/lists.ts';
@@ -142,7 +142,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
   const { ads, gatherings, evicted } = contents;
   const outsideAds = countAdsOutsideGatherings(contents);
   const current = buildCurrentAdsView(contents);
-  const unlisted = sumOf(selectTopLevelGatherings(contents).map(countUnlistedAds));
+  const unlisted = sumNumbers(selectTopLevelGatherings(contents).map(countUnlistedAds));
   const incomplete = selectIncompleteGatherings(contents);
   const advertisers = collectAdvertisers(input);
   const { namedAdvertisers, omittedCount } = findUncoveredAdvertisers(input, advertisers);

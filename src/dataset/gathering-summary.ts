@@ -1,4 +1,4 @@
-import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
 import { formatLastSeenDays, formatMinute, summarizeLastSeenDays } from '../views/dates.ts';
 import { groupBy } from '../views/lists.ts';
 import { computePercentile, formatCount, formatNumber } from '../views/numbers.ts';
@@ -171,7 +171,7 @@ const pictureStates = ['available', 'expired', 'none', 'failed'];
 /** Formats for how many ads a picture can be shown. Returns an empty list if no picture is known to be missing. */
 function formatPictureStates(ads: GatheredRows['ads']): string[] {
   const counts = new Map(pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]));
-  const triedCount = sumOf([...counts.values()]);
+  const triedCount = sumNumbers([...counts.values()]);
   if (triedCount === (counts.get('available') ?? 0)) return [];
   const stateTexts = [...counts].flatMap(([state, adCount]) =>
     adCount > 0 ? `${state} ${formatNumber(adCount)}` : [],
@@ -250,7 +250,7 @@ function formatValueCounts(
       // Shorten the values only after counting, because different values may have the same beginning.
       ...shownValues.map(([value, ads]) => `${formatValue(truncateLine(value, maxValueTokens))} ${formatNumber(ads)}`),
       ...(otherValues.length > 0
-        ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumOf(otherValues.map(([, ads]) => ads)))}`]
+        ? [`${formatCount(otherValues.length, 'other')} ${formatNumber(sumNumbers(otherValues.map(([, ads]) => ads)))}`]
         : []),
       ...(missingCount > 0 ? [`none ${formatNumber(missingCount)}`] : []),
     ];

@@ -1,8 +1,14 @@
 import { hash } from 'node:crypto';
 import { toCanonicalJson } from '../api/json.ts';
 import { roundCredits } from '../credits/credit-text.ts';
-import { type DatasetContents, type Gathering, type GatheringState, normalizeAdId, sumOf } from '../storage/dataset.ts';
-import { findVersionAt, hasSameContent, readCounts, type StoredItem } from '../storage/item-versions.ts';
+import {
+  type DatasetContents,
+  type Gathering,
+  type GatheringState,
+  normalizeAdId,
+  sumNumbers,
+} from '../storage/dataset.ts';
+import { findVersionAt, hasSameContent, readVersionCounters, type StoredItem } from '../storage/item-versions.ts';
 import { type CounterName, type CounterValues, counterNames } from '../views/ad-changes.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 
@@ -231,7 +237,7 @@ export function countGatheredAds({ ads, gatherings }: Pick<DatasetContents, 'ads
 export function sumGatheringCosts({ gatherings, evicted }: Pick<DatasetContents, 'gatherings' | 'evicted'>) {
   const charges = gatherings.map(({ charged }) => charged);
   const isExact = evicted.gatherings === 0 && !charges.includes(null);
-  return { credits: roundCredits(sumOf(charges.map((charged) => charged ?? 0))), isExact };
+  return { credits: roundCredits(sumNumbers(charges.map((charged) => charged ?? 0))), isExact };
 }
 
 /**
@@ -248,7 +254,7 @@ const listGatheringsWithIds = (gathering: Gathering): readonly Gathering[] =>
 export function formatFoundInParts({ found, parts, storedParts }: Gathering): string | undefined {
   const partTotals = storedParts.flatMap((part) => part.found ?? []);
   if (found !== null || partTotals.length === 0) return undefined;
-  return `${formatNumber(sumOf(partTotals))} found in ${partTotals.length} of ${parts.length} parts`;
+  return `${formatNumber(sumNumbers(partTotals))} found in ${partTotals.length} of ${parts.length} parts`;
 }
 
 /**
@@ -256,12 +262,12 @@ export function formatFoundInParts({ found, parts, storedParts }: Gathering): st
  * search.
  */
 export const countRepeatedAds = ({ storedParts, adIds }: Gathering): number =>
-  storedParts.length < 2 ? 0 : sumOf(storedParts.map((part) => part.adIds.size)) - adIds.size;
+  storedParts.length < 2 ? 0 : sumNumbers(storedParts.map((part) => part.adIds.size)) - adIds.size;
 
 /** Returns how many ads the service counted but did not list, although all pages were read. */
 export const countUnlistedAds = (gathering: Gathering): number =>
   gathering.ended
-    ? sumOf(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
+    ? sumNumbers(listGatheringsWithIds(gathering).map((part) => Math.max(0, (part.found ?? 0) - part.listed)))
     : 0;
 
 /**
@@ -399,7 +405,7 @@ export function compareGatherings(
     const earlierVersion = findVersionAt(responseNumber, item);
     if (earlierVersion === undefined || !hasSameContent(earlierVersion, item)) updatedItems.push(item);
     if (earlierVersion !== undefined && earlierVersion !== item)
-      addCounterChanges(counters, readCounts(earlierVersion), readCounts(item));
+      addCounterChanges(counters, readVersionCounters(earlierVersion), readVersionCounters(item));
   }
   return {
     newIds: listIds(gatheredItems.filter(({ id }) => !responseNumbers.has(normalizeAdId(id)))),

@@ -1,4 +1,4 @@
-import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
 import { formatCount } from '../views/numbers.ts';
 import { type CoverageView, formatUncoveredAdvertisers } from './coverage.ts';
 import type { ExportCounts } from './export.ts';
@@ -38,7 +38,7 @@ export function buildMethodNote(input: MethodNoteInput): NoteSection[] {
   );
   const otherCount = contents.gatherings.length - gatherings.length;
   const uncoveredCount = countAdsOutsideGatherings(contents);
-  const rowCount = sumOf(exportedStatements.map((statement) => statement.rowCount));
+  const rowCount = sumNumbers(exportedStatements.map((statement) => statement.rowCount));
   const hasOneStatement = exportedStatements.length === 1;
   return [
     {

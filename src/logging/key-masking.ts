@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
  */
 const minKeyLength = 12;
 
-const mask = '***';
+const maskText = '***';
 
 /** Returns the value with the API key replaced by `***`, or the same value if it does not contain the key. */
 type MaskKey = <Value>(value: Value, json?: string) => Value;
@@ -31,12 +31,12 @@ export function createKeyMasker(key = ''): MaskKey {
 function createMasker(key: string): MaskKey {
   const forms = listEncodedForms(key);
   const hasKey = (text: string) => forms.some((form) => text.includes(form));
-  const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, mask), text);
+  const replaceKey = (text: string) => forms.reduce((masked, form) => masked.replaceAll(form, maskText), text);
   return (value, json) => {
     // A Unicode escape such as `\u0061` may hide the key in `json`. If there is one, search the serialized value
     // instead.
-    const searchable = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
-    return hasKey(searchable) ? mapTexts(value, replaceKey) : value;
+    const searchableText = json === undefined || json.includes('\\u') ? (JSON.stringify(value) ?? '') : json;
+    return hasKey(searchableText) ? mapTexts(value, replaceKey) : value;
   };
 }
 
@@ -45,13 +45,13 @@ function createMasker(key: string): MaskKey {
  * cases.
  */
 function listEncodedForms(key: string): string[] {
-  const writeCodes = (write: (code: string) => string) =>
-    Array.from(key, (character) => write(character.charCodeAt(0).toString(16).padStart(2, '0'))).join('');
+  const formatCodes = (formatCode: (code: string) => string) =>
+    Array.from(key, (character) => formatCode(character.charCodeAt(0).toString(16).padStart(2, '0'))).join('');
   const withHexDigits = [
     encodeURIComponent(key),
-    writeCodes((code) => `%${code}`),
-    writeCodes((code) => `\\u00${code}`),
-    writeCodes((code) => `&#x${code};`),
+    formatCodes((code) => `%${code}`),
+    formatCodes((code) => `\\u00${code}`),
+    formatCodes((code) => `&#x${code};`),
   ];
   const forms = [
     key,
@@ -81,7 +81,7 @@ const maxDepth = 1000;
 function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > maxDepth) return mask as Value;
+  if (depth > maxDepth) return maskText as Value;
   const object = value as Record<string, unknown>;
   const entries = Object.entries(object).map(([name, item]): [string, unknown] => [
     replaceText(name),

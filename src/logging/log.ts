@@ -5,11 +5,11 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
 /**
- * Returns true if a log with the level `minLevel` contains events of the level `method`. For example, a log with `warn`
+ * Returns true if a log with the minimum level `minLevel` contains events of `level`. For example, a log with `warn`
  * contains `error` events but no `info` events.
  */
-export const isLogged = (method: keyof Log, minLevel: LogLevel): boolean =>
-  logLevels.indexOf(method) >= logLevels.indexOf(minLevel);
+export const isLogged = (level: keyof Log, minLevel: LogLevel): boolean =>
+  logLevels.indexOf(level) >= logLevels.indexOf(minLevel);
 
 /** A log with one method per level. Each call logs one event with a message and optional fields. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
@@ -25,15 +25,15 @@ type FormatLine = (level: keyof Log, message: string, fields: Record<string, unk
  * which carries MCP messages.
  */
 function createFilteredLog(minLevel: LogLevel, write: (line: string) => void, formatLine: FormatLine): Log {
-  const createMethod = (method: keyof Log): Log[keyof Log] =>
+  const createLogMethod = (method: keyof Log): Log[keyof Log] =>
     isLogged(method, minLevel)
       ? (message, fields = {}) => write(maskPrefixedKeys(`${formatLine(method, message, fields)}\n`))
       : () => {};
   return {
-    debug: createMethod('debug'),
-    info: createMethod('info'),
-    warn: createMethod('warn'),
-    error: createMethod('error'),
+    debug: createLogMethod('debug'),
+    info: createLogMethod('info'),
+    warn: createLogMethod('warn'),
+    error: createLogMethod('error'),
   };
 }
 

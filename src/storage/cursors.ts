@@ -13,17 +13,17 @@ const cursorLimits = { ttlMs: dayMs, maxBytes: 2 * 1024 * 1024 };
 export const openCursors =
   (access: StoreAccess) =>
   (tenantId: string): CursorMemory => {
-    const items = openEncryptedItems(access, access.buildKey(tenantId, 'cursors'));
+    const encryptedCursors = openEncryptedItems(access, access.buildKey(tenantId, 'cursors'));
     const hashCursor = (cursor: string) => access.encryption.hashName('cursor', cursor);
     return {
       remember: async (cursor, state) => {
         const id = hashCursor(cursor);
-        const body = items.encrypt(id, JSON.stringify(state));
+        const body = encryptedCursors.encrypt(id, JSON.stringify(state));
         if (body.length > cursorLimits.maxBytes / 2 || access.store.isNearlyFull()) return;
-        await access.queue.write(() => items.put(id, body, cursorLimits), { bytes: body.length });
+        await access.queue.write(() => encryptedCursors.put(id, body, cursorLimits), { bytes: body.length });
       },
       recall: async (cursor) => {
-        const text = await items.get(hashCursor(cursor));
+        const text = await encryptedCursors.get(hashCursor(cursor));
         return text && (JSON.parse(String(text)) as CursorState);
       },
     };

@@ -186,7 +186,7 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
  */
 export const normalizeAdId = (id: string): string => id.toLowerCase();
 
-export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+export const sumNumbers = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 /**
  * Returns the ads with the given ids, as a map from id to ad. `ids` and the keys of the map are in lower case
@@ -215,7 +215,7 @@ const datasetOverheadBytes = 4096;
 const typicalAdBytes = 10_000;
 const minAdsForAverage = 50;
 
-let createdDatasets = 0;
+let createdDatasetCount = 0;
 
 /** A dataset (stored ads, advertiser pages and gatherings) in the memory of this process. */
 export class MemoryDataset {
@@ -226,7 +226,7 @@ export class MemoryDataset {
     gathering: new GatheringTable(),
   };
   /** Distinguishes this object from an earlier `MemoryDataset` of the same account. The number is part of `version`. */
-  readonly #instanceNumber = ++createdDatasets;
+  readonly #instanceNumber = ++createdDatasetCount;
   readonly #maxBytes: number;
   /** The highest sequence number of any API response in the dataset. */
   highestSequenceNumber = 0;
@@ -333,18 +333,18 @@ export class MemoryDataset {
  * The items of an API response. If consecutive responses are identical, they become one batch, and `first` contains the
  * time and the sequence number of the first response.
  */
-export interface OrderedBatch extends ItemBatch {
+export interface ResponseBatch extends ItemBatch {
   first?: { at: number; sequenceNumber: number };
 }
 
 /**
  * Parses the items of an API response and returns one record per item. Skips invalid items, e.g. those without an id.
  */
-export function createRecords({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
+export function createItemRecords({ items, text: _, ...source }: ResponseBatch): DatasetRecord[] {
   return items().flatMap((item) => createRecord(item, source) ?? []);
 }
 
-type RecordSource = Omit<OrderedBatch, 'items' | 'text'>;
+type RecordSource = Omit<ResponseBatch, 'items' | 'text'>;
 
 function createRecord(item: unknown, { type, first, ...source }: RecordSource): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
@@ -531,23 +531,23 @@ class GatheringTable extends SizedTable<GatheringEntry> {
  * Combines the gatherings of a search that was split into smaller searches (parts). The result has the ads of all
  * parts, the sums of their counts, and the time of the oldest part.
  */
-function combineParts(gathering: Gathering, all: readonly Gathering[]): Gathering {
+function combineParts(gathering: Gathering, allGatherings: readonly Gathering[]): Gathering {
   const { ended, gatheredAt } = gathering;
   const parts = new Set(gathering.parts);
-  const storedParts = all.filter(({ id }) => parts.has(id));
+  const storedParts = allGatherings.filter(({ id }) => parts.has(id));
   const totals = storedParts.flatMap(({ found }) => found ?? []);
   let ids: ReadonlySet<string> | undefined;
   return {
     ...gathering,
     storedParts,
-    found: totals.length === parts.size ? sumOf(totals) : null,
+    found: totals.length === parts.size ? sumNumbers(totals) : null,
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
     // Collect the ad ids only when a caller asks for them. There may be thousands of ids, and most callers need none.
     get adIds() {
       ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
       return ids;
     },
-    missing: sumOf(storedParts.map(({ missing }) => missing)),
+    missing: sumNumbers(storedParts.map(({ missing }) => missing)),
     complete: ended && storedParts.length === parts.size && storedParts.every(({ complete }) => complete),
   };
 }
@@ -556,8 +556,8 @@ function combineParts(gathering: Gathering, all: readonly Gathering[]): Gatherin
  * Returns true if `state` should replace the stored state. If two processes stored the same step at the same time, the
  * state with `ended` wins. Otherwise `gather_ads` could read a completed search again.
  */
-function isNewerState(state: GatheringState, stored: GatheringState): boolean {
-  if (state.step !== stored.step) return state.step > stored.step;
-  if (state.gatheredAt !== stored.gatheredAt) return state.gatheredAt > stored.gatheredAt;
-  return !stored.ended && !isDeepStrictEqual(state, stored);
+function isNewerState(state: GatheringState, storedState: GatheringState): boolean {
+  if (state.step !== storedState.step) return state.step > storedState.step;
+  if (state.gatheredAt !== storedState.gatheredAt) return state.gatheredAt > storedState.gatheredAt;
+  return !storedState.ended && !isDeepStrictEqual(state, storedState);
 }

@@ -116,7 +116,7 @@ const linkTtlMs = 2 * reportTtlMs;
 const maxNumberedNames = 10_000;
 
 /** Returns the subfolder of `AD_LIBRARY_FILES` that exports are written to. */
-export const getExportsFolder = (files: string): string => join(files, 'exports');
+export const getExportsFolder = (filesFolder: string): string => join(filesFolder, 'exports');
 
 /**
  * Where exported files are written: a `folder` that the user has chosen, or else the downloads folder in `home`. If
@@ -134,28 +134,28 @@ interface ExportFolder {
   open(): Promise<number>;
 }
 
-function listExportFolders(target: ExportTarget): ExportFolder[] {
+function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
   const createPermanentFolder = (path: string, createIfMissing: (path: string) => Promise<unknown>): ExportFolder => ({
     path,
     lifetimeText: 'until somebody deletes it',
     open: () => createIfMissing(path).then(() => maxFolderBytes),
   });
-  if ('folder' in target) return [createPermanentFolder(target.folder, createPrivateFolder)];
+  if ('folder' in exportTarget) return [createPermanentFolder(exportTarget.folder, createPrivateFolder)];
   // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
   // rather than a person.
   const downloads =
-    target.home === undefined
+    exportTarget.home === undefined
       ? []
-      : [createPermanentFolder(join(target.home, 'Downloads', 'Ad Library'), createFolder)];
-  return [...downloads, createTemporaryFolder(target.temporary)];
+      : [createPermanentFolder(join(exportTarget.home, 'Downloads', 'Ad Library'), createFolder)];
+  return [...downloads, createTemporaryFolder(exportTarget.temporary)];
 }
 
 /**
  * Returns the folder for exports in the system's temporary directory, to which all users can write. The folder is
  * refused if another user owns it.
  */
-function createTemporaryFolder(temporary: string): ExportFolder {
-  const path = getTemporaryPath(temporary);
+function createTemporaryFolder(temporaryFolder: string): ExportFolder {
+  const path = getTemporaryPath(temporaryFolder);
   return {
     path,
     lifetimeText: `for ${temporaryDays} days`,
@@ -186,8 +186,8 @@ async function listFiles(folder: string) {
 }
 
 /** Deletes exports older than `temporaryDays` from the temporary folder, because nothing else cleans it up. */
-export async function removeOldExports(temporary: string, now: number): Promise<void> {
-  const folder = getTemporaryPath(temporary);
+export async function removeOldExports(temporaryFolder: string, now: number): Promise<void> {
+  const folder = getTemporaryPath(temporaryFolder);
   await securePrivateFolder(folder);
   for (const { path, changedAt } of await listFiles(folder))
     if (changedAt < now - temporaryDays * dayMs) await rm(path, { force: true });
@@ -201,8 +201,8 @@ export async function removeOldExports(temporary: string, now: number): Promise<
  * - The most recent files can also be read as MCP resources.
  * - If no folder accepts a file, it is stored in memory. If the user has chosen a folder, the export fails instead.
  */
-export function openFolderExports(target: ExportTarget, now: () => number): ExportStore {
-  const folders = listExportFolders(target);
+export function openFolderExports(exportTarget: ExportTarget, now: () => number): ExportStore {
+  const folders = listExportFolders(exportTarget);
   const memory = openMemoryExports(now).forTenant('own');
   let files: ExportedFile[] = [];
   let count = 0;
@@ -210,7 +210,7 @@ export function openFolderExports(target: ExportTarget, now: () => number): Expo
   const exports: Exports = {
     create: async (newFile) => {
       const writtenFile = await writeToFirstFolder(folders, newFile);
-      if ('problem' in writtenFile && 'folder' in target)
+      if ('problem' in writtenFile && 'folder' in exportTarget)
         throw invalidRequest(`${writtenFile.problem}. Tell the user.`);
       if ('problem' in writtenFile) return { ...(await memory.create(newFile)), ...writtenFile };
       const { path, bytes } = writtenFile;
@@ -351,8 +351,8 @@ interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType'
 /** Opens an export store in the memory of this process. One API key may use at most half of the memory. */
 export function openMemoryExports(now: () => number): ExportStore {
   let count = 0;
-  const source = openMemoryStore(now, { maxBytes: maxTenantBytes });
-  return openStoredExports(source, now, {
+  const storeAccess = openMemoryStore(now, { maxBytes: maxTenantBytes });
+  return openStoredExports(storeAccess, now, {
     maxBytes: maxTenantBytes / 2,
     createId: () => String(++count),
     lifetimeText: 'while this server runs',

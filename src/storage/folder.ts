@@ -16,7 +16,7 @@ import { StoreDatasets } from './store/datasets.ts';
 import { Documents } from './store/documents.ts';
 import { noEncryption } from './store/encryption.ts';
 import { Leases } from './store/leases.ts';
-import { openLedger, openWindows } from './store/ledger.ts';
+import { openFullUsageWindows, openLedger } from './store/ledger.ts';
 import { openStoredResponseCache } from './store/response-cache.ts';
 import { noQueue, runQueueAfterWrites, runQueueBefore, WriteQueue } from './store/write-queue.ts';
 
@@ -65,7 +65,7 @@ export function openFolderState(options: FolderOptions) {
     // If a process was killed during a call and the user repeats the call, send it again, although the service may
     // charge twice. The user has seen the failure and wants a result.
     responseCache: runQueueBefore(queue, openStoredResponseCache(keyAccess, { ttlMs, now, resendsLostCalls: true })),
-    usageWindows: runQueueBefore(queue, openWindows(keyAccess, options.monotonicNow)),
+    usageWindows: runQueueBefore(queue, openFullUsageWindows(keyAccess, options.monotonicNow)),
     openCursors: (tenantId: string) => runQueueBefore(queue, openCursors(keyAccess)(tenantId)),
     datasets: new FolderDatasets(options, keyAccess),
     slots: runQueueBefore(queue, openSlots(keyAccess)),
@@ -122,25 +122,25 @@ function createFileAccess(findStore: () => Promise<Store>, { now, warn }: Pick<F
 class FolderDatasets implements Datasets {
   readonly #options: FolderOptions;
   readonly #keyAccess: ReturnType<typeof createFileAccess>;
-  readonly #access: ReturnType<typeof createFileAccess>;
+  readonly #accountAccess: ReturnType<typeof createFileAccess>;
   readonly #datasets: StoreDatasets;
   #caller: DatasetCaller | undefined;
   #store: Store | undefined;
   #userId: string | undefined;
   /** True if the service has confirmed the account of the key since this process started. */
   #isConfirmed = false;
-  #confirming: Promise<void> | undefined;
+  #pendingConfirmation: Promise<void> | undefined;
   #nextConfirmationAt = Number.NEGATIVE_INFINITY;
   #failure: AdLibraryError | undefined;
 
   constructor(options: FolderOptions, keyAccess: ReturnType<typeof createFileAccess>) {
     this.#options = options;
     this.#keyAccess = keyAccess;
-    this.#access = createFileAccess(async () => {
+    this.#accountAccess = createFileAccess(async () => {
       if (this.#store) return this.#store;
       throw this.#failure ?? createUnknownAccountError();
     }, options);
-    this.#datasets = new StoreDatasets(this.#access);
+    this.#datasets = new StoreDatasets(this.#accountAccess);
   }
 
   /**
@@ -150,20 +150,21 @@ class FolderDatasets implements Datasets {
    */
   async open(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
     this.#caller = caller;
-    const isDue = this.#options.monotonicNow() >= this.#nextConfirmationAt || (this.#store === undefined && !toAdd);
-    if (!this.#isConfirmed && isDue)
-      this.#confirming ??= this.#confirmAccount(caller).finally(() => {
-        this.#confirming = undefined;
+    const isConfirmationDue =
+      this.#options.monotonicNow() >= this.#nextConfirmationAt || (this.#store === undefined && !toAdd);
+    if (!this.#isConfirmed && isConfirmationDue)
+      this.#pendingConfirmation ??= this.#confirmAccount(caller).finally(() => {
+        this.#pendingConfirmation = undefined;
       });
-    await this.#confirming;
+    await this.#pendingConfirmation;
     if (!toAdd && this.#failure) throw this.#failure;
-    await this.#access.queue.runIfDue();
+    await this.#accountAccess.queue.runIfDue();
     return { ...(await this.#datasets.open({ tenantId: 'account' })), isUnconfirmed: !this.#isConfirmed };
   }
 
   async close(): Promise<void> {
     if (this.#caller) await this.open(this.#caller).catch(() => {});
-    await Promise.all([this.#keyAccess, this.#access].map(({ queue }) => queue.run()));
+    await Promise.all([this.#keyAccess, this.#accountAccess].map(({ queue }) => queue.run()));
     await this.#datasets.close();
   }
 

@@ -106,7 +106,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
   }
   const [storedObject, newObject] = [parseItem(storedItem), parseItem(record)];
   if (isLate) {
-    const merged = mergeItems(storedObject, newObject);
+    const merged = mergeObjects(storedObject, newObject);
     const isKnown = [storedItem, ...storedItem.versions].some(
       (version) =>
         addsNothing(newObject, parseItem(version)) ||
@@ -127,7 +127,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
     if (isSame && isDeepStrictEqual(merged, storedObject)) return storedItem;
     return { ...newest, versions, json: encodeJson(merged) };
   }
-  const merged = mergeItems(newObject, storedObject);
+  const merged = mergeObjects(newObject, storedObject);
   const item = { ...createItem(record), firstAt, firstSequenceNumber, json: encodeJson(merged) };
   const { since, sinceSequenceNumber, versions } = storedItem;
   if (addsNothing(newObject, storedObject)) return { ...item, since, sinceSequenceNumber, versions };
@@ -189,7 +189,7 @@ export const hasSameContent = (left: JsonHolder, right: JsonHolder): boolean =>
   left.json === right.json || computeFromVersion(left).content === computeFromVersion(right).content;
 
 /** Returns the counters of an ad version, e.g. its reach and its spend. */
-export const readCounts = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
+export const readVersionCounters = (version: JsonHolder): CounterValues => computeFromVersion(version).counts;
 
 /**
  * Caches the content hash and the counters of each version. Without this cache, each read of a large dataset would
@@ -198,8 +198,8 @@ export const readCounts = (version: JsonHolder): CounterValues => computeFromVer
 const cachedComputations = new WeakMap<Uint8Array, { content: string; counts: CounterValues }>();
 
 function computeFromVersion({ json }: JsonHolder) {
-  const cached = cachedComputations.get(json);
-  if (cached) return cached;
+  const cachedComputation = cachedComputations.get(json);
+  if (cachedComputation) return cachedComputation;
   const ad = parseItem({ json });
   const content = hash('sha256', JSON.stringify(Object.values(extractContent(ad))), 'base64url');
   const computed = { content, counts: readCounters(ad) };
@@ -209,7 +209,7 @@ function computeFromVersion({ json }: JsonHolder) {
 
 /** Returns true if the stored object already has all fields of the new object, with the same values. */
 const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
-  hasSameFields(mergeItems(newObject, storedObject), storedObject);
+  hasSameFields(mergeObjects(newObject, storedObject), storedObject);
 
 const pickVersion = ({ since, at, sinceSequenceNumber, sequenceNumber, json }: ItemVersion): ItemVersion => ({
   since,
@@ -231,13 +231,13 @@ const isJsonObject = (value: unknown): value is JsonObject =>
 const nestedFields = ['page', 'website'];
 
 /** Returns the newer object, with its missing fields filled in from the earlier object. */
-function mergeItems(newer: JsonObject, earlier: JsonObject): JsonObject {
-  const merged = { ...earlier, ...newer };
+function mergeObjects(newerObject: JsonObject, earlierObject: JsonObject): JsonObject {
+  const mergedObject = { ...earlierObject, ...newerObject };
   for (const name of nestedFields) {
-    const [earlierValue, newerValue] = [earlier[name], newer[name]];
-    if (isJsonObject(earlierValue) && isJsonObject(newerValue)) merged[name] = { ...earlierValue, ...newerValue };
+    const [earlierValue, newerValue] = [earlierObject[name], newerObject[name]];
+    if (isJsonObject(earlierValue) && isJsonObject(newerValue)) mergedObject[name] = { ...earlierValue, ...newerValue };
   }
-  return merged;
+  return mergedObject;
 }
 
 /**

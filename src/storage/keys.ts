@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 import type { AcceptedKeys } from './call-state.ts';
-import { markTtlMs, type StoreAccess } from './store/access.ts';
+import { rememberedTtlMs, type StoreAccess } from './store/access.ts';
 
 /**
  * How long an API key counts as accepted after the service has accepted it, in milliseconds, and how many keys one
  * process remembers at most.
  */
 const acceptedTtlMs = 15 * 60_000;
-const maxAccepted = 10_000;
+const maxAcceptedKeys = 10_000;
 
 /**
  * Remembers in this process which API keys the service has accepted. When there are too many, forgets the least
  * recently used key.
  */
-export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
+export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedIds = new LRUCache<string, true>({
-    max: maxAccepted,
+    max: maxAcceptedKeys,
     ttl: acceptedTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },
@@ -31,7 +31,7 @@ export function createMemoryKeys(monotonicNow: () => number): AcceptedKeys {
  * Tracks the rejected API keys in a process for a single user. All other keys count as accepted, because the stored
  * data belongs to this user anyway.
  */
-export function createSingleUserKeys(): AcceptedKeys {
+export function createSingleUserAcceptedKeys(): AcceptedKeys {
   const rejectedIds = new Set<string>();
   return {
     has: async (tenantId) => !rejectedIds.has(tenantId),
@@ -47,7 +47,7 @@ interface AcceptedKeyDocument {
 
 /** Opens the accepted API keys and the sign-in connections, which all replicas share. */
 export function openSharedKeys({ documents, queue, buildKey, encryption }: StoreAccess) {
-  const localKeys = createMemoryKeys(() => performance.now());
+  const localKeys = createMemoryAcceptedKeys(() => performance.now());
   const getDocumentKey = (tenantId: string) => buildKey(tenantId, 'accepted');
   /**
    * The API keys that the service has accepted. While the store is unreachable, each replica uses the keys that it last
@@ -90,7 +90,7 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
       update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
         documents.update<Doc, Result>(buildKey(tenantId, 'connections'), (doc) => ({
           ...change(doc),
-          ttlMs: markTtlMs,
+          ttlMs: rememberedTtlMs,
         })),
     },
   };

@@ -1,11 +1,11 @@
 import {
-  createRecords,
+  createItemRecords,
   type Dataset,
   type DatasetCaller,
   type DatasetRecord,
   type Datasets,
   MemoryDataset,
-  type OrderedBatch,
+  type ResponseBatch,
 } from './dataset.ts';
 import { openMemoryStore } from './in-memory.ts';
 import { openUserRecords, readContentRecords } from './user-records.ts';
@@ -30,7 +30,7 @@ const typicalResponseChars = 100_000;
 const responseOverheadChars = 1000;
 
 interface UnparsedResponse {
-  batch: OrderedBatch;
+  batch: ResponseBatch;
   chars: number;
 }
 
@@ -40,7 +40,7 @@ interface UnparsedResponse {
 const maxRecordBytes = 64 * MB;
 
 /** Returns true if an API response has the same text as the previous one and is newer. It need not be parsed again. */
-const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean =>
+const isRepetition = (previousBatch: ResponseBatch, batch: ResponseBatch): boolean =>
   batch.text !== undefined &&
   batch.text === previousBatch.text &&
   batch.type === previousBatch.type &&
@@ -56,7 +56,7 @@ const isRepetition = (previousBatch: OrderedBatch, batch: OrderedBatch): boolean
  * responses are waiting, they are parsed in the background, starting with the tenant that has waited longest.
  */
 export class MemoryDatasets implements Datasets {
-  readonly #records = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
+  readonly #userRecordStore = openMemoryStore(() => 0, { maxLastingBytes: maxRecordBytes });
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #emptyDataset: MemoryDataset;
   readonly #maxBytes: number;
@@ -86,7 +86,7 @@ export class MemoryDatasets implements Datasets {
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const dataset = () => this.#findDataset(tenantId) ?? this.#emptyDataset;
     return {
-      userRecords: openUserRecords(this.#records, tenantId, { isLasting: false }),
+      userRecords: openUserRecords(this.#userRecordStore, tenantId, { isLasting: false }),
       addItems: async (batch) =>
         this.#addResponse(tenantId, { ...batch, sequenceNumber: batch.sequenceNumber ?? ++this.#lastSequenceNumber }),
       saveGathering: async (step) => {
@@ -96,7 +96,7 @@ export class MemoryDatasets implements Datasets {
       nextSequenceNumber: async () => ++this.#lastSequenceNumber,
       findItem: async (type, id) => dataset().findItem(type, id),
       readContents: async () => {
-        const records = await readContentRecords(this.#records, tenantId);
+        const records = await readContentRecords(this.#userRecordStore, tenantId);
         return dataset().getContents(records);
       },
       estimateMaxAds: async () => dataset().estimateMaxAds(this.#computeAvailableBytes(tenantId)),
@@ -108,7 +108,7 @@ export class MemoryDatasets implements Datasets {
     this.#datasets.clear();
   }
 
-  #addResponse(tenantId: string, batch: OrderedBatch): void {
+  #addResponse(tenantId: string, batch: ResponseBatch): void {
     const unparsedResponses = this.#unparsedResponses.get(tenantId) ?? [];
     this.#unparsedResponses.set(tenantId, unparsedResponses);
     const lastResponse = unparsedResponses.at(-1);
@@ -147,7 +147,7 @@ export class MemoryDatasets implements Datasets {
     while (unparsedResponses.length > 0 && this.#unparsedChars > maxChars) {
       const [{ batch, chars }] = unparsedResponses.splice(0, 1) as [UnparsedResponse];
       this.#unparsedChars -= chars;
-      this.#applyRecords(tenantId, createRecords(batch));
+      this.#applyRecords(tenantId, createItemRecords(batch));
     }
     if (unparsedResponses.length === 0) this.#unparsedResponses.delete(tenantId);
   }
@@ -184,7 +184,7 @@ export class MemoryDatasets implements Datasets {
    */
   #computeAvailableBytes(tenantId: string): number {
     const bytes = this.#datasets.get(tenantId)?.bytes ?? 0;
-    const tenants = this.#datasets.size + (bytes === 0 ? 1 : 0);
-    return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - bytes));
+    const tenantCount = this.#datasets.size + (bytes === 0 ? 1 : 0);
+    return Math.max(this.#maxBytes / tenantCount, this.#maxBytes - (this.#bytes - bytes));
   }
 }

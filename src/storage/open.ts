@@ -8,7 +8,7 @@ import { MemoryDatasets } from './memory-datasets.ts';
 import { createMemoryResponseCache } from './memory-response-cache.ts';
 import { openSingleUse } from './single-use.ts';
 import type { Slots } from './slots.ts';
-import { openWindows } from './store/ledger.ts';
+import { openFullUsageWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
 /** All data that is kept between tool calls: cached responses, spending, datasets and exported files. */
@@ -58,7 +58,7 @@ export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): Sta
   return {
     ledger: createMemoryLedger({ now: monotonicNow }),
     responseCache: createMemoryResponseCache({ maxBytes: maxCachedBytes, ttlMs, now }),
-    usageWindows: openWindows(smallStore, monotonicNow),
+    usageWindows: openFullUsageWindows(smallStore, monotonicNow),
     openCursors: openCursors(smallStore),
     useOnce: openSingleUse(smallStore),
     datasets: new MemoryDatasets(),

@@ -41,7 +41,7 @@ const maxRecordChars = 64 * 1024;
 /**
  * How long records are stored after their last use, and the interval at which their use is recorded, in milliseconds.
  */
-const ttlMs = 400 * dayMs;
+const recordTtlMs = 400 * dayMs;
 const touchIntervalMs = dayMs;
 
 /**
@@ -62,7 +62,7 @@ async function readRecords({ documents, buildKey }: StoreAccess, tenantId: strin
   if (doc && now - doc.usedAt > touchIntervalMs)
     documents
       .update<StoredRecords, void>(key, (doc, now) => ({
-        ...(doc && { next: { ...doc, usedAt: now }, ttlMs }),
+        ...(doc && { next: { ...doc, usedAt: now }, ttlMs: recordTtlMs }),
         result: undefined,
       }))
       .catch(() => {});
@@ -115,14 +115,14 @@ export const openUserRecords = (access: StoreAccess, tenantId: string, { isLasti
       const { result, put = [], remove: removed = [] } = change(records);
       const [entries, ids] = [[...new Map(put)], [...removed].filter((id) => records.has(id))];
       if (entries.length + ids.length === 0) return { result };
-      if (entries.length > 0 && access.store.isNearlyFull()) throw createFullError();
+      if (entries.length > 0 && access.store.isNearlyFull()) throw createStoreFullError();
       const countBefore = records.size;
       for (const id of ids) records.delete(id);
       for (const [id, value] of entries) records.set(id, value);
       assertRecordLimit(kind, countBefore, records.size);
       if (entries.some((record) => JSON.stringify(record).length > maxRecordChars))
         throw createTooLargeError(kind, maxRecordChars);
-      return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs, result };
+      return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs: recordTtlMs, result };
     }),
 });
 
@@ -154,7 +154,7 @@ export function assertRecordLimit(kind: RecordKind, countBefore: number, countAf
 export const createTooLargeError = (kind: RecordKind, maxChars: number) =>
   invalidRequest(`A stored ${kind} may have at most ${formatNumber(maxChars)} characters as JSON.`);
 
-const createFullError = () =>
+const createStoreFullError = () =>
   new AdLibraryError({
     kind: 'busy',
     problem: 'This server cannot store any more labels, watches and reports.',

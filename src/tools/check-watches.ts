@@ -20,7 +20,7 @@ import { findRecordsByName } from '../dataset/named-records.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
 import { isCallAbandoned } from '../dataset/stops.ts';
 import { formatIsoTime } from '../dataset/tables.ts';
-import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
 import { reportTtlMs } from '../storage/exports.ts';
 import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
@@ -135,7 +135,7 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
   }
   const sumIfAllKnown = (figures: readonly (number | null | undefined)[]) => {
     const knownFigures = figures.flatMap((figure) => figure ?? []);
-    return knownFigures.length < figures.length ? undefined : sumOf(knownFigures);
+    return knownFigures.length < figures.length ? undefined : sumNumbers(knownFigures);
   };
   const [pages, ads] = (['pages', 'ads'] as const).map((name) =>
     sumIfAllKnown([...prices.values()].map((price) => price?.[name])),
@@ -144,7 +144,7 @@ async function estimateChecks(selectedWatches: readonly Watch[], fresh: boolean,
     computeMaxCharge(watch, prices.get(getQuestionKey(watch))?.ads ?? undefined, context),
   );
   const atMost = sumIfAllKnown(await Promise.all(maxCharges));
-  const atLeast = Math.min(sumOf([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
+  const atLeast = Math.min(sumNumbers([...prices.values()].map((price) => price?.atLeast ?? 0)), atMost ?? Infinity);
   const estimate = { pages: pages ?? null, ...buildCreditRange(atLeast, atMost) };
   const storedAdCounts = watchesToRead.map((watch) =>
     countStoredAds(pickQuestion(watch), prices.get(getQuestionKey(watch))?.ads, contents),
@@ -186,7 +186,7 @@ function explainRepeatedReading(
   storedAdCounts: readonly (number | undefined)[],
   price: Pick<EstimateView, 'atLeast' | 'atMost'>,
 ): string | undefined {
-  const knownAdCount = sumOf(storedAdCounts.map((ads) => ads ?? 0));
+  const knownAdCount = sumNumbers(storedAdCounts.map((ads) => ads ?? 0));
   const isCountUnknown = storedAdCounts.includes(undefined);
   if (price.atMost === 0 || (knownAdCount === 0 && !isCountUnknown)) return undefined;
   const subject = isCountUnknown

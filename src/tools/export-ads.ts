@@ -17,7 +17,7 @@ import {
   writeExport,
 } from '../dataset/export.ts';
 import { buildMethodNote, buildNoteRows, renderNoteMarkdown } from '../dataset/methods-note.ts';
-import { normalizeAdId, sumOf } from '../storage/dataset.ts';
+import { normalizeAdId, sumNumbers } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, quoteUnlessWord, sanitizeLine } from '../views/safe-text.ts';
@@ -121,7 +121,7 @@ export const exportAds = defineTool({
     });
     const { coverage, isAboutAds, note: methodNote } = describeExport(counts);
     const emptyResultNotes =
-      sumOf(counts.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
+      sumNumbers(counts.map((statement) => statement.rowCount)) === 0 ? listNotesOfEmptyResult(coverage) : [];
     const noteFile = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteEnding}`,
@@ -132,8 +132,8 @@ export const exportAds = defineTool({
         await file.discard?.();
         throw error;
       });
-    const rows = sumOf(counts.map((statement) => statement.rowCount));
-    const truncatedCells = sumOf(counts.map((statement) => statement.truncatedCells));
+    const rows = sumNumbers(counts.map((statement) => statement.rowCount));
+    const truncatedCells = sumNumbers(counts.map((statement) => statement.truncatedCells));
     const firstRowsBySheet = counts.map((statement) =>
       selectFirstRows({ columns: statement.columns, firstRows: statement.firstRows }, firstRowsTokens / counts.length),
     );

@@ -23,7 +23,7 @@ import {
   removeDuplicateParts,
 } from '../dataset/gatherings.ts';
 import { determineMaxPageSize } from '../dataset/page-size.ts';
-import { type DatasetContents, type Gathering, sumOf } from '../storage/dataset.ts';
+import { type DatasetContents, type Gathering, sumNumbers } from '../storage/dataset.ts';
 import { formatMinute } from '../views/dates.ts';
 import { dayMs } from '../views/durations.ts';
 import { formatCount } from '../views/numbers.ts';
@@ -180,7 +180,7 @@ async function estimateGathering(
   const shownPrice = context.isEstimate && limitedPrice ? limitedPrice : price;
   const estimate = shownPrice ?? { ads: null, pages: null, credits: null, atLeast: 0 };
   const oldestTotalAt = Math.min(...parts.map(({ total }) => total?.countedAt ?? context.now));
-  const readCount = sumOf(parts.map((part) => part.readCount));
+  const readCount = sumNumbers(parts.map((part) => part.readCount));
   const summary = [
     price ? `Estimate: ${formatEstimate(price, readCount)}` : 'The service does not say how many ads there are.',
     price?.credits === null && (await suggestFirstPage(question, parts, context)),
@@ -301,11 +301,11 @@ async function estimateParts(
     }),
   );
   const knownPrices = prices.filter((price) => price !== undefined);
-  const atLeast = sumOf(knownPrices.map((price) => price.atLeast));
-  const atMost = knownPrices.length < prices.length ? undefined : sumOf(knownPrices.map((price) => price.atMost));
+  const atLeast = sumNumbers(knownPrices.map((price) => price.atLeast));
+  const atMost = knownPrices.length < prices.length ? undefined : sumNumbers(knownPrices.map((price) => price.atMost));
   return {
-    ads: sumOf(parts.map(({ total, readCount }) => Math.max(total?.totalAds ?? 0, readCount))),
-    pages: sumOf(remainingCounts.map((items) => Math.ceil(items / pageSize))),
+    ads: sumNumbers(parts.map(({ total, readCount }) => Math.max(total?.totalAds ?? 0, readCount))),
+    pages: sumNumbers(remainingCounts.map((items) => Math.ceil(items / pageSize))),
     ...buildCreditRange(atLeast, atMost),
   };
 }

@@ -36,8 +36,8 @@ interface Waiter {
  */
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
-  readonly #running = new Map<string, number>();
-  readonly #waiting = new Map<string, Waiter[]>();
+  readonly #runningCounts = new Map<string, number>();
+  readonly #waitersByKey = new Map<string, Waiter[]>();
   /** For each key, the number of the last slot that it got. A lower number means that this was longer ago. */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;
@@ -53,12 +53,12 @@ export class Semaphore {
 
   /** The number of slots in use, by all keys together. */
   get runningCount(): number {
-    return [...this.#running.values()].reduce((sum, running) => sum + running, 0);
+    return [...this.#runningCounts.values()].reduce((sum, running) => sum + running, 0);
   }
 
   /** The number of calls that wait for a slot, of all keys together. */
   get waitingCount(): number {
-    return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
+    return [...this.#waitersByKey.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
@@ -78,8 +78,8 @@ export class Semaphore {
       isReleased = true;
       this.#typicalSlotMs += (now() - acquiredAt - this.#typicalSlotMs) / 16;
       const remaining = this.#countRunning(key) - 1;
-      if (remaining > 0) this.#running.set(key, remaining);
-      else this.#running.delete(key);
+      if (remaining > 0) this.#runningCounts.set(key, remaining);
+      else this.#runningCounts.delete(key);
       this.#startNext();
     };
   }
@@ -97,47 +97,47 @@ export class Semaphore {
     }
   }
 
-  #countRunning = (key: string): number => this.#running.get(key) ?? 0;
-  #countWaiting = (key: string): number => this.#waiting.get(key)?.length ?? 0;
+  #countRunning = (key: string): number => this.#runningCounts.get(key) ?? 0;
+  #countWaiting = (key: string): number => this.#waitersByKey.get(key)?.length ?? 0;
 
   #canRun(key: string): boolean {
     return this.runningCount < this.#options.maxRunning && this.#countRunning(key) < this.#options.maxRunningPerKey;
   }
 
   #occupySlot(key: string): void {
-    this.#running.set(key, this.#countRunning(key) + 1);
+    this.#runningCounts.set(key, this.#countRunning(key) + 1);
     this.#lastSlotNumbers.set(key, ++this.#slotCount);
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
     if (this.waitingCount >= this.#options.maxWaiting) {
-      const longestKey = [...this.#waiting.keys()].reduce(
+      const longestKey = [...this.#waitersByKey.keys()].reduce(
         (left, right) => (this.#countWaiting(right) > this.#countWaiting(left) ? right : left),
         key,
       );
       if (longestKey === key || this.#countWaiting(longestKey) === 1) throw this.#createBusyError(key);
-      this.#waiting.get(longestKey)?.at(-1)?.refuse();
+      this.#waitersByKey.get(longestKey)?.at(-1)?.refuse();
     }
     return new Promise((resolve, reject) => {
       const leaveQueue = (settle: () => void) => () => {
         signal?.removeEventListener('abort', abort);
-        const others = this.#waiting.get(key)?.filter((other) => other !== waiter) ?? [];
-        if (others.length > 0) this.#waiting.set(key, others);
-        else this.#waiting.delete(key);
+        const others = this.#waitersByKey.get(key)?.filter((other) => other !== waiter) ?? [];
+        if (others.length > 0) this.#waitersByKey.set(key, others);
+        else this.#waitersByKey.delete(key);
         settle();
       };
       const waiter = { start: leaveQueue(resolve), refuse: leaveQueue(() => reject(this.#createBusyError(key))) };
       const abort = leaveQueue(() =>
         reject(signal?.reason?.name === 'TimeoutError' ? this.#createBusyError(key) : signal?.reason),
       );
-      this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), waiter]);
+      this.#waitersByKey.set(key, [...(this.#waitersByKey.get(key) ?? []), waiter]);
       signal?.addEventListener('abort', abort, { once: true });
     });
   }
 
   #startNext(): void {
     for (;;) {
-      const [nextKey] = [...this.#waiting.keys()]
+      const [nextKey] = [...this.#waitersByKey.keys()]
         .filter((key) => this.#canRun(key))
         .sort(
           (left, right) =>
@@ -146,7 +146,7 @@ export class Semaphore {
         );
       if (nextKey === undefined) return;
       this.#occupySlot(nextKey);
-      this.#waiting.get(nextKey)?.[0]?.start();
+      this.#waitersByKey.get(nextKey)?.[0]?.start();
     }
   }
 

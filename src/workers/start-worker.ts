@@ -16,12 +16,9 @@ export interface WorkerSource {
  * Starts a worker thread. If the module at `baseUrl` is built, the thread runs the built file, and otherwise the
  * source.
  */
-export function startWorker(
-  { baseUrl: from, sourcePath: source, builtPath: built }: WorkerSource,
-  workerData: object,
-): Worker {
-  const runsFromSources = from.endsWith('.ts');
-  return new Worker(runsFromSources ? createSourceLoader(new URL(source, from)) : new URL(built, from), {
+export function startWorker({ baseUrl, sourcePath, builtPath }: WorkerSource, workerData: object): Worker {
+  const runsFromSources = baseUrl.endsWith('.ts');
+  return new Worker(runsFromSources ? createSourceLoader(new URL(sourcePath, baseUrl)) : new URL(builtPath, baseUrl), {
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     eval: runsFromSources,
@@ -37,8 +34,8 @@ export function startWorker(
 }
 
 /** Returns JavaScript code that imports a TypeScript worker. On Node 20, a worker must first register tsx to do so. */
-function createSourceLoader(worker: URL): string {
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
-  const api = new URL('dist/esm/api/index.mjs', tsx);
-  return `import('${api}').then(({ register }) => (register(), import('${worker}')))`;
+function createSourceLoader(workerUrl: URL): string {
+  const tsxUrl = pathToFileURL(createRequire(import.meta.url).resolve('tsx/package.json'));
+  const tsxApiUrl = new URL('dist/esm/api/index.mjs', tsxUrl);
+  return `import('${tsxApiUrl}').then(({ register }) => (register(), import('${workerUrl}')))`;
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRecords, MemoryDataset } from '../../src/storage/dataset.ts';
+import { createItemRecords, MemoryDataset } from '../../src/storage/dataset.ts';
 import { parseItem } from '../../src/storage/item-versions.ts';
 import { MemoryDatasets } from '../../src/storage/memory-datasets.ts';
 import { addAds, createLastStep, createSource } from './add-items.ts';
@@ -59,7 +59,7 @@ test('a response that arrives late is stored as an earlier version of its ad', (
             type: 'ads',
             items: () => [ad],
           } as const;
-          for (const record of createRecords(batch)) dataset.apply(record);
+          for (const record of createItemRecords(batch)) dataset.apply(record);
         }
         const { ads, version } = dataset.getContents();
         for (const item of ads) {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type HolderEndpoint, LockHeldError } from '../../lock.ts';
+import { LockHeldError, type LockHolderEndpoint } from '../../lock.ts';
 import { lockDatabase } from '../database/database.ts';
 import { importFormats } from '../import/formats/formats.ts';
 import type { ImportCounts, ImportOptions, ImportReport } from '../import/import.ts';
@@ -91,7 +91,7 @@ export interface ImportProgress extends ImportCounts {
 }
 
 /** The result of the command `library import`. */
-export interface ImportedFiles {
+export interface ImportFilesResult {
   files: ImportedFile[];
   /** The names of files without ads or advertiser pages in folders and ZIP archives, e.g. pictures. */
   otherFiles: string[];
@@ -114,10 +114,10 @@ export interface ImportedFiles {
  * @throws Error if a file cannot be read, or if there is no such format; files before an unreadable file stay imported
  */
 export async function importFiles(
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
   paths: readonly string[],
   { stdin, isComplete = false, onProgress, ...options }: ImportFilesOptions,
-): Promise<ImportedFiles> {
+): Promise<ImportFilesResult> {
   const inputFiles = await listFiles(paths);
   const byteCounts = inputFiles.map(({ byteCount }) => byteCount);
   const progress: ImportProgress = {
@@ -134,7 +134,7 @@ export async function importFiles(
       yield chunk;
     }
   }
-  return withLibrary(target, async (library) => {
+  return withLibrary(databaseOptions, async (library) => {
     const runNumber = await library.startImportRun();
     const files: ImportedFile[] = [];
     const otherFiles: string[] = [];
@@ -191,22 +191,25 @@ export const listFormats = () => importFormats.map(({ name, title, description }
  * @throws LockHeldError if another process uses the database without serving it
  * @throws Error if a file cannot be written
  */
-export const fetchPictures = (target: DatabaseOptions, options: FetchPicturesOptions): Promise<PicturesReport> =>
-  withLibrary(target, (library) => fetchMissingPictures(library, options));
+export const fetchPictures = (
+  databaseOptions: DatabaseOptions,
+  options: FetchPicturesOptions,
+): Promise<PicturesReport> => withLibrary(databaseOptions, (library) => fetchMissingPictures(library, options));
 
 /**
  * Creates an API key. `key` in the result is the secret. It cannot be read again later, because the database stores
  * only its hash.
  */
-export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(target, ({ create }) => create(options));
+export const createKey = (databaseOptions: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
+  withLibrary(databaseOptions, ({ create }) => create(options));
 
 /** Returns all API keys of a library, without their secrets. */
-export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ list }) => list());
+export const listKeys = (databaseOptions: DatabaseOptions): Promise<KeyInfo[]> =>
+  withLibrary(databaseOptions, ({ list }) => list());
 
 /** Revokes the API key with an id or prefix, e.g. because the key was leaked. */
-export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(target, ({ revoke }) => revoke(keyIdOrPrefix));
+export const revokeKey = (databaseOptions: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
+  withLibrary(databaseOptions, ({ revoke }) => revoke(keyIdOrPrefix));
 
 /** Creates the operations of the `library` commands for a library that is open in this process. */
 const createLocalCommands = ({
@@ -234,10 +237,10 @@ type LibraryCommands = ReturnType<typeof createLocalCommands>;
  * serves the file, the operations send requests to that process instead.
  */
 async function withLibrary<Result>(
-  target: DatabaseOptions,
+  databaseOptions: DatabaseOptions,
   useLibrary: (library: LibraryCommands) => Promise<Result>,
 ): Promise<Result> {
-  const libraryOrEndpoint = await openLockedLibrary(target).catch(async (error) => {
+  const libraryOrEndpoint = await openLockedLibrary(databaseOptions).catch(async (error) => {
     if (error instanceof LockHeldError && error.endpoint && (await isReachable(error.endpoint))) return error.endpoint;
     throw error;
   });
@@ -320,10 +323,10 @@ const formatImportQuery = ({ onProgress: _, ...options }: ImportOptions): string
   ).toString();
 
 /** Creates a request that asks the process with the open database to run a command. */
-const createCommandRequest = ({ url, token }: HolderEndpoint, commandName: string, options: RequestInit) =>
+const createCommandRequest = ({ url, token }: LockHolderEndpoint, commandName: string, options: RequestInit) =>
   new Request(`${url}/-/${commandName}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
-const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
+const isReachable = (lockHolder: LockHolderEndpoint): Promise<boolean> =>
   fetch(createCommandRequest(lockHolder, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
@@ -333,7 +336,7 @@ const isReachable = (lockHolder: HolderEndpoint): Promise<boolean> =>
  * Creates the operations of the `library` commands for a library that another process serves. Each operation sends an
  * HTTP request to that process.
  */
-function createRemoteCommands(lockHolder: HolderEndpoint): LibraryCommands {
+function createRemoteCommands(lockHolder: LockHolderEndpoint): LibraryCommands {
   async function sendCommand<CommandResult>(
     commandName: string,
     body: string | ReadableStream,

@@ -6,7 +6,7 @@ import { groupBy } from '../../views/lists.ts';
  */
 
 /** A file name, split into its text and its numbers. */
-export interface NumberedName {
+export interface ParsedFileName {
   name: string;
   /**
    * The name with placeholders, followed by its dates, e.g. `ads-#-<date>|2026-01-31`. Dates do not show the order of
@@ -18,20 +18,20 @@ export interface NumberedName {
 }
 
 /** Matches the name of a month, e.g. `jan` or `January`. */
-const monthWord =
+const monthNamePattern =
   '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
-const year = '(?:19|20)\\d\\d';
-const month = '(?:0[1-9]|1[0-2])';
-const day = '(?:0[1-9]|[12]\\d|3[01])';
+const yearPattern = '(?:19|20)\\d\\d';
+const monthPattern = '(?:0[1-9]|1[0-2])';
+const dayPattern = '(?:0[1-9]|[12]\\d|3[01])';
 /** Matches dates such as `2026-01-31`, `20260131`, `31.01.2026`, `2026-01`, `2026-W05` and `31 Jan`. */
 const datePattern = new RegExp(
   [
-    `(?<!\\d)${year}([-_. ]?)${month}\\1${day}(?!\\d)`,
-    `(?<!\\d)(?:0?[1-9]|[12]\\d|3[01])([-_.])(?:0?[1-9]|[12]\\d|3[01])\\2${year}(?!\\d)`,
+    `(?<!\\d)${yearPattern}([-_. ]?)${monthPattern}\\1${dayPattern}(?!\\d)`,
+    `(?<!\\d)(?:0?[1-9]|[12]\\d|3[01])([-_.])(?:0?[1-9]|[12]\\d|3[01])\\2${yearPattern}(?!\\d)`,
     '(?<!\\d)(?:0?[1-9]|[12]\\d|3[01])\\.(?:0?[1-9]|1[0-2])\\.\\d\\d(?!\\d)',
-    `(?<!\\d)${year}[-_. ]?(?:w|kw|cw|week)[-_. ]?\\d{1,2}(?!\\d)`,
-    `(?<!\\d)${year}[-_.]${month}(?!\\d)`,
-    `(?<![a-z\\d])(?:\\d{1,2}[-_. ]?)?${monthWord}(?![a-z])(?:[-_. ]?\\d{1,2}(?!\\d))?(?:[-_. ,]{0,2}${year}(?!\\d))?`,
+    `(?<!\\d)${yearPattern}[-_. ]?(?:w|kw|cw|week)[-_. ]?\\d{1,2}(?!\\d)`,
+    `(?<!\\d)${yearPattern}[-_.]${monthPattern}(?!\\d)`,
+    `(?<![a-z\\d])(?:\\d{1,2}[-_. ]?)?${monthNamePattern}(?![a-z])(?:[-_. ]?\\d{1,2}(?!\\d))?(?:[-_. ,]{0,2}${yearPattern}(?!\\d))?`,
   ].join('|'),
   'gi',
 );
@@ -42,8 +42,8 @@ const timePattern = /(?<!\d)([01]\d|2[0-3])([-_.:])([0-5]\d)\2([0-5]\d)(?!\d)/g;
  * Parses the names of files. A browser adds a number to copies, as in `ads.json` and `ads (1).json`. A file without a
  * number comes before numbered files of the same name, e.g. `ads.json` before `ads-2.json`.
  */
-export function parseFileNames(names: readonly string[]): NumberedName[] {
-  const splitNames = names.map(splitName);
+export function parseFileNames(fileNames: readonly string[]): ParsedFileName[] {
+  const splitNames = fileNames.map(splitName);
   const stems = new Set(splitNames.map(({ stem }) => stem));
   const separatorByFirstStem = new Map<string, string>();
   for (const { stem } of splitNames) {
@@ -71,13 +71,13 @@ function splitName(name: string) {
 }
 
 /** Returns the indexes of the numbers in which the file names differ. */
-export const findVariableNumbers = (files: readonly NumberedName[]): number[] =>
+export const findVariableNumbers = (files: readonly ParsedFileName[]): number[] =>
   (files[0]?.numbers ?? []).flatMap((number, index) =>
     files.some(({ numbers }) => numbers[index] !== number) ? [index] : [],
   );
 
 /** Groups files whose names differ only in the number at `numberIndex`. Each group is sorted by this number. */
-export function groupByNumber<File extends NumberedName>(files: readonly File[], numberIndex: number): File[][] {
+export function groupByNumber<File extends ParsedFileName>(files: readonly File[], numberIndex: number): File[][] {
   const groups = groupBy(files, ({ numbers }) => numbers.toSpliced(numberIndex, 1).join(' '));
   return [...groups.values()].map((group) =>
     group.sort((left, right) => (left.numbers[numberIndex] ?? 0) - (right.numbers[numberIndex] ?? 0)),
@@ -107,7 +107,7 @@ export function findNumberGap(names: readonly string[], hasNextPage: (name: stri
 }
 
 function findGap(
-  group: readonly NumberedName[],
+  group: readonly ParsedFileName[],
   numberIndex: number,
   hasNextPage: (name: string) => boolean,
 ): string | undefined {
@@ -122,15 +122,16 @@ function findGap(
   const smallestStep = Math.min(...steps.map(({ step }) => step).filter((step) => step > 0));
   // The number may be the index of the first record in the file, e.g. 0, 25 and 50. All steps are then multiples of the
   // smallest one.
-  const isByRecord =
+  const isRecordIndex =
     smallestStep >= 10 &&
     last.number <= maxRecordIndex &&
     steps.every(({ step }) => step % smallestStep === 0) &&
     (first.number % smallestStep === 0 || files.length > 2);
   const isByPage =
-    !isByRecord && (last.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
-  if (!isByRecord && !isByPage) return undefined;
-  const gap = steps.find(({ step }) => step > (isByRecord ? smallestStep : 1));
+    !isRecordIndex &&
+    (last.number <= maxPageNumber || (smallestStep < 10 && files.some(({ name }) => hasNextPage(name))));
+  if (!isRecordIndex && !isByPage) return undefined;
+  const gap = steps.find(({ step }) => step > (isRecordIndex ? smallestStep : 1));
   if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
   const largestFirstNumber = isByPage ? maxPageNumber : maxRecordIndex;
   if (first.number > 1 && first.number <= largestFirstNumber) return `a file before ${first.name} is missing`;

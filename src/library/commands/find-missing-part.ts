@@ -6,7 +6,7 @@ import {
   findNumberGap,
   findVariableNumbers,
   groupByNumber,
-  type NumberedName,
+  type ParsedFileName,
   parseFileNames,
 } from './file-numbers.ts';
 
@@ -25,13 +25,13 @@ export type ImportedFile = ImportReport & {
 };
 
 /** A file with its pages of search results, except for pages that an earlier file contains as well. */
-interface PagedFile {
+interface FileWithResultPages {
   file: ImportedFile;
   pages: ResultPage[];
 }
 
 /** A file with result pages, and the numbers in its name. */
-type NumberedPagedFile = PagedFile & NumberedName;
+type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
 
 /**
  * Finds out whether some of the search results are missing in the files of an import. Returns the reason, or undefined
@@ -83,7 +83,7 @@ const describeUnreadResults = ({ name }: ImportedFile, total: number, recordCoun
  * Lists the files that contain pages of search results. If several files contain the same page, only the first of them
  * lists it.
  */
-function listDifferentPages(files: readonly ImportedFile[]): PagedFile[] {
+function listDifferentPages(files: readonly ImportedFile[]): FileWithResultPages[] {
   const listedPages = new Set<string>();
   const isNew = ({ contentHash, recordCount, hasNextPage, nextToken }: ResultPage) => {
     if (contentHash === undefined) return true;
@@ -99,7 +99,7 @@ function listDifferentPages(files: readonly ImportedFile[]): PagedFile[] {
  * Returns true for a file that contains only an empty result page and follows other result pages. Such a file is no
  * error, because some APIs name a next page even if no results follow.
  */
-function isEmptyEndOfResults(file: ImportedFile, groups: readonly PagedFile[][]): boolean {
+function isEmptyEndOfResults(file: ImportedFile, groups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
   const isEmptyFile = ads + pages + repeated + skipped === 0 && problems.length === 1;
   if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
@@ -110,15 +110,15 @@ function isEmptyEndOfResults(file: ImportedFile, groups: readonly PagedFile[][])
 }
 
 /** Returns the reason why a result page must be missing, or undefined if all pages are there. */
-function findMissingPage(group: readonly PagedFile[]): string | undefined {
+function findMissingPage(group: readonly FileWithResultPages[]): string | undefined {
   /** The previous page and its file. Set only if more results must follow the previous page. */
   let continuedPage: { file: ImportedFile; page: ResultPage } | undefined;
   /** The number of records on the current page and on the pages before it that belong to the same results. */
   let recordCount = 0;
   /** The total number of results that these pages state, if any of them does. */
-  let total: number | undefined;
+  let totalResults: number | undefined;
   const describeGap = (file: ImportedFile, page: ResultPage) =>
-    page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, total ?? 0, recordCount);
+    page.hasNextPage ? describeMissingEnd(file) : describeUnreadResults(file, totalResults ?? 0, recordCount);
   for (const { file, page } of group.flatMap(({ file, pages }) => pages.map((page) => ({ file, page })))) {
     if (continuedPage && !canFollow(continuedPage.page, page))
       return describeGap(continuedPage.file, continuedPage.page);
@@ -126,8 +126,8 @@ function findMissingPage(group: readonly PagedFile[]): string | undefined {
       return `${file.name} does not contain the first results, and the page before them is missing`;
     recordCount = page.recordCount + (continuedPage ? recordCount : 0);
     // The number of results may change while a program requests the pages, so use the number on the last page.
-    total = page.totalRecords ?? (continuedPage ? total : undefined);
-    const hasUnreadResults = total !== undefined && recordCount < total;
+    totalResults = page.totalRecords ?? (continuedPage ? totalResults : undefined);
+    const hasUnreadResults = totalResults !== undefined && recordCount < totalResults;
     if (hasUnreadResults && page.isLast && !page.hasNextPage) return describeGap(file, page);
     continuedPage = page.hasNextPage || hasUnreadResults ? { file, page } : undefined;
   }
@@ -158,9 +158,9 @@ function canFollow(previousPage: ResultPage, page: ResultPage): boolean {
  * Groups the files that may contain pages of the same search. These are files whose names differ in one number, e.g.
  * `page-1.json` and `page-2.json`, or `ads.json` and `ads (1).json`. Each group is sorted by this number.
  */
-function groupFiles(files: readonly PagedFile[]): NumberedPagedFile[][] {
+function groupFiles(files: readonly FileWithResultPages[]): NumberedFileWithResultPages[][] {
   const names = parseFileNames(files.map(({ file }) => file.name));
-  const numberedFiles = files.map((file, index) => ({ ...file, ...(names[index] as NumberedName) }));
+  const numberedFiles = files.map((file, index) => ({ ...file, ...(names[index] as ParsedFileName) }));
   return [...groupBy(numberedFiles, ({ nameWithoutNumbers }) => nameWithoutNumbers).values()].flatMap((namedFiles) =>
     groupByNumber(namedFiles, findVariableNumbers(namedFiles).at(-1) ?? -1),
   );

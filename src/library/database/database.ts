@@ -80,7 +80,8 @@ function readFileIdentity(path: string): string | undefined {
  * Replaces NUL characters in a text. SQLite ends a text at a NUL character, so a search for the text would otherwise
  * match too much.
  */
-const toBindableValue = (value: SqlParameter) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+const replaceNulCharacters = (value: SqlParameter) =>
+  typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value;
 
 interface DatabaseOptions {
   /** Throws an error if this process has lost its lock, because another process may then be using the file. */
@@ -134,7 +135,8 @@ export async function openDatabase(
     return statement;
   }
 
-  const all = <Row>(sql: string, values: SqlParameter[] = []) => prepare(sql).all(values.map(toBindableValue)) as Row[];
+  const all = <Row>(sql: string, values: SqlParameter[] = []) =>
+    prepare(sql).all(values.map(replaceNulCharacters)) as Row[];
 
   const rollbackListeners: (() => void)[] = [];
 
@@ -170,7 +172,7 @@ export async function openDatabase(
      */
     run: (sql: string, values: SqlParameter[] = []) =>
       transaction(() => {
-        const { changes, lastInsertRowid } = prepare(sql).run(values.map(toBindableValue));
+        const { changes, lastInsertRowid } = prepare(sql).run(values.map(replaceNulCharacters));
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,

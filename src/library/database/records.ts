@@ -158,20 +158,20 @@ function createTagWriter(database: Database, itemType: ItemType) {
    * Cached row numbers of tag values. The first write creates the cache, because it allocates memory for all its
    * entries and most processes only read.
    */
-  let cachedTagNumbers: LRUCache<string, number> | undefined;
-  database.afterRollback(() => cachedTagNumbers?.clear());
+  let cachedTagRowNumbers: LRUCache<string, number> | undefined;
+  database.afterRollback(() => cachedTagRowNumbers?.clear());
 
   /** Returns the row number of a tag value, e.g. of the country `DE`. Stores the value first if it is new. */
-  function getTagNumber({ key, value, spelling }: TagValue): number {
+  function getTagRowNumber({ key, value, spelling }: TagValue): number {
     const cacheKey = `${key} ${value}`;
     const selectNumberSql = `SELECT number FROM ${itemType}_tag_values WHERE key = ? AND value = ?`;
     const insertValueSql = `INSERT INTO ${itemType}_tag_values (key, value, spelling) VALUES (?, ?, ?)`;
-    cachedTagNumbers ??= new LRUCache({ max: 20_000 });
+    cachedTagRowNumbers ??= new LRUCache({ max: 20_000 });
     const tagNumber =
-      cachedTagNumbers.get(cacheKey) ??
+      cachedTagRowNumbers.get(cacheKey) ??
       database.get<{ number: number }>(selectNumberSql, [key, value])?.number ??
       database.run(insertValueSql, [key, value, spelling]).rowid;
-    cachedTagNumbers.set(cacheKey, tagNumber);
+    cachedTagRowNumbers.set(cacheKey, tagNumber);
     return tagNumber;
   }
 
@@ -188,15 +188,15 @@ function createTagWriter(database: Database, itemType: ItemType) {
    * Replaces the tags of a record. Returns the numbers of its tags as JSON, e.g. `[17,-4]`. A negative number marks a
    * tag by which searches find the record but which counts ignore.
    */
-  return (recordNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
+  return (rowNumber: number, isReplacement: boolean, tagValues: readonly TagValue[]): string => {
     const tagListJson = JSON.stringify(
-      tagValues.map((value) => (value.isCounted ? getTagNumber(value) : -getTagNumber(value))),
+      tagValues.map((value) => (value.isCounted ? getTagRowNumber(value) : -getTagRowNumber(value))),
     );
     if (isReplacement) {
-      const previousTagListJson = database.get<{ tags: string }>(selectTagListSql, [recordNumber])?.tags ?? '[]';
-      database.run(deleteTagsSql, [recordNumber, previousTagListJson]);
+      const previousTagListJson = database.get<{ tags: string }>(selectTagListSql, [rowNumber])?.tags ?? '[]';
+      database.run(deleteTagsSql, [rowNumber, previousTagListJson]);
     }
-    database.run(insertTagsSql, [recordNumber, tagListJson]);
+    database.run(insertTagsSql, [rowNumber, tagListJson]);
     return tagListJson;
   };
 }

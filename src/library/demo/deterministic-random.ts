@@ -7,8 +7,8 @@ import { uuidFromName } from '../service/request.ts';
  * @param name the name of the sequence; every name has a different sequence
  */
 export function createDeterministicRandom(name: string): RandomSource {
-  let count = 0;
-  const createNextInput = () => `${name} ${count++}`;
+  let inputCount = 0;
+  const createNextInput = () => `${name} ${inputCount++}`;
   return {
     bytes: (length) => createHash('shake256', { outputLength: length }).update(createNextInput()).digest(),
     uuid: () => uuidFromName(createNextInput()),

@@ -4,7 +4,7 @@ import { isObject } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
 
 /**
- * A previous value of an ad's field, e.g. the old headline. The library keeps it when a newer import changes the field.
+ * An earlier value of an ad's field, e.g. the old headline. The library keeps it when a newer import changes the field.
  */
 interface EarlierValue {
   value: unknown;
@@ -16,13 +16,13 @@ interface EarlierValue {
   replacedAt: string;
 }
 
-/** How many previous values the history keeps for each field of an ad. The oldest ones are dropped. */
+/** How many earlier values the history keeps for each field of an ad. The oldest ones are dropped. */
 const maxEarlierValues = 20;
 /**
- * The maximum length of a previous value as JSON, in characters. For a longer value, such as a long list of media, the
+ * The maximum length of an earlier value as JSON, in characters. For a longer value, such as a long list of media, the
  * history only records that the value changed.
  */
-const maxValueLength = 10_000;
+const maxEarlierValueLength = 10_000;
 
 /**
  * Returns true if the imported version of an ad was last seen before the stored version. Returns false if either date
@@ -51,7 +51,7 @@ function hasValue(ad: JsonObject, fieldName: string): boolean {
 
 /**
  * Adds the older values of all changed fields to the ad's history in `changes`. For each changed field, the history has
- * a list of previous values, newest first. Returns the same object if no field has ever changed.
+ * a list of earlier values, newest first. Returns the same object if no field has ever changed.
  * @param ad the newer version, or the combination of both versions
  */
 export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): JsonObject {
@@ -63,7 +63,7 @@ export function addHistory(ad: JsonObject, olderAd: JsonObject, now: number): Js
     if (newerContent[field] === olderContent[field]) continue;
     const olderValue = olderAd[field] ?? null;
     const replacedValue: EarlierValue = {
-      value: JSON.stringify(olderValue).length <= maxValueLength ? olderValue : null,
+      value: JSON.stringify(olderValue).length <= maxEarlierValueLength ? olderValue : null,
       ...(typeof olderAd.lastSeenAt === 'string' && { lastSeenAt: olderAd.lastSeenAt }),
       replacedAt: new Date(now).toISOString(),
     };

@@ -6,7 +6,7 @@ import { isNestedTooDeep } from '../service/request.ts';
 import { FormatDetector, parseColumnPath } from './formats/formats.ts';
 import { SourceRecord } from './formats/source-record.ts';
 import { createRowConverter } from './formats/table-rows.ts';
-import { type ImportReport, ImportReporter, limitKeys } from './report.ts';
+import { type ImportReport, ImportReporter, shortenKeyList } from './report.ts';
 import type { GuessedEncoding } from './sources/decode-text.ts';
 import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
@@ -347,7 +347,7 @@ function describeColumns({ columns, fields }: TableLayout, usedKeys?: UsedKeys):
     Array.from(columnByField, ([field, column]) => `${field} ← ${column}`).join(', '),
     ...(unusedColumns.length > 0 ? [`not used: ${unusedColumns.join(', ')}`] : []),
   ].join('; ');
-  return limitKeys(columnList);
+  return shortenKeyList(columnList);
 }
 
 const describeTitleLines = ({ titleLineCount }: TableLayout) =>

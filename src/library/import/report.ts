@@ -24,9 +24,8 @@ export type ImportReport = {
   /** The number of records that were not stored, because they are invalid or in an unknown format. */
   skipped: number;
   /**
-   * The result consists of saved API in the source, in their order. Pages that follow each other and
-   * how many are the say nothing about other
-   * pages are one item.
+   * The result pages in the source, in their order. A result page is a saved response of an API. Successive pages that
+   * say nothing about other pages are combined into one item.
    */
   resultPages: ResultPage[];
   /** The number of result pages that `resultPages` leaves out because there are too many. */
@@ -65,8 +64,8 @@ const maxListedKeys = 20;
 /** The maximum number of result pages that a report lists. A page has up to 300 bytes. */
 const maxResultPages = 20_000;
 
-/** Returns true for a page that is complete by itself, as far as the page says. */
-const saysNothingAboutOthers = ({ hasNextPage, hasPrevious, isFirst, isEmptyAnswer, ...page }: ResultPage): boolean =>
+/** Returns true for a page with records that does not mention any other page of the same results. */
+const isStandalonePage = ({ hasNextPage, hasPrevious, isFirst, isEmptyAnswer, ...page }: ResultPage): boolean =>
   !hasNextPage && !hasPrevious && !isFirst && !isEmptyAnswer && page.totalRecords === undefined && page.recordCount > 0;
 
 /** Counts the records of an import, and collects the problems and the keys that were not recognized. */
@@ -114,7 +113,7 @@ export class ImportReporter {
     // The website of the Meta Ad Library sends the ads of a page in one line, and in another line whether more follow.
     if (!hasRecordList && previousPage && !previousPage.hasNextPage && !previousPage.isLast)
       resultPages[resultPages.length - 1] = { ...page, ...previousPage, hasNextPage };
-    else if (previousPage && saysNothingAboutOthers(previousPage) && saysNothingAboutOthers(page))
+    else if (previousPage && isStandalonePage(previousPage) && isStandalonePage(page))
       previousPage.recordCount += page.recordCount;
     else if (resultPages.length < maxResultPages) resultPages.push(page);
     else this.report.unlistedResultPages++;
@@ -176,7 +175,7 @@ export class ImportReporter {
       const unusedKeys =
         this.#unusedKeyCounts.size > 0 ? `not used: ${describeKeys(this.#unusedKeyCounts)}` : undefined;
       const keys = [usedKeys.describe(), unusedKeys].filter((part) => part !== undefined).join('; ');
-      if (keys !== '') report.keys = limitKeys(keys);
+      if (keys !== '') report.keys = shortenKeyList(keys);
     }
     return report;
   }
@@ -186,11 +185,11 @@ export class ImportReporter {
 const removeValues = (message: string): string => message.replace(/"[^"]*"/g, '""').replace(/\d[\d.,-]*/g, '#');
 
 /** The maximum length of the list of columns or keys in a report. */
-const maxKeysLength = 2000;
+const maxKeyListLength = 2000;
 
 /** Shortens a list of columns or keys for a report, and removes characters that would disturb a terminal. */
-export const limitKeys = (text: string): string =>
-  removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeysLength);
+export const shortenKeyList = (text: string): string =>
+  removeAccessTokens(text).replace(/\p{C}/gu, ' ').slice(0, maxKeyListLength);
 
 function describeKeys(countByKey: ReadonlyMap<string, number>): string {
   const sortedCounts = Array.from(countByKey).sort(([, leftCount], [, rightCount]) => rightCount - leftCount);

@@ -104,11 +104,14 @@ export function openStoredPictures(database: Database, now: () => number) {
 }
 
 /** The maximum number of cards per ad whose pictures are stored. */
-const maxCards = 20;
+const maxCardsPerAd = 20;
 
 /** Lists the pictures of an ad that can be shown later: the picture of the ad itself, and one for each of its cards. */
 function listAdPictures(ad: Fields, now: number) {
-  const cardNumbers = Array.from({ length: Math.min(listCardMedia(ad).length, maxCards) }, (_, index) => index + 1);
+  const cardNumbers = Array.from(
+    { length: Math.min(listCardMedia(ad).length, maxCardsPerAd) },
+    (_, index) => index + 1,
+  );
   return [undefined, ...cardNumbers].map((card) => selectPicture(ad, { card, now }));
 }
 
@@ -231,8 +234,8 @@ const maxReasons = 20;
  * Increments the count of a reason. After `maxReasons` different reasons, all new reasons are counted as "other
  * reasons".
  */
-export function countReason(reasons: Record<string, number>, reason: string): void {
-  const isFull = !Object.hasOwn(reasons, reason) && Object.keys(reasons).length >= maxReasons;
+export function countReason(countByReason: Record<string, number>, reason: string): void {
+  const isFull = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;
   const countedReason = isFull ? 'other reasons' : reason;
-  reasons[countedReason] = (reasons[countedReason] ?? 0) + 1;
+  countByReason[countedReason] = (countByReason[countedReason] ?? 0) + 1;
 }

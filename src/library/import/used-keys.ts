@@ -8,20 +8,20 @@ import { normalizeKey } from './formats/source-record.ts';
  * The maximum nesting depth of keys to look at, and the maximum number of different keys to remember. They limit time
  * and memory.
  */
-const maxDepth = 4;
-const maxKeys = 2000;
+const maxKeyDepth = 4;
+const maxRememberedKeys = 2000;
 
 /** Remembers which keys of JSON records become which fields of an ad. The report of the import lists these pairs. */
 export class UsedKeys {
   readonly #finderByFormat = new Map<ImportFormat, FieldFinder>();
   readonly #keyByField = new Map<string, string>();
   /** All keys that were already looked up. Most records of a source have the same keys, so most lookups are skipped. */
-  readonly #knownKeys = new Set<string>();
+  readonly #lookedUpKeys = new Set<string>();
 
   /** Remembers from which keys the fields of a stored record come. */
   addFieldSources(fieldSources: readonly (readonly [field: string, key: string])[]): void {
     for (const [field, key] of fieldSources)
-      if (!this.#keyByField.has(field) && this.#keyByField.size < maxKeys) this.#keyByField.set(field, key);
+      if (!this.#keyByField.has(field) && this.#keyByField.size < maxRememberedKeys) this.#keyByField.set(field, key);
   }
 
   get hasFields(): boolean {
@@ -45,7 +45,7 @@ export class UsedKeys {
     return undefined;
   }
 
-  /** Remembers which keys of a stored record became fields, for a format that does not tell the sources of its fields of the ad. */
+  /** Finds out which keys of a stored record became fields, for a format that does not report the sources of its fields. */
   observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
     const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
     this.#finderByFormat.set(format, finder);
@@ -57,16 +57,16 @@ export class UsedKeys {
       if (isEmptyValue(value)) continue;
       const path = [...parentPath, name];
       const key = path.join('.');
-      if (!this.#knownKeys.has(key)) {
-        if (this.#knownKeys.size >= maxKeys) return;
-        this.#knownKeys.add(key);
+      if (!this.#lookedUpKeys.has(key)) {
+        if (this.#lookedUpKeys.size >= maxRememberedKeys) return;
+        this.#lookedUpKeys.add(key);
         const match = finder.findField(path);
         // `snapshot` is only an object around other fields, so list the keys in it instead of `snapshot` itself.
         const isContainer = match?.field === 'snapshot' && isObject(value);
         if (match && !isContainer && !this.#keyByField.has(match.field))
           this.#keyByField.set(match.field, path.slice(0, match.length).join('.'));
       }
-      if (isObject(value) && !Array.isArray(value) && finder.hasPaths && path.length < maxDepth)
+      if (isObject(value) && !Array.isArray(value) && finder.hasPaths && path.length < maxKeyDepth)
         this.#observeObject(finder, value, path);
     }
   }

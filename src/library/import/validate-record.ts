@@ -32,11 +32,11 @@ export function validateRecord(record: SourceRecord, { format, originalText, par
   const source = record.toObject();
   const convertedPage = format.toPage?.(record, parser);
   if (convertedPage) {
-    const page = checkCurrency(removeAccessTokensIfAny(convertedPage), true, parser);
+    const page = applyStatedCurrency(removeAccessTokensIfAny(convertedPage), true, parser);
     return { page: validatePage(page), json: toStoredJson(page, page === source ? originalText : undefined) };
   }
   const convertedAd = removeAccessTokensIfAny(format.toAd(record, parser));
-  const validAd = validateAd(checkCurrency(convertedAd, format === ownAdsFormat, parser));
+  const validAd = validateAd(applyStatedCurrency(convertedAd, format === ownAdsFormat, parser));
   // Ads in the format of the API are stored unchanged, even if their date `lastSeenAt` is in the future.
   const orderedAd = checkDateOrder(validAd, format, parser);
   const ad = format === apiFormat ? orderedAd : limitLastSeenAt(orderedAd, parser);
@@ -101,7 +101,7 @@ function limitLastSeenAt(ad: Ad, { now, valueErrors }: ColumnValueParser): Ad {
  * @param isStrict true if the record must be skipped if its amounts contradict its currency
  * @throws Error that explains the contradiction, if `isStrict` is true
  */
-function checkCurrency(convertedItem: JsonObject, isStrict: boolean, parser: ColumnValueParser): JsonObject {
+function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parser: ColumnValueParser): JsonObject {
   const { item, problem, isContradictory } = resolveCurrency(convertedItem, parser.amounts);
   if (problem === undefined) return item;
   if (isStrict && isContradictory) throw new Error(problem);

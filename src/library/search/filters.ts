@@ -8,7 +8,7 @@ import { type Measure, type RecordType, recordTypes, type Tag, type TextFilter }
  */
 
 /** The maximum length of a text filter in characters, and the maximum number of texts in a list. */
-const maxLength = { text: 300, list: 50 };
+const maxFilterLength = { text: 300, list: 50 };
 
 function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
   const type = isDate ? 'date' : 'number';
@@ -21,7 +21,7 @@ function describeBounds({ key, description, isDate }: Measure): SearchFilter[] {
 
 function describeTextFilter({ key, description, columns: _, ...options }: TextFilter): SearchFilter {
   const text = `Words that must all occur in ${description}. Use "…" for an exact phrase and -word for a word that must not occur; a query may consist of excluded words alone`;
-  return { key, type: 'query', description: text, maxLength: maxLength.text, ...options };
+  return { key, type: 'query', description: text, maxLength: maxFilterLength.text, ...options };
 }
 
 function describeTag(tag: Tag): SearchFilter {
@@ -40,14 +40,14 @@ function describeTag(tag: Tag): SearchFilter {
   const flags = { ...(hasSingleValue && { single: true }), ...(!isId && !mustMatchAll && { counted: true }) };
   if (isBoolean) return { key, type: 'boolean', description: `True or false: ${description}`, ...options, ...flags };
   const text = mustMatchAll ? description : `Any of the listed values: ${description}`;
-  return { key, type: 'strings', description: text, maxLength: maxLength.list, ...options, ...flags };
+  return { key, type: 'strings', description: text, maxLength: maxFilterLength.list, ...options, ...flags };
 }
 
 /**
  * Describes the filter `not`. Its value is an object with other filters, e.g. `{ countries: ['DE'] }`. The search
  * excludes records that match any of them.
  */
-const describeNot = (filters: SearchFilter[]): SearchFilter => ({
+const describeNotFilter = (filters: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
   description: `Excludes records that match any of these filters; each key of missing counts as a filter of its own. Records without a value stay in the result. Takes all other keys except limit, sort and order: ${filters[0]?.key} …`,
@@ -67,9 +67,9 @@ function describeFilters(
   const sortKeys = measures.map(({ key }) => key);
   const [defaultSortKey] = sortKeys;
   return [
-    { key: 'limit', type: 'integer', minimum: 1, ...searchLimit },
+    { key: 'limit', type: 'integer', minimum: 1, ...resultsPerPage },
     ...filters,
-    describeNot(filters),
+    describeNotFilter(filters),
     {
       key: 'sort',
       type: 'string',
@@ -91,7 +91,7 @@ function describeFilters(
  * The number of results per page of a search. The API document does not specify these numbers, so another service may
  * have others.
  */
-export const searchLimit = { default: 20, maximum: 100 };
+export const resultsPerPage = { default: 20, maximum: 100 };
 
 /** The filter keys of the library's searches, in the format of `AD_LIBRARY_SEARCH_FILTERS`. */
 export const libraryFilters = {

@@ -15,7 +15,10 @@ const maxNotes = 5;
  * reader may expect, e.g. because a filter value is misspelled.
  */
 export const createSearchNotes = (search: Search, database: Database): string[] =>
-  [...new Set([...noteUnknownValues(search, database), ...noteMissingValues(search, database)])].slice(0, maxNotes);
+  [...new Set([...createUnknownValueNotes(search, database), ...createMissingValueNotes(search, database)])].slice(
+    0,
+    maxNotes,
+  );
 
 const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
@@ -23,10 +26,10 @@ const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? 
  * Returns a note for each filter value that no record in the library has. The note suggests values with a similar
  * spelling.
  */
-function noteUnknownValues({ recordType, filters }: Search, database: Database): string[] {
+function createUnknownValueNotes({ recordType, filters }: Search, database: Database): string[] {
   const { name, tags } = recordType;
   const excludedFilters = (filters.not ?? {}) as FilterValues;
-  const tagValues = createTagValueIndex(recordType, database);
+  const tagValues = createTagValueLookup(recordType, database);
   const messageStart = `No ${name === 'ads' ? 'ad' : 'page'} in this library has`;
   const createNote = (tag: Tag, value: string): string => {
     const { nearestSpellings, valueCount } = tagValues.findNearest(tag, value);
@@ -59,13 +62,13 @@ const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): F
  * Returns notes about records that have no value for a filtered key. An ordinary filter excludes these records, but a
  * filter inside `not` keeps them. Each note says how many there are.
  */
-function noteMissingValues(search: Search, database: Database): string[] {
+function createMissingValueNotes(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const comparedTags = recordType.tags.flatMap(({ key, mustMatchAll, isId }) => (mustMatchAll || isId ? [] : key));
   const keys = [...comparedTags, ...recordType.measures.map(({ key }) => key), 'active'];
   const toRecordKey = (filterKey: string) => filterKey.replace(/(From|To)$/, '');
   /** Counts the records that match the other filters but have no value for a key, for each key in `comparedFilters`. */
-  const countMissing = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
+  const countMissingValues = (comparedFilters: object, getOtherFilters: (key: string) => FilterValues) =>
     keys
       .filter((key) => Object.keys(comparedFilters).map(toRecordKey).includes(key))
       .slice(0, maxNotes)
@@ -77,11 +80,11 @@ function noteMissingValues(search: Search, database: Database): string[] {
   const getFiltersWithout = (key: string) =>
     Object.fromEntries(Object.entries(filters).filter(([filterKey]) => toRecordKey(filterKey) !== key));
   return [
-    ...countMissing(filters, getFiltersWithout).map(
+    ...countMissingValues(filters, getFiltersWithout).map(
       ({ key, hits }) =>
         `Left out because they have no value for ${key}: ${hits}. The filter missing with ${key} finds these.`,
     ),
-    ...countMissing((filters.not ?? {}) as object, () => filters).map(
+    ...countMissingValues((filters.not ?? {}) as object, () => filters).map(
       ({ key, hits }) =>
         `Found although they have no value for ${key}: ${hits}. The filter missing with ${key} inside not leaves these out.`,
     ),
@@ -102,7 +105,7 @@ const maxSuggestions = 12;
  * Creates functions that look up the tag values in a library, i.e. which countries, domains or languages its records
  * have.
  */
-function createTagValueIndex({ name }: RecordType, database: Database) {
+function createTagValueLookup({ name }: RecordType, database: Database) {
   const selectValuesSql = `SELECT value, spelling FROM ${name}_tag_values AS stored`;
   // Ignore values that no record has any more. A value stays in its table even after its last record was replaced.
   const buildUsedCondition = (condition: string) =>
@@ -151,7 +154,7 @@ function createTagValueIndex({ name }: RecordType, database: Database) {
 /** Returns the most common values of a tag in the whole library, as the records spell them. */
 export function listCommonValues(key: string, recordType: RecordType, database: Database): string[] {
   const tag = recordType.tags.find((candidate) => candidate.key === key);
-  return tag ? createTagValueIndex(recordType, database).listCommonSpellings(tag) : [];
+  return tag ? createTagValueLookup(recordType, database).listCommonSpellings(tag) : [];
 }
 
 /**

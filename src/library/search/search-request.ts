@@ -5,7 +5,7 @@ import type { SearchFilter } from '../../api/search-filters.ts';
 import { isObject } from '../../views/view.ts';
 import type { Database } from '../database/database.ts';
 import { type CursorCodec, createInvalidRequestError, parseLimit, quoteValue } from '../service/request.ts';
-import { libraryFilters, searchLimit } from './filters.ts';
+import { libraryFilters, resultsPerPage } from './filters.ts';
 import { countByValue, createSearchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type PagePosition } from './search.ts';
 import { recordTypes } from './searchable-records.ts';
@@ -47,7 +47,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     return {
       itemType,
       filters,
-      limit: parseLimit(limit, 'body', searchLimit),
+      limit: parseLimit(limit, 'body', resultsPerPage),
       asOf: now(),
       countBy: parseCountBy(itemType, countBy, filters),
     };
@@ -63,7 +63,7 @@ export function parseSearchRequest(itemType: ItemType, body: Record<string, unkn
     throw createInvalidRequestError(message, { cursorFilters });
   }
   const after: PagePosition = [sortValue, rowNumber];
-  const nextLimit = parseLimit(limit, 'body', { ...searchLimit, default: previousLimit });
+  const nextLimit = parseLimit(limit, 'body', { ...resultsPerPage, default: previousLimit });
   return { itemType, filters: cursorFilters, limit: nextLimit, asOf, totalHits, after };
 }
 
@@ -115,7 +115,8 @@ function parseFilters(
       const message = `Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${knownKeys.join(', ')}.`;
       throw createInvalidRequestError(message, { knownKeys });
     }
-    const parsedValue = filter.type === 'filters' ? parseNot(filter, descriptions, value) : parseValue(filter, value);
+    const parsedValue =
+      filter.type === 'filters' ? parseNotFilter(filter, descriptions, value) : parseValue(filter, value);
     return [key, parsedValue];
   };
   return Object.fromEntries(Object.entries(filters).map(parseEntry));
@@ -125,7 +126,7 @@ function parseFilters(
  * Parses the filter `not`, whose value is an object with other filters. It must contain neither another `not` nor a
  * sort order.
  */
-function parseNot(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
+function parseNotFilter(filter: SearchFilter, descriptions: SearchFilter[], value: unknown): FilterValues {
   if (!isObject(value))
     throw createInvalidValueError(filter, 'an object of filters other than not, sort and order', quoteValue(value));
   const excludedKeys = ['not', 'limit', 'sort', 'order'];
@@ -170,11 +171,11 @@ function parseValue(filter: SearchFilter, value: unknown): FilterValue {
  *
  * @throws ApiError 422 if no allowed value equals the text
  */
-function findAllowedValue(filter: SearchFilter, value: string): string {
-  if (!filter.values || filter.open) return value;
-  const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === value.toLowerCase());
+function findAllowedValue(filter: SearchFilter, text: string): string {
+  if (!filter.values || filter.open) return text;
+  const match = filter.values.find((allowedValue) => allowedValue.toLowerCase() === text.toLowerCase());
   if (match === undefined)
-    throw createInvalidValueError(filter, `one of ${filter.values.join(', ')}`, quoteValue(value));
+    throw createInvalidValueError(filter, `one of ${filter.values.join(', ')}`, quoteValue(text));
   return match;
 }
 

@@ -28,9 +28,9 @@ export function countHits(database: Database, search: Search): number {
  * the last row of the previous page (keyset pagination), not at an offset. New records therefore do not shift the
  * results between pages.
  *
- * @param after the `position` of the previous page; without it, the first page is returned
+ * @param previousPosition the `position` of the previous page; without it, the first page is returned
  */
-export function findPage(database: Database, search: Search, limit: number, after?: PagePosition) {
+export function findPage(database: Database, search: Search, limit: number, previousPosition?: PagePosition) {
   const { column, order, comparison } = selectSortOrder(toStoredSearch(database, search));
   const { fromClause, whereClause, parameters } = buildSearchSql(database, search);
   const readRows = (condition: string, conditionValues: number[], maxRows: number) =>
@@ -40,11 +40,13 @@ export function findPage(database: Database, search: Search, limit: number, afte
     );
   const rows: ReturnType<typeof readRows> = [];
   const numberColumn = `${search.recordType.name}.number`;
-  const [lastValue, lastNumber] = after ?? [];
+  const [lastValue, lastNumber] = previousPosition ?? [];
   if (lastValue !== null) {
-    const seekCondition = after ? `(${column}, ${numberColumn}) ${comparison} (?, ?)` : `${column} IS NOT NULL`;
+    const seekCondition = previousPosition
+      ? `(${column}, ${numberColumn}) ${comparison} (?, ?)`
+      : `${column} IS NOT NULL`;
     const condition = `${seekCondition} ORDER BY ${column} ${order}, ${numberColumn} ${order}`;
-    rows.push(...readRows(condition, (after ?? []) as number[], limit + 1));
+    rows.push(...readRows(condition, (previousPosition ?? []) as number[], limit + 1));
   }
   if (rows.length <= limit) {
     const seekCondition = lastValue === null ? ` AND ${numberColumn} ${comparison} ?` : '';
@@ -89,7 +91,7 @@ export type Search = {
 };
 
 /** A condition of a WHERE clause in SQL, with the values of its parameters (`?`). */
-type Condition = { sql: string; parameters: (string | number)[] };
+type SqlCondition = { sql: string; parameters: (string | number)[] };
 
 /**
  * A search whose time `asOf` is relative to `dateOrigin`, as are the dates in the database. `dateOrigin` is the current
@@ -128,9 +130,9 @@ export function buildSearchSql(database: Database, search: Search) {
  * value does not match a filter, so it stays in the results. Each key in the list `missing` counts as a separate
  * filter.
  */
-function buildNotConditions(search: StoredSearch, not: FilterValues[string] | undefined): Condition[] {
+function buildNotConditions(search: StoredSearch, notFilter: FilterValues[string] | undefined): SqlCondition[] {
   const { recordType } = search;
-  const { missing = [], ...filters } = (not ?? {}) as FilterValues;
+  const { missing = [], ...filters } = (notFilter ?? {}) as FilterValues;
   const filterEntries = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
   return filterEntries.flatMap(([key, value]) => {
     const singleFilter = { [key]: value } as FilterValues;
@@ -149,7 +151,7 @@ function buildNotConditions(search: StoredSearch, not: FilterValues[string] | un
  * Builds the conditions on columns of the record table. They check bounds of numbers and dates, missing numbers and
  * dates, and whether an ad is active.
  */
-function buildColumnConditions(search: StoredSearch): Condition[] {
+function buildColumnConditions(search: StoredSearch): SqlCondition[] {
   const { recordType, filters, asOf } = search;
   const boundConditions = recordType.measures.flatMap((measure) => buildBoundConditions(measure, search));
   const missingConditions = recordType.measures
@@ -164,7 +166,7 @@ function buildColumnConditions(search: StoredSearch): Condition[] {
  * @param isLookup true if another condition, such as a text search, finds the records first. The tag condition then
  * looks up the tags of each found record. Otherwise, SQLite starts with all records that have the tag value.
  */
-function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): Condition[] {
+function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, isLookup: boolean): SqlCondition[] {
   return tags.flatMap((tag) => {
     const filterValues = [filters[tag.key] ?? []].flat().map(String);
     const tagValues = filterValues
@@ -189,9 +191,12 @@ function buildTagConditions({ name, tags }: RecordType, filters: FilterValues, i
 const getMeasureSql = ({ name }: RecordType, { key, getSql }: Measure, asOf: number): string =>
   getSql?.(asOf) ?? `${name}."${key}"`;
 
-function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dateOrigin }: StoredSearch): Condition[] {
+function buildBoundConditions(
+  measure: Measure,
+  { recordType, filters, asOf, dateOrigin }: StoredSearch,
+): SqlCondition[] {
   const { key, getLowerBound } = measure;
-  const buildCondition = (boundSuffix: 'From' | 'To', sql: string): Condition[] => {
+  const buildCondition = (boundSuffix: 'From' | 'To', sql: string): SqlCondition[] => {
     const value = filters[key + boundSuffix];
     if (value === undefined) return [];
     // If the upper bound is a date without a time, it includes the whole day.
@@ -208,7 +213,7 @@ function buildBoundConditions(measure: Measure, { recordType, filters, asOf, dat
  * Builds the conditions for the filters `active` and `missing: ['active']`, i.e. for ads that are active, not active,
  * or in an unknown state. `computeRunningTime` applies the same rules.
  */
-function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): Condition[] {
+function buildActiveConditions({ filters: { active, missing = [] }, asOf }: StoredSearch): SqlCondition[] {
   const minLastSeenAt = (Math.floor(asOf / dayMs) - maxDaysSinceSeen) * dayMs;
   const isActive = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const isUnknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
@@ -219,7 +224,7 @@ function buildActiveConditions({ filters: { active, missing = [] }, asOf }: Stor
   ];
 }
 
-const buildMatchCondition = ({ name }: RecordType, match: string): Condition => ({
+const buildMatchCondition = ({ name }: RecordType, match: string): SqlCondition => ({
   sql: `${name}.number IN (SELECT rowid FROM ${name}_text WHERE ${name}_text MATCH ?)`,
   parameters: [match],
 });

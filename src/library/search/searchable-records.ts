@@ -17,14 +17,14 @@ import { findLandingDomain } from '../../views/landing.ts';
  * `getLowerBound` the lower bound. A record matches if its range overlaps the range of the filter. `database.ts`
  * creates a column for each bound, and an index for each measure.
  */
-export type Measure<Item = unknown> = {
+export type Measure<LibraryRecord = unknown> = {
   key: string;
   /** What the number means, e.g. `people reached`. This text becomes part of the description of the filters. */
   description: string;
   isDate?: boolean;
-  getValue(item: Item): number | null | undefined;
+  getValue(record: LibraryRecord): number | null | undefined;
   /** Returns the lower bound of a range. Must return a value for the same records as `getValue`. */
-  getLowerBound?(item: Item): number | null | undefined;
+  getLowerBound?(record: LibraryRecord): number | null | undefined;
   /**
    * Returns an SQL expression for the value at the time `asOf`, in Unix milliseconds. Set only for measures that change
    * over time.
@@ -36,7 +36,7 @@ export type Measure<Item = unknown> = {
  * A property of which a record has a set of values, e.g. its countries. A filter on the tag matches records that have
  * any of the filter's values.
  */
-export type Tag<Item = unknown> = {
+export type Tag<LibraryRecord = unknown> = {
   key: string;
   /** What the values mean, e.g. `the call to action`. This text becomes part of the description of the filter. */
   description: string;
@@ -59,12 +59,12 @@ export type Tag<Item = unknown> = {
   isId?: boolean;
   example?: unknown;
   /** Returns the values of a record, e.g. `DE` and `FR`. They are used by filters, counts and suggestions. */
-  getValues(item: Item): (string | null | undefined)[];
+  getValues(record: LibraryRecord): (string | null | undefined)[];
   /**
    * Returns further values with which a filter finds the record, e.g. `example.com` for the domain `shop.example.com`.
    * Counts and suggestions ignore them.
    */
-  getExtraValues?(item: Item): string[];
+  getExtraValues?(record: LibraryRecord): string[];
 };
 
 /** Returns the names of the database columns of measures. A range has two columns, e.g. `adSpend` and `adSpendLow`. */
@@ -74,7 +74,7 @@ export const listMeasureColumns = (measures: Measure[]): string[] =>
 /** The columns of the full-text index. `copy` contains the texts of an ad, or the name of an advertiser page. */
 export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
 type TextColumn = (typeof textColumns)[number];
-type Texts = (string | null | undefined)[];
+type OptionalTexts = (string | null | undefined)[];
 
 /** A filter that searches for words in the texts of a record, such as `query`. */
 export type TextFilter = {
@@ -88,13 +88,17 @@ export type TextFilter = {
 };
 
 /** Describes how one type of records (ads or advertiser pages) is searched, filtered and sorted. */
-export type RecordType<Item = unknown> = {
+export type RecordType<LibraryRecord = unknown> = {
   name: ItemType;
   /** Functions that return the texts of a record, one for each column of the full-text index. */
-  getTexts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
+  getTexts: {
+    copy(record: LibraryRecord): OptionalTexts;
+    advertiser(record: LibraryRecord): OptionalTexts;
+    bylines(record: LibraryRecord): OptionalTexts;
+  };
   textFilters: TextFilter[];
-  tags: Tag<Item>[];
-  measures: Measure<Item>[];
+  tags: Tag<LibraryRecord>[];
+  measures: Measure<LibraryRecord>[];
 };
 
 /** Returns a single text or a list as a list of texts. Values that are not texts are left out. */
@@ -110,7 +114,7 @@ const defineFieldTag = (
   key,
   description,
   ...options,
-  getValues: (item) => collectTexts(item[key]),
+  getValues: (record) => collectTexts(record[key]),
 });
 
 /** Defines a tag for the boolean field with the same name. */
@@ -119,7 +123,7 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
   description,
   isBoolean: true,
   hasSingleValue: true,
-  getValues: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
+  getValues: (record) => (typeof record[key] === 'boolean' ? [String(record[key])] : []),
 });
 
 /**
@@ -128,21 +132,22 @@ const defineBooleanTag = (key: string, description: string): Tag<Record<string, 
  *
  * @param otherFields fields that `missing` accepts in addition to all tags and measures
  */
-function addMissingTag<Item>(
-  recordType: RecordType<Item>,
-  otherFields: Pick<Tag<Item>, 'key' | 'getValues'>[] = [],
-): RecordType<Item> {
+function addMissingTag<LibraryRecord>(
+  recordType: RecordType<LibraryRecord>,
+  otherFields: Pick<Tag<LibraryRecord>, 'key' | 'getValues'>[] = [],
+): RecordType<LibraryRecord> {
   const { name, tags, measures } = recordType;
   const columnKeys = [...measures.map(({ key }) => key), ...(name === 'ads' ? ['active'] : [])];
   const checkedFields = [...otherFields, ...tags];
-  const missingTag: Tag<Item> = {
+  const missingTag: Tag<LibraryRecord> = {
     key: 'missing',
     description: 'Keys for which a record has no value. A record matches if it lacks all of the listed keys.',
     note: 'no value for any of the listed keys',
     values: [...checkedFields.map(({ key }) => key), ...columnKeys],
     mustMatchAll: true,
     valuesFromColumns: columnKeys,
-    getValues: (item) => checkedFields.flatMap((field) => (field.getValues(item).some(isNonBlank) ? [] : field.key)),
+    getValues: (record) =>
+      checkedFields.flatMap((field) => (field.getValues(record).some(isNonBlank) ? [] : field.key)),
   };
   return { ...recordType, tags: [...tags, missingTag] };
 }
@@ -192,7 +197,7 @@ const defineLanguageTag = (key: string, description: string, example: string[]):
 });
 
 /** Returns an SQL expression that converts a time in Unix milliseconds to the number of days since 1970. */
-const dayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
+const buildDayNumberSql = (timeSql: string) => `floor(${timeSql} / ${dayMs}.0)`;
 
 const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : null);
 
@@ -200,7 +205,7 @@ const toNumberOrNull = (value: unknown) => (typeof value === 'number' ? value : 
 const defineNumberMeasure = (key: string, description: string): Measure<Record<string, unknown>> => ({
   key,
   description,
-  getValue: (item) => toNumberOrNull(item[key]),
+  getValue: (record) => toNumberOrNull(record[key]),
 });
 
 /** Defines a measure (a value to sort by) with the name of a date field, e.g. `startedAt`. */
@@ -208,7 +213,7 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
   key,
   description,
   isDate: true,
-  getValue: (item) => parseTime(item[key] as string | null | undefined),
+  getValue: (record) => parseTime(record[key] as string | null | undefined),
 });
 
 /**
@@ -217,19 +222,19 @@ const defineDateMeasure = (key: string, description: string): Measure<Record<str
  * lower bound starts at zero.
  */
 const defineRangeMeasure = (key: string, description: string): Measure<Record<string, unknown>> => {
-  const readRange = (item: Record<string, unknown>) =>
-    [toNumberOrNull(item[`${key}Min`]), toNumberOrNull(item[`${key}Max`])] as const;
+  const readRange = (record: Record<string, unknown>) =>
+    [toNumberOrNull(record[`${key}Min`]), toNumberOrNull(record[`${key}Max`])] as const;
   return {
     key,
     description: `${description} (${key}Min to ${key}Max)`,
-    getValue(item) {
-      const [lowerBound, upperBound] = readRange(item);
+    getValue(record) {
+      const [lowerBound, upperBound] = readRange(record);
       // Use the largest number instead of Infinity, because the value becomes part of a cursor. A cursor contains JSON,
       // which has no Infinity.
       return upperBound ?? (lowerBound === null ? null : Number.MAX_VALUE);
     },
-    getLowerBound(item) {
-      const [lowerBound, upperBound] = readRange(item);
+    getLowerBound(record) {
+      const [lowerBound, upperBound] = readRange(record);
       return lowerBound ?? (upperBound === null ? null : Math.min(0, upperBound));
     },
   };
@@ -245,8 +250,8 @@ const adRecordType: RecordType<Ad> = {
       const mainTexts = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
       // These fields contain further versions of the ad's texts. Ads imported from a public ad library can have
       // several.
-      const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
-      return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...versions])];
+      const alternativeTexts = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(collectTexts);
+      return [...new Set([...mainTexts, ...collectCardTexts(ad.cards), ...alternativeTexts])];
     },
     advertiser: (ad) => [ad.page?.pageName],
     bylines: collectBylines,
@@ -346,10 +351,10 @@ const adRecordType: RecordType<Ad> = {
       // The column counts the days up to the last date of the ad. If this date is after the time of the search
       // (`asOf`), count only the days up to `asOf`, and ignore the end date.
       getSql: (asOf) => {
-        const lastSeen = `min(ads."lastSeenAt", ${asOf})`;
-        const daysSoFar = `nullif(max(${dayNumberSql(lastSeen)} - ${dayNumberSql('ads."startedAt"')}, -1), -1)`;
-        const isPast = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;
-        return `CASE WHEN ${isPast} THEN ads."daysRunning" ELSE ${daysSoFar} END`;
+        const lastSeenSql = `min(ads."lastSeenAt", ${asOf})`;
+        const daysSoFarSql = `nullif(max(${buildDayNumberSql(lastSeenSql)} - ${buildDayNumberSql('ads."startedAt"')}, -1), -1)`;
+        const isPastSql = `ads."endDate" <= ${asOf} OR (ads."endDate" IS NULL AND ads."lastSeenAt" <= ${asOf})`;
+        return `CASE WHEN ${isPastSql} THEN ads."daysRunning" ELSE ${daysSoFarSql} END`;
       },
     },
     defineNumberMeasure('duplicates', 'duplicates of the ad, the ad itself included'),

@@ -23,7 +23,7 @@ export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): s
 }
 
 /** Returns the values of all tags of a record, without duplicates. */
-export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, item: unknown): TagValue[] {
+export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, record: unknown): TagValue[] {
   return tags.flatMap((tag) => {
     const values = new Map<string, TagValue>();
     const addTexts = (isCounted: boolean, texts: (string | null | undefined)[]) => {
@@ -32,8 +32,8 @@ export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, item: unkno
         if (!values.has(value)) values.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
       }
     };
-    addTexts(true, tag.getValues(item));
-    addTexts(false, tag.getExtraValues?.(item) ?? []);
+    addTexts(true, tag.getValues(record));
+    addTexts(false, tag.getExtraValues?.(record) ?? []);
     return [...values.values()];
   });
 }

@@ -7,7 +7,7 @@
  * character matches the start of tokens, so it finds every character.
  */
 
-const invisiblePattern = /\p{Cf}/gu;
+const invisibleCharacterPattern = /\p{Cf}/gu;
 /**
  * Matches marks that many people leave out when they search: Latin, Greek and Cyrillic accents, and Arabic and Hebrew
  * vowel points. Does not match the vowel signs of Indic scripts, because they distinguish words.
@@ -15,7 +15,7 @@ const invisiblePattern = /\p{Cf}/gu;
 const optionalMarksPattern = /[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0640]/g;
 /** Letters that are replaced by another spelling, e.g. `ß` by `ss`. */
 const letterReplacements: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي', ة: 'ه', ٱ: 'ا' };
-const replaceableLetters = /[ßςıىةٱ]/g;
+const replaceableLetterPattern = /[ßςıىةٱ]/g;
 const wordPattern = /[\p{L}\p{M}\p{N}]+/gu;
 const unspacedScripts =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
@@ -36,20 +36,20 @@ const asciiPattern = /^[\0-\x7f]*$/;
 type ScriptRun = { text: string; isUnspaced: boolean };
 
 /** Normalizes a text, so that searches ignore differences in case, accents and spelling. */
-function foldText(text: string): string {
+function normalizeText(text: string): string {
   if (asciiPattern.test(text)) return text.toLowerCase();
   return text
     .replace(excessMarksPattern, '$1')
     .normalize('NFKD')
-    .replace(invisiblePattern, '')
+    .replace(invisibleCharacterPattern, '')
     .toLowerCase()
     .replace(optionalMarksPattern, '')
     .normalize('NFC')
-    .replace(replaceableLetters, (letter) => letterReplacements[letter] ?? letter);
+    .replace(replaceableLetterPattern, (letter) => letterReplacements[letter] ?? letter);
 }
 
 function splitIntoRuns(text: string): ScriptRun[] {
-  return (foldText(text).match(wordPattern) ?? []).flatMap((word) => {
+  return (normalizeText(text).match(wordPattern) ?? []).flatMap((word) => {
     if (!unspacedScripts.test(word)) return { text: word, isUnspaced: false };
     return word
       .split(unspacedRunPattern)

@@ -270,12 +270,22 @@ export function createCollectionStore(database: Database, createUuid: () => stri
     /**
      * Returns the row numbers of the items in a collection, the most recently added item first.
      *
-     * @param after the `position` of the previous page; without it, the list starts with the newest item
+     * @param previousPosition the `position` of the previous page; without it, the list starts with the newest item
      */
-    listItems(collection: number, itemType: ItemType, limit: number, after = Number.MAX_SAFE_INTEGER) {
+    listItems(
+      collectionRowNumber: number,
+      itemType: ItemType,
+      limit: number,
+      previousPosition = Number.MAX_SAFE_INTEGER,
+    ) {
       const sql = `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
          ORDER BY number DESC LIMIT ?`;
-      const rows = database.all<{ number: number; item: number }>(sql, [collection, itemType, after, limit + 1]);
+      const rows = database.all<{ number: number; item: number }>(sql, [
+        collectionRowNumber,
+        itemType,
+        previousPosition,
+        limit + 1,
+      ]);
       const pageRows = rows.slice(0, limit);
       return {
         rowNumbers: pageRows.map(({ item }) => item),
@@ -284,9 +294,9 @@ export function createCollectionStore(database: Database, createUuid: () => stri
       };
     },
     /** Adds an item to a collection. Returns false if the collection already contains the item. */
-    addItem(collection: number, itemType: ItemType, item: number): boolean {
+    addItem(collectionRowNumber: number, itemType: ItemType, itemRowNumber: number): boolean {
       const sql = 'INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)';
-      return database.run(sql, [collection, itemType, item]).changes > 0;
+      return database.run(sql, [collectionRowNumber, itemType, itemRowNumber]).changes > 0;
     },
   };
 }

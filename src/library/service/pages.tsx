@@ -87,7 +87,7 @@ export function renderListPage(searchParams: URLSearchParams, context: PageConte
       <header>
         <nav class="tabs" aria-label="What is listed">
           {(['ads', 'pages'] as const).map((type) => (
-            <Link to={buildQuery({ type })} isCurrent={itemType === type}>
+            <Link to={buildRelativeLink({ type })} isCurrent={itemType === type}>
               {type === 'ads' ? 'Ads' : 'Advertisers'}
             </Link>
           ))}
@@ -112,7 +112,7 @@ interface ListProps {
 }
 
 /** Builds a relative link to the current page with other query parameters. Empty parameters are left out. */
-const buildQuery = (query: Record<string, string>): string =>
+const buildRelativeLink = (query: Record<string, string>): string =>
   `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''))}`;
 
 /**
@@ -138,7 +138,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
     </label>
   );
   const FilterSelect = ({ name }: { name: string }) => (
-    <SelectField name={name} choices={[['', 'Any'], ...listChoices(name, context)]} />
+    <SelectField name={name} choices={[['', 'Any'], ...listFilterChoices(name, context)]} />
   );
   return (
     <Form to={`${context.pagesPath}/`}>
@@ -165,7 +165,7 @@ function SearchForm({ itemType, query, context }: ListProps & { itemType: ItemTy
 }
 
 /** Returns the most common values of a filter with their labels, sorted by label. */
-const listChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
+const listFilterChoices = (key: string, context: PageContext): (readonly [value: string, text: string])[] =>
   listCommonValues(key, recordTypes.ads, context.database)
     .map((value) => [value, pageFilters[key]?.[1](value) ?? value] as const)
     .sort(([, left], [, right]) => left.localeCompare(right, 'en'));
@@ -174,7 +174,7 @@ const listChoices = (key: string, context: PageContext): (readonly [value: strin
 function FilterLinks({ query, context }: ListProps) {
   const choicesByFilter = {
     active: [['true', 'Running'] as const, ['false', 'Ended'] as const],
-    displayFormat: listChoices('displayFormat', context),
+    displayFormat: listFilterChoices('displayFormat', context),
   };
   const otherKeys = Object.keys(query).filter(
     (key) => key in pageFilters && !(key in choicesByFilter) && key !== 'query',
@@ -185,7 +185,7 @@ function FilterLinks({ query, context }: ListProps) {
         <nav class="chips" aria-label={pageFilters[key]?.[0]}>
           <span>{pageFilters[key]?.[0]}</span>
           {[['', 'All'] as const, ...values].map(([value, text]) => (
-            <Link to={buildQuery({ ...query, [key]: value })} isCurrent={value === (query[key] ?? '')}>
+            <Link to={buildRelativeLink({ ...query, [key]: value })} isCurrent={value === (query[key] ?? '')}>
               {text}
             </Link>
           ))}
@@ -194,7 +194,7 @@ function FilterLinks({ query, context }: ListProps) {
       {otherKeys.length > 0 && (
         <nav class="chips" aria-label="Filters to remove">
           {otherKeys.map((key) => (
-            <Link to={buildQuery({ ...query, [key]: '' })} isCurrent>
+            <Link to={buildRelativeLink({ ...query, [key]: '' })} isCurrent>
               {pageFilters[key]?.[0]}: <bdi>{pageFilters[key]?.[1](query[key] ?? '')}</bdi> ✕
             </Link>
           ))}
@@ -224,7 +224,7 @@ export function SearchResults({ itemType, filters, cursor, query, context }: Sea
         {itemType === 'pages' && <ul class="cards">{items.map((page) => renderAdvertiserCard(page, context))}</ul>}
         {result.cursor && (
           <p class="more">
-            <Link to={buildQuery({ ...query, cursor: result.cursor })}>Next page</Link>
+            <Link to={buildRelativeLink({ ...query, cursor: result.cursor })}>Next page</Link>
           </p>
         )}
       </section>

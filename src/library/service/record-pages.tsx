@@ -83,7 +83,7 @@ export function renderAdPage(ad: Fields, context: PageContext): string {
           {omittedCount > 0 && <p class="soft">{formatCount(omittedCount, 'card')} more in the record below.</p>}
         </section>
       )}
-      <RecordFacts record={ad} fields={importedFields} id={ad.id} />
+      <RecordFacts record={ad} fields={displayableAdFields} id={ad.id} />
     </>,
   );
 }
@@ -122,7 +122,7 @@ export async function renderAdvertiserPage(page: Fields, context: PageContext, s
         <h1 dir="auto">{sanitizeLine(name)}</h1>
         <p class="soft">{formatAdvertiserFacts(page)}</p>
       </header>
-      {ads.length > 0 && <Summary ads={ads} hasMore={hasMore} now={context.now()} />}
+      {ads.length > 0 && <AdvertiserSummary ads={ads} hasMore={hasMore} now={context.now()} />}
       <SearchResults itemType="ads" filters={filters} cursor={cursor} query={{}} context={context} />
       <RecordFacts record={page} fields={pageFields} id={page.pageId} />
     </>,
@@ -136,7 +136,15 @@ const maxChartRows = 6;
  * Charts that summarize the ads of an advertiser: launches over time, formats, texts used in several ads, and the ads
  * that ran longest.
  */
-function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[]; hasMore: boolean; now: number }) {
+function AdvertiserSummary({
+  ads,
+  hasMore,
+  now,
+}: {
+  ads: ReturnType<typeof toDisplayedAd>[];
+  hasMore: boolean;
+  now: number;
+}) {
   const cards = ads.map(({ card }) => card);
   const runningCount = cards.filter(({ active }) => active).length;
   const variants = groupByVariant(ads).sort((left, right) => right.length - left.length);
@@ -187,7 +195,7 @@ function Summary({ ads, hasMore, now }: { ads: ReturnType<typeof toDisplayedAd>[
  * The fields that the page of an ad can show. `languages` and `bylines` are not part of the API; only imported ads have
  * them.
  */
-const importedFields: Record<string, ApiField> = {
+const displayableAdFields: Record<string, ApiField> = {
   ...adFields,
   languages: { type: 'words', meaning: 'Languages of the ad.' },
   bylines: { type: 'text', meaning: 'Who paid for the ad.' },
@@ -257,8 +265,10 @@ function createFact(name: string, { type, phrase }: ApiField, record: Fields): [
 
 /** Shows an ad or advertiser page as a table of facts, followed by its id and its whole JSON. */
 function RecordFacts({ record, fields, id }: { record: Fields; fields: Record<string, ApiField>; id: unknown }) {
-  const entries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
-  const facts = entries.map(([name, field]) => createFact(name, field, record)).filter((fact) => fact !== undefined);
+  const fieldEntries = Object.entries(fields).filter(([name]) => !omittedFields.includes(name));
+  const facts = fieldEntries
+    .map(([name, field]) => createFact(name, field, record))
+    .filter((fact) => fact !== undefined);
   const json = JSON.stringify(record, null, 1).replace(/[^\P{C}\n]/gu, toJsonEscapes);
   return (
     <section>

@@ -38,7 +38,7 @@ const maxLineBytes = 64 * 1024 * 1024;
  * A file is compacted only if its outdated lines take at least this many bytes. A line is outdated if a later line
  * replaces it.
  */
-const minSupersededBytes = 1024 * 1024;
+const minOutdatedBytes = 1024 * 1024;
 /**
  * The longest lifetime, in milliseconds, with which data in a file expires. Data with a longer lifetime never expires,
  * because a wrong clock could otherwise delete the user's data. The user can delete the file instead.
@@ -198,11 +198,11 @@ export class FileStore implements Store {
    * take too little space.
    */
   async #compact(): Promise<void> {
-    if (this.#endPosition <= Math.max(minSupersededBytes, this.#compactAboveBytes)) return;
+    if (this.#endPosition <= Math.max(minOutdatedBytes, this.#compactAboveBytes)) return;
     this.#memory.removeExpired();
     // Compact only a file that has more than three times the size of its content. The factor allows for base64, which
     // makes lines a third longer than their content.
-    if (this.#endPosition <= 3 * this.#memory.bytes + minSupersededBytes) return;
+    if (this.#endPosition <= 3 * this.#memory.bytes + minOutdatedBytes) return;
     // If compacting fails, e.g. because the disk is full, try again only when the file has doubled in size.
     this.#compactAboveBytes = 2 * this.#endPosition;
     const { path, baseUrl } = this.#options;
@@ -288,9 +288,9 @@ const formatHeader = (id: string, baseUrl: string): string => `${JSON.stringify(
  */
 async function readFileId(file: FileHandle): Promise<string> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeaderBytes), 0, maxHeaderBytes, 0);
-  const end = buffer.indexOf(10);
-  if (end === -1 && bytesRead < maxHeaderBytes) return '';
-  const header = parseHeader(buffer.toString('utf8', 0, end));
+  const lineEnd = buffer.indexOf(10);
+  if (lineEnd === -1 && bytesRead < maxHeaderBytes) return '';
+  const header = parseHeader(buffer.toString('utf8', 0, lineEnd));
   if (header === undefined) throw new Error('line 1 is damaged');
   if (header.format === format) return header.id;
   throw new Error(`another version of this program wrote it (format ${header.format} instead of ${format})`);
@@ -369,9 +369,9 @@ const computeChecksum = (text: string | Buffer): string => crc32(text).toString(
  */
 function parseRecord(line: Buffer): StoreRecord | undefined {
   if (line.toString('latin1', 0, 8) !== computeChecksum(line.subarray(9))) return;
-  const tab = line.indexOf(9);
-  const metadata = JSON.parse(line.toString('utf8', 9, tab));
-  const body = Buffer.from(line.toString('latin1', tab + 1), 'base64');
+  const tabIndex = line.indexOf(9);
+  const metadata = JSON.parse(line.toString('utf8', 9, tabIndex));
+  const body = Buffer.from(line.toString('latin1', tabIndex + 1), 'base64');
   const expiresAt = metadata.expiresAt ?? Number.POSITIVE_INFINITY;
   if ('key' in metadata) return { key: metadata.key, version: metadata.version, expiresAt, body };
   let start = 0;

@@ -24,7 +24,7 @@ const maxCollectionsBytes = 4 * 1024 ** 3;
  * The version of the table format, and the SQL that creates the tables. `STORAGE EXTERNAL` turns off compression,
  * because encrypted values cannot be compressed.
  */
-const format = 1;
+const tableFormatVersion = 1;
 const createTablesSql = `
   CREATE TABLE ad_library.documents (
     key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, expires_at timestamptz NOT NULL);
@@ -84,7 +84,7 @@ const createTablesSql = `
   END $$;
 
   CREATE TABLE ad_library.format (number int PRIMARY KEY);
-  INSERT INTO ad_library.format VALUES (${format})`;
+  INSERT INTO ad_library.format VALUES (${tableFormatVersion})`;
 
 const nowColumn = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
 const buildExpirySql = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
@@ -287,6 +287,6 @@ async function createTables(pool: pg.Pool): Promise<void> {
       IF NOT (${tablesExist}) THEN ${createTablesSql}; END IF;
     END $do$`);
   const { rows } = await pool.query<{ number: number }>('SELECT number FROM ad_library.format');
-  if (rows[0]?.number !== format)
+  if (rows[0]?.number !== tableFormatVersion)
     throw new Error('another version of this program created the schema ad_library: remove that schema');
 }

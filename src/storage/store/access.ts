@@ -10,7 +10,7 @@ import type { WriteQueue } from './write-queue.ts';
  * How long the store remembers sign-in connections and removed groups of cached responses, in milliseconds. This is
  * longer than the lifetime of any cached response.
  */
-export const markTtlMs = 30 * dayMs;
+export const rememberedTtlMs = 30 * dayMs;
 
 /**
  * A store and the helpers for using it: encryption, cached documents, leases, and a queue that retries failed writes.

@@ -4,7 +4,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { dayMs } from '../../views/durations.ts';
 import {
-  createRecords,
+  createItemRecords,
   type Dataset,
   type DatasetCaller,
   type DatasetRecord,
@@ -37,7 +37,7 @@ const maxItemBytes = 64 * MB;
  */
 export class StoreDatasets implements Datasets {
   readonly #access: StoreAccess;
-  readonly #copies: LRUCache<string, DatasetCopy>;
+  readonly #datasetCopies: LRUCache<string, DatasetCopy>;
   #lastSequenceNumber = 0;
   /**
    * True if a warning that responses were lost has been logged, and no write has succeeded since. The warning is then
@@ -52,11 +52,11 @@ export class StoreDatasets implements Datasets {
     this.#access = access;
     this.#codec = new RecordCodec(access.encryption);
     this.#maxBytesEach = maxBytesEach;
-    this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
+    this.#datasetCopies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
   }
 
   get bytes(): number {
-    return this.#copies.calculatedSize;
+    return this.#datasetCopies.calculatedSize;
   }
 
   async open({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
@@ -65,7 +65,7 @@ export class StoreDatasets implements Datasets {
     return {
       userRecords: openUserRecords(this.#access, tenantId),
       nextSequenceNumber: () => this.#nextSequenceNumber(this.#access.buildKey(tenantId, 'order')),
-      addItems: (batch) => this.#addRecords(name, createRecords(batch)),
+      addItems: (batch) => this.#addRecords(name, createItemRecords(batch)),
       saveGathering: (step) => this.#addRecords(name, [{ ...step, kind: 'gathering' }]),
       findItem: async (type, id) => (await readSynced()).findItem(type, id),
       readContents: async () => {
@@ -77,7 +77,7 @@ export class StoreDatasets implements Datasets {
   }
 
   async close(): Promise<void> {
-    this.#copies.clear();
+    this.#datasetCopies.clear();
   }
 
   /**
@@ -97,14 +97,14 @@ export class StoreDatasets implements Datasets {
   }
 
   async #sync(name: string): Promise<MemoryDataset> {
-    const cachedCopy = this.#copies.get(name);
+    const cachedCopy = this.#datasetCopies.get(name);
     const copy = cachedCopy ?? new DatasetCopy(name, this.#access.store, this.#codec, this.#maxBytesEach);
-    this.#copies.set(name, copy);
+    this.#datasetCopies.set(name, copy);
     const dataset = await copy.sync();
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, dataset.highestSequenceNumber);
     // Add the copy to the cache again. Its size has changed, and the cache measures an entry only when it is added.
-    this.#copies.delete(name);
-    this.#copies.set(name, copy);
+    this.#datasetCopies.delete(name);
+    this.#datasetCopies.set(name, copy);
     return dataset;
   }
 
@@ -134,7 +134,7 @@ export class StoreDatasets implements Datasets {
 
   async #writeRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     const { store } = this.#access;
-    const copy = this.#copies.peek(name);
+    const copy = this.#datasetCopies.peek(name);
     const recordsById = new Map<string, DatasetRecord[]>();
     for (const record of records) {
       const id = createItemId(record, (...parts) => this.#access.encryption.hashName(name, ...parts));
@@ -143,8 +143,8 @@ export class StoreDatasets implements Datasets {
     // An item that is not in the local copy is probably new, so do not read it. If another process has added it, the
     // store refuses the write, and the next iteration reads it.
     const isKnown = (id: string) => copy === undefined || copy.hasItem(id);
-    for (let ids = [...recordsById.keys()], toRead = ids.filter(isKnown); ids.length > 0; toRead = ids) {
-      const storedItems = toRead.length > 0 ? await store.readItems(name, toRead) : new Map<string, Item>();
+    for (let ids = [...recordsById.keys()], idsToRead = ids.filter(isKnown); ids.length > 0; idsToRead = ids) {
+      const storedItems = idsToRead.length > 0 ? await store.readItems(name, idsToRead) : new Map<string, Item>();
       const changes = ids.flatMap((id): ItemChange[] => {
         const storedItem = storedItems.get(id);
         const merged = new MemoryDataset();
@@ -181,8 +181,8 @@ function createItemId(record: DatasetRecord, hashName: (...parts: string[]) => s
     return `${record.kind[0]}${hashName(record.kind, record.kind === 'ads' ? normalizeAdId(record.id) : record.id)}`;
   // Two processes may store different steps with the same number. Their ids differ, because each id contains a hash of
   // the content.
-  const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
-  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, content)}`;
+  const contentHash = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
+  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${hashName(record.kind, record.id, contentHash)}`;
 }
 
 /**

@@ -45,7 +45,7 @@ interface DocumentsOptions {
    */
   processNow?(): number;
   wait?(ms: number): Promise<void>;
-  /** The memory limit for cached documents, in bytes as estimated by `estimateBytes`. */
+  /** The memory limit for cached documents, in bytes as estimated by `estimateDocumentBytes`. */
   maxCachedBytes?: number;
 }
 
@@ -58,7 +58,7 @@ const pollIntervalMs = 100;
  * the change is still alive.
  */
 const maxWaitMs = 1000;
-const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
+const estimateDocumentBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
 
 /**
  * Reads and changes encrypted documents in a store, with a cache.
@@ -69,8 +69,8 @@ const estimateBytes = (encryptedBytes = 0) => 6 * encryptedBytes + 1000;
  */
 export class Documents {
   readonly #options: Required<DocumentsOptions>;
-  readonly #entries: LRUCache<string, CachedEntry<unknown>>;
-  readonly #updates = new Map<string, Promise<unknown>>();
+  readonly #cachedEntries: LRUCache<string, CachedEntry<unknown>>;
+  readonly #pendingUpdates = new Map<string, Promise<unknown>>();
   readonly #polls = new Map<string, { done: Promise<void>; wake(): void }>();
   #requestCount = 0;
 
@@ -78,7 +78,7 @@ export class Documents {
     const wait = (ms: number) => setTimeout(ms, undefined, { ref: false });
     const processNow = () => Math.round(performance.now());
     this.#options = { processNow, wait, maxCachedBytes: 256 * 1024 * 1024, ...options };
-    this.#entries = new LRUCache({
+    this.#cachedEntries = new LRUCache({
       maxSize: this.#options.maxCachedBytes,
       sizeCalculation: ({ bytes }) => bytes,
     });
@@ -119,10 +119,10 @@ export class Documents {
 
   /**
    * Replaces a document, whatever its current content is.
-   * @param next returns the new document; `null` removes the document
+   * @param createDocument returns the new document; `null` removes the document
    */
-  write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
-    return this.update<Doc, void>(key, (_, now) => ({ next: next(now), ttlMs, result: undefined }));
+  write<Doc>(key: string, createDocument: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
+    return this.update<Doc, void>(key, (_, now) => ({ next: createDocument(now), ttlMs, result: undefined }));
   }
 
   /**
@@ -142,17 +142,17 @@ export class Documents {
     const text = JSON.stringify(next);
     const body = next === null ? undefined : encryption.encrypt(key, text);
     // Remove the document from the cache, because its version is unknown until the store replies.
-    this.#entries.delete(key);
-    const request = ++this.#requestCount;
+    this.#cachedEntries.delete(key);
+    const requestNumber = ++this.#requestCount;
     const swapResult = await store.swapDocument(key, expected, { version, body, ttlMs });
     if (!swapResult.isDone)
-      return { isDone: false, currentEntry: this.#cacheReply<Doc>(key, swapResult, request, undefined) };
+      return { isDone: false, currentEntry: this.#cacheReply<Doc>(key, swapResult, requestNumber, undefined) };
     const writtenDocument = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
     this.#putIntoCache(key, {
       ...writtenDocument,
       now: swapResult.now,
-      requestNumber: request,
-      bytes: estimateBytes(body?.length),
+      requestNumber,
+      bytes: estimateDocumentBytes(body?.length),
     });
     return { isDone: true, currentEntry: undefined };
   }
@@ -162,11 +162,11 @@ export class Documents {
     // Remember the cached document now. The store compares its version, but the cache may change before the store
     // replies.
     const cachedEntry = this.#getCachedEntry<Doc>(key);
-    const request = ++this.#requestCount;
+    const requestNumber = ++this.#requestCount;
     return this.#cacheReply(
       key,
       await this.#options.store.readDocument(key, cachedEntry?.version),
-      request,
+      requestNumber,
       cachedEntry,
     );
   }
@@ -178,7 +178,7 @@ export class Documents {
   #cacheReply<Doc>(
     key: string,
     { now, document }: ReadResult,
-    request: number,
+    requestNumber: number,
     previousEntry: CachedEntry<Doc> | undefined,
   ): CachedEntry<Doc> {
     if (document === undefined)
@@ -186,21 +186,27 @@ export class Documents {
         version: '',
         doc: undefined,
         now,
-        requestNumber: request,
-        bytes: estimateBytes(),
+        requestNumber,
+        bytes: estimateDocumentBytes(),
       });
     const { version, body } = document;
     if (body === undefined) {
       if (previousEntry?.version !== version) throw new Error('the store left out a document that was not cached');
-      return this.#putIntoCache(key, { ...previousEntry, now, requestNumber: request });
+      return this.#putIntoCache(key, { ...previousEntry, now, requestNumber });
     }
     const text = this.#options.encryption.decrypt(key, body);
     const doc = text && (JSON.parse(String(text)) as Doc);
-    return this.#putIntoCache(key, { version, doc, now, requestNumber: request, bytes: estimateBytes(body.length) });
+    return this.#putIntoCache(key, {
+      version,
+      doc,
+      now,
+      requestNumber,
+      bytes: estimateDocumentBytes(body.length),
+    });
   }
 
   #getCachedEntry<Doc>(key: string): CachedEntry<Doc> | undefined {
-    return this.#entries.get(key) as CachedEntry<Doc> | undefined;
+    return this.#cachedEntries.get(key) as CachedEntry<Doc> | undefined;
   }
 
   #putIntoCache<Doc>(key: string, document: Omit<CachedEntry<Doc>, 'receivedAt'>): CachedEntry<Doc> {
@@ -208,20 +214,20 @@ export class Documents {
     // Replies can arrive out of order. Do not replace a newer reply with an older one.
     const cachedEntry = this.#getCachedEntry(key);
     if ((cachedEntry?.requestNumber ?? 0) < document.requestNumber) {
-      this.#entries.set(key, newEntry);
+      this.#cachedEntries.set(key, newEntry);
       if (cachedEntry?.version !== document.version) this.#polls.get(key)?.wake();
     }
     return newEntry;
   }
 
   #runExclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const result = (this.#updates.get(key) ?? Promise.resolve()).then(work);
+    const result = (this.#pendingUpdates.get(key) ?? Promise.resolve()).then(work);
     const settledUpdate = result
       .catch(() => {})
       .then(() => {
-        if (this.#updates.get(key) === settledUpdate) this.#updates.delete(key);
+        if (this.#pendingUpdates.get(key) === settledUpdate) this.#pendingUpdates.delete(key);
       });
-    this.#updates.set(key, settledUpdate);
+    this.#pendingUpdates.set(key, settledUpdate);
     return result;
   }
 
@@ -230,8 +236,8 @@ export class Documents {
    * earlier if this process changes the document.
    */
   #pollSoon(key: string): Promise<void> {
-    const pending = this.#polls.get(key);
-    if (pending) return pending.done;
+    const pendingPoll = this.#polls.get(key);
+    if (pendingPoll) return pendingPoll.done;
     let wake = () => {};
     const awakened = new Promise<void>((resolve) => {
       wake = resolve;

@@ -29,14 +29,14 @@ interface EncryptionOptions {
  * The sizes of the parts with which an encrypted value begins: the format version, the id of the secret, the nonce and
  * the authentication tag. The random nonce makes every encrypted value unique.
  */
-const version = 1;
+const formatVersion = 1;
 const secretIdBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + secretIdBytes + nonceBytes + tagBytes;
 
 /** The length of a hashed name in base64url characters. 22 characters contain 132 bits. */
-const nameLength = 22;
+const hashedNameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
 export function createEncryption({ secret, purpose = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
@@ -44,7 +44,7 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
     Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, bytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
-  const header = Buffer.concat([Buffer.of(version), deriveKey('id', secretIdBytes)]);
+  const header = Buffer.concat([Buffer.of(formatVersion), deriveKey('id', secretIdBytes)]);
   const loggedProblems = new Set<string>();
   const warnOnce = (problem: string) => {
     if (!loggedProblems.has(problem)) warn(problem);
@@ -56,7 +56,7 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
   const deriveValueKey = (name: string) => createHmac('sha256', valueKey).update(name).digest();
   return {
     hashName: (...parts) =>
-      createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, nameLength),
+      createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, hashedNameLength),
     encrypt: (key, value) => {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', deriveValueKey(key), nonce, { authTagLength: tagBytes });
@@ -80,7 +80,7 @@ export function createEncryption({ secret, purpose = 'shared state', warn = () =
 
 /** Does not encrypt. Used for data that only its owner can read: in the memory of a process or in a private folder. */
 export const noEncryption: Encryption = {
-  hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, nameLength),
+  hashName: (...parts) => hash('sha256', JSON.stringify(parts), 'base64url').slice(0, hashedNameLength),
   encrypt: (_, value) => Buffer.from(value),
   decrypt: (_, value) => value,
 };
@@ -90,8 +90,8 @@ export const noEncryption: Encryption = {
  * has only one valid spelling.
  */
 export function decodeToken(text: string): Buffer {
-  const encrypted = Buffer.from(text, 'base64url');
-  return encrypted.toString('base64url') === text ? encrypted : Buffer.alloc(0);
+  const decodedBytes = Buffer.from(text, 'base64url');
+  return decodedBytes.toString('base64url') === text ? decodedBytes : Buffer.alloc(0);
 }
 
 const otherSecretWarning =

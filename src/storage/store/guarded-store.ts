@@ -15,12 +15,12 @@ const maxBusyMs = 5000;
 const attemptIntervalMs = 250;
 const attemptsPerConnection = 8;
 /** The maximum number of different problems that are logged during one outage of the store. */
-const maxProblems = 20;
+const maxLoggedProblems = 20;
 /** The interval at which the store's clock is compared with the clock of this process, in milliseconds. */
-const clockComparisonMs = 60_000;
+const clockComparisonIntervalMs = 60_000;
 
 const probeKey = 'ad-library:2:probe';
-const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
+const probeDocument = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 
 /**
  * Wraps a store on a server that may be unreachable. After a call has failed or timed out, the store counts as down,
@@ -29,7 +29,7 @@ const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> {
   readonly #driver: StoreDriver;
   readonly #log: StorageLog;
-  readonly #problems = new Set<string>();
+  readonly #loggedProblems = new Set<string>();
   #store: RemoteStore | undefined;
   /** Called whenever the store becomes reachable, e.g. to retry failed writes. */
   onReachable = () => {};
@@ -77,12 +77,12 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   /** Starts connecting in the background. Resolves when the store is reachable, but after at most `maxWaitMs`. */
   async open(maxWaitMs: number): Promise<void> {
     this.#connecting ??= this.#connectRepeatedly();
-    const timer = new AbortController();
-    const timeout = wait(maxWaitMs, undefined, { signal: timer.signal }).catch(() => {});
+    const timeoutController = new AbortController();
+    const timeout = wait(maxWaitMs, undefined, { signal: timeoutController.signal }).catch(() => {});
     await Promise.race([this.#connecting, timeout]);
-    timer.abort();
+    timeoutController.abort();
     if (this.#isUp) return;
-    const problem = [...this.#problems].join('; ');
+    const problem = [...this.#loggedProblems].join('; ');
     this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hostAndPort, problem });
   }
 
@@ -103,7 +103,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   ): Promise<Reply> {
     const startedAt = performance.now();
     const reply = await this.#call(callStore);
-    if (startedAt - this.#clockComparedAt > clockComparisonMs) {
+    if (startedAt - this.#clockComparedAt > clockComparisonIntervalMs) {
       this.#clockComparedAt = performance.now();
       this.#clockOffsetMs = reply.now - (startedAt + this.#clockComparedAt) / 2;
     }
@@ -151,7 +151,7 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
 
   #markDown(error: unknown): void {
     if (this.#isClosed) return;
-    if (this.#isUp) this.#problems.clear();
+    if (this.#isUp) this.#loggedProblems.clear();
     this.#logOnce(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
     this.#isUp = false;
     this.#connecting ??= this.#connectRepeatedly();
@@ -160,8 +160,8 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   /** Logs a problem once per outage of the store. */
   #logOnce(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
-    if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
-    this.#problems.add(problem);
+    if (this.#loggedProblems.has(problem) || this.#loggedProblems.size >= maxLoggedProblems) return;
+    this.#loggedProblems.add(problem);
     this.#log[level](message, { hosts: this.#driver.hostAndPort, problem });
   }
 
@@ -194,9 +194,9 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
   async #connectOnce(): Promise<void> {
     const store = this.#store ?? this.#openStore();
     await this.#withTimeout(store.connect());
-    await this.#withTimeout(store.swapDocument(probeKey, '', probe));
+    await this.#withTimeout(store.swapDocument(probeKey, '', probeDocument));
     if (this.#isClosed) return;
-    this.#problems.clear();
+    this.#loggedProblems.clear();
     this.#isUp = true;
     this.#log.info('the shared state can be reached', { hosts: this.#driver.hostAndPort });
     this.onReachable();

@@ -86,7 +86,7 @@ export function openLedger(
     const settleInAccount = async () => {
       await changeAccount(accountId, (account, now) => [
         undefined,
-        settle(account, id, settlement, { hasLease, now }) || hasLease,
+        settleCall(account, id, settlement, { hasLease, now }) || hasLease,
       ]);
       leases.close(id);
     };
@@ -266,7 +266,7 @@ function reserve(
  * counted as possibly charged because its process seemed dead, these credits are subtracted. Returns true if the
  * account changed.
  */
-function settle(
+function settleCall(
   account: StoredAccount,
   id: string,
   settlement: Settlement,
@@ -295,8 +295,8 @@ const serializePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { bySize: [...bySize], ...rest }]));
 
 /** Caches parsed prices by their serialized text, because many accounts have the same prices. */
-const parsedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
-const parsePricesCached = (text: string): Prices => parsedPrices.memo(text);
+const cachedPrices = new LRUCache<string, Prices>({ max: 1000, memoMethod: (text) => parsePrices(text) });
+const parsePricesCached = (text: string): Prices => cachedPrices.memo(text);
 
 const parsePrices = (text: string): Prices =>
   new Map(
@@ -309,7 +309,7 @@ const parsePrices = (text: string): Prices =>
  * Opens the record of reached usage limits (hourly or daily), which replicas share. If it cannot be read, the only
  * consequence is one call that the service rejects.
  */
-export function openWindows({ documents, buildKey }: StoreAccess, clock: () => number): FullUsageWindows {
+export function openFullUsageWindows({ documents, buildKey }: StoreAccess, clock: () => number): FullUsageWindows {
   type StoredWindow = { window: FullUsageWindow; at: number };
   return {
     get: async (tenantId) => {

@@ -12,7 +12,7 @@ import { Documents } from './documents.ts';
 import { createEncryption } from './encryption.ts';
 import { GuardedStore } from './guarded-store.ts';
 import { Leases } from './leases.ts';
-import { openLedger, openWindows } from './ledger.ts';
+import { openFullUsageWindows, openLedger } from './ledger.ts';
 import { openStoredResponseCache } from './response-cache.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -70,7 +70,7 @@ export async function openStoreState({ driver, secret, baseUrl, callTimeoutMs, l
     state: (options: StateOptions) => ({
       ledger: openLedger(access, { isShared: true }),
       responseCache: openStoredResponseCache(access, options),
-      usageWindows: openWindows(access, options.monotonicNow),
+      usageWindows: openFullUsageWindows(access, options.monotonicNow),
       openCursors: openCursors(access),
       useOnce: openSingleUse(access),
       datasets: new StoreDatasets(access) as Datasets,

@@ -6,7 +6,7 @@ import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
 import type { CachedResponse, Claim, ClaimedCall, ClaimRequest, ResponseCache, StateOptions } from '../call-state.ts';
 import { createMemoryResponseCache, isNewerThan } from '../memory-response-cache.ts';
-import { markTtlMs, type StoreAccess } from './access.ts';
+import { rememberedTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
 
 /**
@@ -71,12 +71,12 @@ export function openStoredResponseCache(
    * @param time the current time of the store
    */
   const parseCachedResponse = (doc: StoredCall | undefined, time: number): CachedResponse | undefined => {
-    const age = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
-    if (doc?.cached === undefined || Math.abs(age) >= ttlMs) return undefined;
+    const ageMs = time - (doc?.cached?.at ?? Number.NEGATIVE_INFINITY);
+    if (doc?.cached === undefined || Math.abs(ageMs) >= ttlMs) return undefined;
     const { operation, answer } = doc.cached;
     const parsedValue = responseSchemas[operation].safeParse(answer.raw);
     return parsedValue.success
-      ? { response: { ...answer, value: parsedValue.data }, arrivedAt: now() - age }
+      ? { response: { ...answer, value: parsedValue.data }, arrivedAt: now() - ageMs }
       : undefined;
   };
 
@@ -138,13 +138,13 @@ export function openStoredResponseCache(
      * Returns true if another call holds the claim, i.e. the right to send the request. Ignores a claim of this process
      * that has ended, although the store may still contain it.
      */
-    const isOtherClaim = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
-    const granted: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
+    const isHeldByOtherCall = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
+    const grantedClaim: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
         const step = await documents.update<StoredCall, ClaimStep>(key, (doc, time, version) => {
           const { cached, lost } = doc ?? {};
-          const running = doc?.running && isOtherClaim(doc.running) ? doc.running : undefined;
+          const running = doc?.running && isHeldByOtherCall(doc.running) ? doc.running : undefined;
           const cachedResponse = parseCachedResponse(doc, time);
           if (cachedResponse && isNewerThan(cachedResponse, after, now()))
             return { result: { kind: 'cached', cachedResponse } };
@@ -164,7 +164,7 @@ export function openStoredResponseCache(
           close();
           return step;
         }
-        if (step.kind === 'granted') return granted;
+        if (step.kind === 'granted') return grantedClaim;
         if (step.kind === 'lost') {
           close();
           await onLost(step.id);
@@ -176,7 +176,7 @@ export function openStoredResponseCache(
     } catch {
       // The store failed, so it may or may not contain the claim of this call. Send the request without waiting for
       // other replicas.
-      if (!signal.aborted) return granted;
+      if (!signal.aborted) return grantedClaim;
       void end();
       throw createAbortError(signal, false);
     }
@@ -197,7 +197,7 @@ export function openStoredResponseCache(
       const key = getGroupKey(tenantId, group);
       unmarkedGroups.add(key);
       await queue.write(async () => {
-        await documents.write(key, () => ({}), markTtlMs);
+        await documents.write(key, () => ({}), rememberedTtlMs);
         unmarkedGroups.delete(key);
       });
     },

@@ -17,11 +17,11 @@ interface WriteOptions {
  * The assumed size of a small write in bytes, and the fraction of the queue that is reserved for small writes. These
  * matter most, because they record charges.
  */
-const smallBytes = 1000;
+const smallWriteBytes = 1000;
 const smallWriteShare = 0.25;
 
 /** The delay before the first retry, in milliseconds. It doubles after each failed attempt. */
-const minDelayMs = 2000;
+const firstRetryDelayMs = 2000;
 
 interface WriteQueueOptions {
   /** The memory limit for all writes that wait for a retry, in bytes. */
@@ -46,7 +46,7 @@ export class WriteQueue {
   #bytes = 0;
   #currentRun: Promise<void> | undefined;
   #isScheduled = false;
-  #delayMs = minDelayMs;
+  #delayMs = firstRetryDelayMs;
   /** The time until which the queue pauses, by `performance.now()`. It pauses after a run that could not get a lock. */
   #pausedUntil = 0;
 
@@ -61,11 +61,11 @@ export class WriteQueue {
    * although it has succeeded, so it must be idempotent.
    */
   async write(work: () => Promise<unknown>, options: WriteOptions = {}): Promise<void> {
-    const { bytes = smallBytes, onGiveUp = () => {} } = options;
+    const { bytes = smallWriteBytes, onGiveUp = () => {} } = options;
     try {
       await work();
     } catch (error) {
-      const maxBytes = bytes > smallBytes ? (1 - smallWriteShare) * this.#maxBytes : this.#maxBytes;
+      const maxBytes = bytes > smallWriteBytes ? (1 - smallWriteShare) * this.#maxBytes : this.#maxBytes;
       if (!isTemporary(error) || this.#bytes + bytes > maxBytes) return onGiveUp(error);
       this.#bytes += bytes;
       this.#pendingWrites.add({ write: work, onGiveUp, bytes });
@@ -116,7 +116,7 @@ export class WriteQueue {
       this.#pendingWrites.delete(write);
       this.#bytes -= write.bytes;
     }
-    this.#delayMs = minDelayMs;
+    this.#delayMs = firstRetryDelayMs;
   }
 
   #runLater(): void {
@@ -131,15 +131,15 @@ export class WriteQueue {
 
 /** Wraps a store. Each successful write then starts a retry of the pending writes in the background. */
 export function runQueueAfterWrites(store: Store, queue: WriteQueue): Store {
-  const runAfter = async <Reply>(writing: Promise<Reply>): Promise<Reply> => {
-    const reply = await writing;
+  const runQueueAfter = async <Reply>(pendingWrite: Promise<Reply>): Promise<Reply> => {
+    const reply = await pendingWrite;
     queue.onWritten();
     return reply;
   };
   return {
     ...store,
-    swapDocument: (...args) => runAfter(store.swapDocument(...args)),
-    putItems: (...args) => runAfter(store.putItems(...args)),
+    swapDocument: (...args) => runQueueAfter(store.swapDocument(...args)),
+    putItems: (...args) => runQueueAfter(store.putItems(...args)),
   };
 }
 

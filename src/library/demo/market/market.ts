@@ -57,7 +57,7 @@ export function makeAdvertiser(advertiser: Advertiser, random: SeededRandom, now
  * Functions that simulate gaps in real ad data, so that the demo shows how tools report missing data. Each function
  * returns the fields of an ad that it changes.
  */
-const gapSimulators: Record<Gap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
+const gapSimulators: Record<DataGap, (ad: Ad, index: number, today: number) => Partial<Ad>> = {
   /**
    * The service has seen the ads on only one day. All of them were running on that day, and it is unknown when they
    * ended.
@@ -179,8 +179,8 @@ function makeAd(market: MarketContext, campaign: Campaign, pageId: string, creat
   const { advertiser, product } = campaign;
   const id = random.uuid();
   // Only the links of successful campaigns have tracking parameters, so that the demo has links with and without them.
-  const tracking = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
-  const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? tracking : ''}`;
+  const trackingQuery = `?utm_source=meta&utm_campaign=${campaign.angle}&utm_content=${creative.format.toLowerCase()}`;
+  const offerLink = `https://${advertiser.domain}/${campaign.angle}${campaign.strength > 0.3 ? trackingQuery : ''}`;
   const cardCount = creative.format === 'CAROUSEL' || creative.format === 'DCO' ? random.between(3, 5) : 0;
   const ad: Ad & { countries: string[] } = {
     id,
@@ -316,7 +316,7 @@ function makePage({ random, today }: MarketContext, advertiser: Advertiser, page
   };
 }
 
-type Gap = 'seenOnOneDay' | 'placeholders' | 'someCountries';
+type DataGap = 'seenOnOneDay' | 'placeholders' | 'someCountries';
 type Industry = keyof typeof industryTable;
 type Language = keyof typeof phraseTable;
 
@@ -330,7 +330,7 @@ export type Advertiser = {
   /** The advertiser's products. Prices are in the advertiser's own currency. */
   products: { name: string; price: number }[];
   /** Which data the advertiser's ads lack, to show how results report missing data. Undefined if nothing is missing. */
-  gap?: Gap;
+  gap?: DataGap;
   /** Short selling points that the ads list after a check mark. */
   points: string[];
 };
@@ -345,8 +345,8 @@ export const advertisers = advertiserTable as Advertiser[];
 const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
 /**
- * The possible messages of a campaign. Each one has two opening phrases, between which the variants of a campaign
- * alternate.
+ * The angles of campaigns, i.e. their main messages. Each angle has two opening phrases, between which the variants of
+ * a campaign alternate.
  */
 const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 type Angle = (typeof angles)[number];

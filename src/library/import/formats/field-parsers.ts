@@ -36,13 +36,13 @@ export const parsePageName: FieldParser = (value, keyName, parser) => {
  * Parses a list of alternative texts of an ad, e.g. several headlines. Returns undefined if there are fewer than two,
  * because another field already has the first one.
  */
-export const parseVersions: FieldParser = (value, _, parser) => {
+export const parseAlternativeTexts: FieldParser = (value, _, parser) => {
   const texts = parser.parseTexts(value);
   return texts && texts.length > 1 ? texts.map(decodeText) : undefined;
 };
 
 /** Converts a text to a constant of the API, e.g. `Shop now` to `SHOP_NOW`. */
-export const parseConstant: FieldParser = (value, _, parser) =>
+export const parseApiConstant: FieldParser = (value, _, parser) =>
   parser
     .parseText(value)
     ?.trim()
@@ -69,18 +69,18 @@ export function parseObjects(value: unknown, keyName: string, parser: ColumnValu
 /**
  * Parses a list of objects one by one. If an object cannot be parsed, this is reported, and only this object is left
  * out.
- * @param parseEntry parses an object; returns undefined for an object without values
+ * @param parseObject parses an object; returns undefined for an object without values
  * @throws Error if the value is not a list of objects
  */
-export function parseEntries<Entry>(
+export function parseEachObject<ParsedObject>(
   value: unknown,
-  name: string,
+  keyName: string,
   parser: ColumnValueParser,
-  parseEntry: (item: JsonObject) => Entry | undefined,
-): Entry[] | undefined {
-  const entries = parseObjects(value, name, parser).flatMap((item) => {
+  parseObject: (item: JsonObject) => ParsedObject | undefined,
+): ParsedObject[] | undefined {
+  const entries = parseObjects(value, keyName, parser).flatMap((item) => {
     try {
-      return parseEntry(item) ?? [];
+      return parseObject(item) ?? [];
     } catch (error) {
       parser.addValueError(error);
       return [];
@@ -127,13 +127,13 @@ export const parseId: FieldParser = (value, keyName, parser) => {
  * @returns a parser that throws UnreliableIdError if an id does not consist of digits, because the ad cannot be found
  * again under such an id, and because the id may be from another ad library
  */
-export const createNumberIdParser =
+export const createNumericIdParser =
   (adLibraryTitle: string): FieldParser =>
-  (value, name, parser) => {
-    const id = parseId(value, name, parser) as string | undefined;
+  (value, keyName, parser) => {
+    const id = parseId(value, keyName, parser) as string | undefined;
     const digits = /^(?:(?:library )?id ?: ?)?(\d{1,40})$/i.exec(id ?? '')?.[1];
     if (id === undefined || digits !== undefined) return digits;
     throw new UnreliableIdError(
-      `${name}: ${quoteValue(id)} is not the id of an ad in the ${adLibraryTitle}, which consists of digits`,
+      `${keyName}: ${quoteValue(id)} is not the id of an ad in the ${adLibraryTitle}, which consists of digits`,
     );
   };

@@ -32,11 +32,11 @@ export interface FlatRecordRules {
 
 /** Flattens a record, and reads the fields of its ad with the rules. */
 export function readFlatRecord(
-  source: SourceRecord,
+  sourceRecord: SourceRecord,
   { containers, fields, ranges }: FlatRecordRules,
   parser: ColumnValueParser,
 ): { record: SourceRecord; reader: FieldReader; ad: JsonObject } {
-  const record = flattenRecord(source, containers, parser);
+  const record = flattenRecord(sourceRecord, containers, parser);
   const reader = new FieldReader(parser, (key) => [record, key]);
   reader.readFields(fields);
   reader.readRanges(ranges);
@@ -45,8 +45,7 @@ export function readFlatRecord(
 
 /**
  * Collects the values that no rule has used, under their own keys in camel case, so that the import loses no data.
- * Empty values are left out. Unknown keys are reported, and
- * keys whose field another key already has.
+ * Empty values are left out. The import report lists unknown keys, and keys whose field another key already has.
  * @param ownKeys the known keys that are always stored under their own names
  * @param unnamedContainers the objects whose names are removed from field names, e.g. `ad.status_statement` becomes
  * `statusStatement`

@@ -73,10 +73,10 @@ export class FormatDetector {
 
   /** Returns the format of a table with these columns. Returns undefined if no format matches. */
   detectTableFormat(columns: readonly string[]): TableFormat | undefined {
-    const header = new SourceRecord(columns.map((name) => [name, undefined]));
+    const headerRecord = new SourceRecord(columns.map((name) => [name, undefined]));
     const format =
       this.#namedFormat ??
-      this.#formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(header));
+      this.#formats.find((candidate) => candidate.layouts.includes('table') && candidate.matches(headerRecord));
     return format && { format, fields: mapColumnsToFields(format, columns) };
   }
 }
@@ -159,8 +159,8 @@ export class FieldFinder {
  */
 export function parseColumnPath(column: string): string[] {
   const name = column.trim();
-  const parts = /[/.[]/.test(name) ? name.split(/[/.[\]]+/) : name.split(/(?<=\w)__(?=\w)/);
-  const path = parts.filter((part) => part !== '');
+  const pathParts = /[/.[]/.test(name) ? name.split(/[/.[\]]+/) : name.split(/(?<=\w)__(?=\w)/);
+  const path = pathParts.filter((part) => part !== '');
   return path.length > 0 && path.length <= maxPathLength ? path : [name];
 }
 

@@ -45,7 +45,7 @@ const parseAdvertiserName: FieldParser = (value, keyName, parser) =>
   isUrl(value) ? undefined : parsePageName(value, keyName, parser);
 const isUrl = (value: unknown): boolean => /^\s*https?:\/\//i.test(String(value));
 /** Parses the URL of an ad in the Transparency Center. Scrapers use the same keys for other URLs as well. */
-const parsePublicUrl: FieldParser = (value, keyName, parser) =>
+const parseTransparencyCenterUrl: FieldParser = (value, keyName, parser) =>
   /^https?:\/\/adstransparency\.google\.com\//.test(String(value)) ? parseText(value, keyName, parser) : undefined;
 
 const parseImpressions: FieldParser = (value, keyName, parser) => parser.parseRange(keyName, value, { isCount: true });
@@ -56,7 +56,7 @@ const fields: readonly FieldRule[] = [
   ['adArchiveId', parseCreativeId, 'creativeid', 'adcreativeid', 'adid', 'id', ...urlKeys, ...sharedUrlKeys],
   ['sourcePageExternalId', parseAdvertiserId, 'advertiserid', ...urlKeys, ...sharedUrlKeys],
   ['page', parseAdvertiserName, 'advertiserdisclosedname', 'advertisername', 'advertiser', 'advertiserlegalname'],
-  ['adSnapshotUrl', parsePublicUrl, ...urlKeys, ...sharedUrlKeys],
+  ['adSnapshotUrl', parseTransparencyCenterUrl, ...urlKeys, ...sharedUrlKeys],
   ['headline', parseFirstText, 'headline', 'title', 'headlines'],
   ['body', parseFirstText, 'body', 'description', 'descriptions', 'adtext'],
   ['offerLink', parseText, 'finalurl', 'destinationurl', 'landingpage', 'landingpageurl'],
@@ -72,7 +72,7 @@ const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impression
  * Documented keys without a corresponding field in the API. They are stored under their own names, e.g. `region_stats`
  * as `regionStats`.
  */
-const otherKeys = `
+const keysWithoutField = `
   advertiser_legal_name advertiser_location advertiser_verification_status audience_selection_approach_info disapproval
   height is_funded_by_google_ad_grants serpapi_details_link topic width
   advertiser_regions public_ids_list elections ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
@@ -81,15 +81,15 @@ const otherKeys = `
   ${['eur', 'gbp', 'inr', 'bgn', 'hrk', 'czk', 'dkk', 'huf', 'pln', 'ron', 'sek', 'nzd', 'ils', 'aud', 'twd', 'brl', 'ars', 'zar', 'clp', 'mxn', 'cop'].map((currency) => `spend_${currency}`).join(' ')}
 `;
 /** Documented keys of a region that have no own field. They are stored with the region, under the key in camel case. */
-const otherRegionKeys = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
-const regionKeys = ['regioncode', 'surfaceservingstats', ...otherRegionKeys];
+const regionKeysWithoutField = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];
+const regionKeys = ['regioncode', 'surfaceservingstats', ...regionKeysWithoutField];
 const mediaKeys: MediaKeys = {
   pictures: ['imagelink', 'image', 'imageurl', 'imageurls', 'images'],
   videos: ['videolink', 'video', 'videourl', 'videourls', 'videos'],
   previews: ['previewurl', 'videopreview', 'previewimageurl', 'thumbnail', 'thumbnailurl'],
 };
 
-const ownNames = listCamelCaseFields(otherKeys);
+const ownNames = listCamelCaseFields(keysWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: [...listMediaKeys(mediaKeys), 'imagewidth', 'imageheight'],
@@ -144,7 +144,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
   hasColumnPaths: true,
   matches(record) {
     if (record.has('estimatedaudience')) return false;
-    if (isAdvertiser(record)) return true;
+    if (isAdvertiserRow(record)) return true;
     const hasGoogleKey = record.hasAny(googleKeys);
     if (record.hasAny(['creativeid', 'adcreativeid']))
       return hasGoogleKey || /^CR\d/.test(String(record.get('creativeid') ?? record.get('adcreativeid')));
@@ -155,7 +155,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
     return record.has('id') && hasGoogleKey && (id === undefined || /^CR\d/.test(String(id)));
   },
   getIgnoreReason: (record) =>
-    isAdvertiser(record) && record.hasAny(['weekstartdate', 'countrysubdivisionprimary'])
+    isAdvertiserRow(record) && record.hasAny(['weekstartdate', 'countrysubdivisionprimary'])
       ? 'they hold the spend of an advertiser in one week or region; the table advertiser_stats holds its whole spend'
       : undefined,
   toAd,
@@ -172,7 +172,7 @@ export const googleAdsTransparencyFormat: ImportFormat = {
 const spendKeys = ['spendusd', 'spendeur', 'spendgbp', 'spendinr'];
 
 /** Returns true for a row of the political tables `advertiser_stats`, `advertiser_weekly_spend` and `advertiser_geo_spend`. */
-const isAdvertiser = (record: SourceRecord): boolean =>
+const isAdvertiserRow = (record: SourceRecord): boolean =>
   record.has('advertiserid') &&
   record.has('advertisername') &&
   record.hasAny(['totalcreatives', ...spendKeys]) &&
@@ -180,7 +180,7 @@ const isAdvertiser = (record: SourceRecord): boolean =>
 
 /** Converts a row of `advertiser_stats` to an advertiser page. */
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | undefined {
-  if (!isAdvertiser(record)) return undefined;
+  if (!isAdvertiserRow(record)) return undefined;
   const reader = new FieldReader(parser, (key) => [record, key]);
   reader.readFields([
     ['sourcePageExternalId', parseId, 'advertiserid'],
@@ -259,12 +259,12 @@ const variationFields: readonly FieldRule[] = [
  */
 function readVariations(record: SourceRecord, parser: ColumnValueParser): { fields: JsonObject; media: MediaAsset[] } {
   const variations = variationKeys.flatMap((key) => {
-    const list = parser.parseStructure(record.get(key));
-    if (!Array.isArray(list) && !isMissing(record.get(key)))
+    const variationList = parser.parseStructure(record.get(key));
+    if (!Array.isArray(variationList) && !isMissing(record.get(key)))
       parser.addValueError(
         new Error(`${record.getSourceName(key)}: ${quoteValue(record.get(key))} is not a list of variations`),
       );
-    return (Array.isArray(list) ? list : []).filter(isObject).map((item) => {
+    return (Array.isArray(variationList) ? variationList : []).filter(isObject).map((item) => {
       const variation = new SourceRecord(Object.entries(item), { keyPrefix: `${record.getSourceName(key)}.` });
       const reader = new FieldReader(parser, (path) => [variation, path]);
       reader.readFields(variationFields);
@@ -321,17 +321,17 @@ interface RegionStats {
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
   const cell = record.get('regionstats');
   const value = parser.parseStructure(cell);
-  const isRowOfRegion = record.has('regioncode');
+  const isRegionRow = record.has('regioncode');
   record.markUsed('regionstats');
   if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(value) && !isObject(value))
     parser.addValueError(new Error(`region_stats: ${quoteValue(cell)} is not a list of regions`));
-  const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRowOfRegion ? [record.toObject()] : [];
+  const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRegionRow ? [record.toObject()] : [];
   if (entries.length > 0)
-    parser.addFieldSource('regionStats', record.getSourceName(isRowOfRegion ? 'regioncode' : 'regionstats'));
-  if (isRowOfRegion) for (const key of regionKeys) record.markUsed(key);
+    parser.addFieldSource('regionStats', record.getSourceName(isRegionRow ? 'regioncode' : 'regionstats'));
+  if (isRegionRow) for (const key of regionKeys) record.markUsed(key);
   return entries.flatMap((entry): RegionStats[] => {
     if (!isObject(entry)) return [];
-    const region = new SourceRecord(Object.entries(entry), { keyPrefix: isRowOfRegion ? '' : 'region_stats.' });
+    const region = new SourceRecord(Object.entries(entry), { keyPrefix: isRegionRow ? '' : 'region_stats.' });
     const regionCode = parser.parseText(region.get('regioncode') ?? region.get('region'));
     if (regionCode === undefined) {
       parser.addValueError(new Error(`region_stats: ${quoteValue(entry)} has no region_code`));
@@ -364,8 +364,8 @@ function readRegionStats(record: SourceRecord, parser: ColumnValueParser): Regio
       const key = normalizeKey(name);
       // If each row of a table is one region, its other columns belong to the ad and not to the region, so skip them
       // here.
-      if (isEmptyValue(value) || (isRowOfRegion && !otherRegionKeys.includes(key))) return false;
-      if (!otherRegionKeys.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
+      if (isEmptyValue(value) || (isRegionRow && !regionKeysWithoutField.includes(key))) return false;
+      if (!regionKeysWithoutField.includes(key)) parser.unusedKeys.push(`region_stats.${name}`);
       return true;
     });
     return [

@@ -1,10 +1,10 @@
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import {
   type FieldParser,
+  parseApiConstant,
   parseBoolean,
-  parseConstant,
   parseDate,
-  parseEntries,
+  parseEachObject,
   parseFirstText,
   parseId,
   parsePageName,
@@ -45,10 +45,14 @@ interface CountryShare {
 
 /** Parses the impressions by country. LinkedIn's percentages from 0 to 100 become shares from 0 to 1. */
 const parseCountryShares: FieldParser = (value, keyName, parser) =>
-  parseEntries(value, keyName, parser, (item): CountryShare | undefined => {
-    const countryText = String(item.country ?? '');
+  parseEachObject(value, keyName, parser, (countryObject): CountryShare | undefined => {
+    const countryText = String(countryObject.country ?? '');
     const region = /^(?:urn:li:country:)?([A-Za-z]{2})$/.exec(countryText)?.[1]?.toUpperCase() ?? countryText;
-    const share = item.impressionPercentage ?? item.impression_percentage ?? item.percentage ?? item.impressions;
+    const share =
+      countryObject.impressionPercentage ??
+      countryObject.impression_percentage ??
+      countryObject.percentage ??
+      countryObject.impressions;
     if (region === '') return undefined;
     try {
       const { min, max } =
@@ -101,14 +105,14 @@ const fields: readonly FieldRule[] = [
     'promotedby',
     'advertiserpromotedby',
   ],
-  ['adType', parseConstant, ...addDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
+  ['adType', parseApiConstant, ...addDetailsPrefix('type'), 'adtype', 'adformat', 'format'],
   ['headline', parseFirstText, 'headline', 'contentheadline', 'contenttitle', 'title'],
   [
     ...(['body', parseFirstText, 'body', 'bodytext', 'primarytext', 'contenttext', 'contentbody'] as const),
     ...['text', 'adtext', 'creativetext', 'commentary', 'description', 'content'],
   ],
   ['offerLink', parseText, 'landingpageurl', 'destinationurl', 'contentlink'],
-  ['ctaType', parseConstant, 'ctatext', 'calltoaction', 'cta', 'contentcta'],
+  ['ctaType', parseApiConstant, 'ctatext', 'calltoaction', 'cta', 'contentcta'],
   ['startedAt', parseDate, ...addDetailsPrefix('adstatisticsfirstimpressionat', 'firstimpressionat'), 'startdate'],
   ['lastSeenAt', parseDate, ...addDetailsPrefix('adstatisticslatestimpressionat', 'latestimpressionat'), 'enddate'],
   [
@@ -122,7 +126,8 @@ const ranges: readonly RangeRule[] = [
   ['impressions', addDetailsPrefix('adstatisticstotalimpressions', 'totalimpressions'), true],
 ];
 /** Documented keys without a corresponding field in the API. They are stored under their own names. */
-const otherKeys = 'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
+const keysWithoutField =
+  'restrictionDetails detailsAdTargeting adTargeting detailsAdRestrictionDetails targeting adDuration';
 const mediaKeys: MediaKeys = {
   videos: ['videourl', 'videourls', 'video', 'videos', 'contentvideo', 'contentvideos'],
   pictures: [
@@ -139,7 +144,7 @@ const mediaKeys: MediaKeys = {
   profilePictures: ['advertiserlogo', 'advertiserlogourl', 'advertiserthumbnail'],
 };
 
-const ownNames = listCamelCaseFields(otherKeys);
+const ownNames = listCamelCaseFields(keysWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   media: listMediaKeys(mediaKeys),
@@ -190,13 +195,13 @@ export const linkedInAdLibraryFormat: ImportFormat = {
     const url = adUrlKeys.map((key) => record.get(key)).find((value) => value !== undefined);
     if (typeof url === 'string') return /linkedin\.com\/ad-library/.test(url);
     if (!record.hasAny(urlKeys)) return false;
-    return record.hasAny(linkedInKeys) || Array.from(record.keys()).some((key) => key.startsWith('detailsad'));
+    return record.hasAny(identifyingKeys) || Array.from(record.keys()).some((key) => key.startsWith('detailsad'));
   },
   toAd,
 };
 
 /** A record with the URL of an ad and one of these keys is a LinkedIn ad. */
-const linkedInKeys = [
+const identifyingKeys = [
   ...['isrestricted', 'adpayer', 'totalimpressionsfrom', 'firstimpressionat', 'latestimpressionat', 'details'],
   'impressionsdistributionbycountry',
   'addetailurl',

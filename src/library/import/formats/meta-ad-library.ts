@@ -5,11 +5,12 @@ import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { convertHtmlToText } from '../values/markup.ts';
 import {
-  createNumberIdParser,
+  createNumericIdParser,
   decodeText,
   type FieldParser,
+  parseAlternativeTexts,
+  parseApiConstant,
   parseBoolean,
-  parseConstant,
   parseCount,
   parseDate,
   parseFirstText,
@@ -20,7 +21,6 @@ import {
   parseText,
   parseUpperCaseNames,
   parseUpperCaseText,
-  parseVersions,
 } from './field-parsers.ts';
 import {
   FieldReader,
@@ -47,7 +47,7 @@ const adUrlKeys = ['adlibraryurl', 'adurl', 'url'];
 const adUrlPattern = /^https?:\/\/(?:[a-z-]{1,20}\.)?facebook\.com\/ads\/library\/?\?(?:[^#\s]{0,500}&)?id=(\d{1,30})/;
 const archiveIdKeys = ['adarchiveid', 'adlibid', 'libraryid'];
 const idKeys = [...archiveIdKeys, 'adid', 'id'];
-const parseArchiveId = createNumberIdParser('Meta Ad Library');
+const parseArchiveId = createNumericIdParser('Meta Ad Library');
 
 /**
  * The fields of an ad, each with its parser and the source keys that may contain it. The first key whose value can be
@@ -69,23 +69,23 @@ const fields: readonly FieldRule[] = [
     'headline',
     'linktitle',
   ],
-  ['headlines', parseVersions, 'adcreativelinktitles'],
+  ['headlines', parseAlternativeTexts, 'adcreativelinktitles'],
   [
     ...(['body', parseBody, 'snapshot.body', 'adcreativebodies', 'adcreativebody', 'body'] as const),
     ...['primarytext', 'bodytext', 'adtext'],
   ],
-  ['bodies', parseVersions, 'adcreativebodies'],
+  ['bodies', parseAlternativeTexts, 'adcreativebodies'],
   [
     ...(['linkDescription', parseFirstText, 'snapshot.linkdescription', 'adcreativelinkdescriptions'] as const),
     ...['adcreativelinkdescription', 'linkdescription', 'description'],
   ],
-  ['linkDescriptions', parseVersions, 'adcreativelinkdescriptions'],
+  ['linkDescriptions', parseAlternativeTexts, 'adcreativelinkdescriptions'],
   ['offerLink', parseText, 'snapshot.linkurl', 'linkurl', 'offerlink', 'landingpageurl', 'destinationurl'],
   [
     ...(['displayUrl', parseFirstText, 'snapshot.caption', 'adcreativelinkcaptions'] as const),
     ...['adcreativelinkcaption', 'caption', 'linkcaption'],
   ],
-  ['displayUrls', parseVersions, 'adcreativelinkcaptions'],
+  ['displayUrls', parseAlternativeTexts, 'adcreativelinkcaptions'],
   ['ctaType', parseText, 'snapshot.ctatype', 'ctatype'],
   ['displayFormat', parseUpperCaseText, 'snapshot.displayformat', 'displayformat'],
   ['cards', parseCards, 'snapshot.cards', 'cards'],
@@ -126,7 +126,7 @@ const statusKeys = ['status', 'adstatus'];
 const ctaTextKeys = ['ctatext', 'calltoaction'];
 
 /** Keys of the Meta Ad Library without a corresponding field in the API. They are stored under their own names. */
-const otherKeys = `
+const keysWithoutField = `
   aaa_info ad_creation_time ad_id_in_library ad_library_url archive_types end_date_formatted end_date_string input_url
   br_total_reach categories collation_id contains_digital_created_media contains_sensitive_content entity_type fev_info
   finserv_ad_data gated_type has_user_reported hidden_safety_data hide_data_status impressions_with_index
@@ -136,7 +136,7 @@ const otherKeys = `
   verified_voice_context
 `;
 /** Keys inside a snapshot without a corresponding field in the API. They are stored under their own names. */
-const otherSnapshotKeys = `
+const snapshotKeysWithoutField = `
   ad_creative_id additional_info branded_content brazil_tax_id country_iso_code creation_time cta_text
   disclaimer_label dynamic_item_flags dynamic_versions ec_certificates edited_snapshots
   effective_authorization_category event extra_images extra_links extra_texts extra_videos has_user_reported
@@ -146,9 +146,9 @@ const otherSnapshotKeys = `
 `;
 
 const ownNames: Record<string, readonly string[]> = {
-  ...listCamelCaseFields(otherKeys),
+  ...listCamelCaseFields(keysWithoutField),
   ...Object.fromEntries(
-    Object.entries(listCamelCaseFields(otherSnapshotKeys)).map(([field, keys]) => [
+    Object.entries(listCamelCaseFields(snapshotKeysWithoutField)).map(([field, keys]) => [
       `snapshot.${field}`,
       keys.map((key) => `snapshot.${key}`),
     ]),
@@ -187,8 +187,8 @@ const sharedKeys = [
  * Ads of the Meta Ad Library: scraped pages (`ad_archive_id`, `snapshot`), responses of the official API
  * (`ad_creative_bodies`, `ad_delivery_start_time`), and tables made from either. Some scrapers return flat records
  * instead of a snapshot, e.g. with `primaryText` and `imageUrls`. These records are not documented, so only keys with one
- * possible meaning are read. The library's README.md lists how keys
- * become fields. Values without a corresponding field in the API are stored under their own names in camel case.
+ * possible meaning are read. The library's README.md lists how keys become fields. Values without a corresponding field
+ * in the API are stored under their own names in camel case.
  */
 export const metaAdLibraryFormat: ImportFormat = {
   name: 'meta-ad-library',
@@ -224,7 +224,10 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   reader.readRanges(ranges);
   readTransparency(record, reader, parser);
   setCurrentPayer(ad);
-  reader.setField('reachByCountry', parseValueUnmarked(record, 'totalreachbylocation', parseReachByCountry, parser));
+  reader.setField(
+    'reachByCountry',
+    parseWithoutMarkingUsed(record, 'totalreachbylocation', parseReachByCountry, parser),
+  );
   if (ad.reachByCountry !== undefined)
     parser.addFieldSource('reachByCountry', record.getSourceName('totalreachbylocation'));
   readImpressionsText(record, reader, parser);
@@ -234,13 +237,13 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ad.lastSeenAt = Date.parse(endDate) > parser.now ? new Date(parser.now).toISOString() : endDate;
   const isActive =
     reader.parseFirstValue(activeKeys, parseBoolean, 'isActive') ??
-    reader.parseFirstValue(statusKeys, parseStatus, 'isActive');
+    reader.parseFirstValue(statusKeys, parseActiveStatus, 'isActive');
   // Scrapers write the current day as the end date of a running ad, so ignore this date.
   if (!('endDate' in ad) && isActive !== undefined) ad.isActive = isActive;
   if (isActive === true) ad.endDate = null;
   // Prefer the API's constant, such as `SHOP_NOW`, to the text of the button, which depends on the language of the ad.
   if (ad.ctaType === undefined)
-    reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseConstant, 'ctaType'));
+    reader.setField('ctaType', reader.parseFirstValue(ctaTextKeys, parseApiConstant, 'ctaType'));
   const media = [...collectMedia(snapshot, record, parser), ...collectFlatMedia(record, flatMediaKeys, parser)];
   if (ad.adArchiveId === undefined && parser.areNotationsDecided)
     throw new Error(
@@ -277,7 +280,12 @@ function readArchiveId(record: SourceRecord, reader: FieldReader, parser: Column
 }
 
 /** Parses a value without marking its key as used. The original value is then also stored under its own key. */
-function parseValueUnmarked(record: SourceRecord, key: string, parse: FieldParser, parser: ColumnValueParser): unknown {
+function parseWithoutMarkingUsed(
+  record: SourceRecord,
+  key: string,
+  parse: FieldParser,
+  parser: ColumnValueParser,
+): unknown {
   const value = record.get(key);
   if (isMissing(value)) return undefined;
   try {
@@ -292,7 +300,7 @@ function parseValueUnmarked(record: SourceRecord, key: string, parse: FieldParse
 function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: ColumnValueParser): void {
   const impressionsText = parser.parseStructure(record.get('impressionswithindex'));
   if (ad.impressionsMin !== undefined || ad.impressionsMax !== undefined || !isObject(impressionsText)) return;
-  const range = parseValueUnmarked(
+  const range = parseWithoutMarkingUsed(
     new SourceRecord([['impressions_text', impressionsText.impressions_text ?? impressionsText.impressionsText]]),
     'impressionstext',
     (value, keyName) => parser.parseRange(keyName, value, { isCount: true }),
@@ -371,7 +379,7 @@ function getWebsite(ad: JsonObject): JsonObject {
 }
 
 /** Parses `Active` and `Inactive`. All other states are stored under their own names. */
-function parseStatus(value: unknown): boolean | undefined {
+function parseActiveStatus(value: unknown): boolean | undefined {
   const word = String(value).trim().toLowerCase();
   return word === 'active' ? true : word === 'inactive' ? false : undefined;
 }

@@ -2,7 +2,7 @@ import { uuidFromName } from '../../service/request.ts';
 import type { ColumnValueParser } from '../values/column-value-parser.ts';
 import {
   type FieldParser,
-  parseConstant,
+  parseApiConstant,
   parseCount,
   parseDate,
   parseFirstText,
@@ -18,7 +18,7 @@ import {
   combineWithEarlierPeriods,
   isActionColumn,
   isResultColumn,
-  totalValue,
+  totalValuePattern,
 } from './meta-ads-rows.ts';
 import type { SourceRecord } from './source-record.ts';
 
@@ -40,7 +40,7 @@ const fields: readonly FieldRule[] = [
   ['body', parseFirstText, 'body', 'primarytext', 'text'],
   ['linkDescription', parseFirstText, 'linkdescription', 'description'],
   ['offerLink', parseText, 'link', 'websiteurl', 'destinationurl', 'url'],
-  ['ctaType', parseConstant, 'calltoaction'],
+  ['ctaType', parseApiConstant, 'calltoaction'],
   ['startedAt', parseDate, 'starts', 'startdate'],
   ['endDate', parseEndDate, 'ends', 'enddate'],
   ['reportingStarts', parseDate, 'reportingstarts'],
@@ -95,11 +95,13 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   // A page id in an export is the id of a page on Facebook, but the id of an ad account belongs to no page.
   const pageId = ad.pageId ?? (accountId === undefined ? undefined : computePageId('own', `account-${accountId}`));
   const currency = /\(([A-Z]{3})\)\s*$/.exec(record.getSourceName('amountspent'))?.[1];
-  const values = Object.fromEntries(
+  const breakdownValues = Object.fromEntries(
     breakdownKeys.flatMap((key) => {
       const value = parser.parseText(record.get(key))?.trim();
       record.markUsed(key);
-      return value === undefined || value === '' || totalValue.test(value) ? [] : [[record.getSourceName(key), value]];
+      return value === undefined || value === '' || totalValuePattern.test(value)
+        ? []
+        : [[record.getSourceName(key), value]];
     }),
   );
   const day = readDay(record, parser);
@@ -107,11 +109,11 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   const lastDay = day ?? ad.reportingEnds;
   const otherCells = record.getUnusedFields().filter(({ name, value }) => name !== '' && !isEmptyValue(value));
   for (const { name } of otherCells) parser.unusedKeys.push(name);
-  const otherFields = otherCells.map(({ name, value }) => [name, parseResult(name, value, parser)] as const);
+  const otherFields = otherCells.map(({ name, value }) => [name, parseSummableResult(name, value, parser)] as const);
   const results = otherFields.filter(([name, value]) => isResultColumn(name, value));
   const { reportingStarts, reportingEnds } = ad;
   const row = {
-    values,
+    values: breakdownValues,
     ...(reportingStarts !== undefined && { reportingStarts }),
     ...(reportingEnds !== undefined && { reportingEnds }),
     ...(ad.adSpendMin !== undefined && { adSpend: ad.adSpendMin }),
@@ -119,15 +121,15 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
     ...(ad.audienceReach !== undefined && { audienceReach: ad.audienceReach }),
     ...(results.length > 0 && { results: Object.fromEntries(results) }),
   };
-  const hasBreakdown = Object.keys(values).length > 0;
+  const hasBreakdown = Object.keys(breakdownValues).length > 0;
   // Advertisers use the same ad name in several ad sets. Without the column of ad ids, these ads are told apart by their
   // campaigns and ad sets.
   const { adName, campaignId, campaignName, adSetId, adSetName } = ad;
-  const identity = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
+  const adIdentity = adId ?? [pageName ?? pageId, campaignId ?? campaignName, adSetId ?? adSetName, adName];
   return {
     ...Object.fromEntries(otherFields),
     ...ad,
-    id: uuidFromName(JSON.stringify(['Meta Ads Manager', identity])),
+    id: uuidFromName(JSON.stringify(['Meta Ads Manager', adIdentity])),
     adLibrary: 'own',
     ...(adId !== undefined && { adId }),
     ...(currency !== undefined && { currency }),
@@ -154,10 +156,10 @@ function readDay(record: SourceRecord, parser: ColumnValueParser): string | unde
 }
 
 /** Parses a result that can be added up. All other values stay unchanged. */
-function parseResult(name: string, value: unknown, parser: ColumnValueParser): unknown {
-  if (!isActionColumn(name)) return value;
+function parseSummableResult(columnName: string, value: unknown, parser: ColumnValueParser): unknown {
+  if (!isActionColumn(columnName)) return value;
   try {
-    return parser.parseNumber(name, value, { isCount: true }) ?? value;
+    return parser.parseNumber(columnName, value, { isCount: true }) ?? value;
   } catch {
     return value;
   }

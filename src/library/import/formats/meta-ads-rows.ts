@@ -39,28 +39,31 @@ interface ResultRow extends AdResults {
 }
 
 /** The maximum number of rows of an ad. All rows are stored with the ad, so each new row takes longer. */
-const maxRows = 3000;
+const maxRowsPerAd = 3000;
 
 /** Reports a problem with the values of a row, which the import report then lists. */
 type ReportProblem = (problem: Error) => void;
 
 /** Matches the columns of results that can be added up: counts of actions. */
-const actionColumn =
+const actionColumnPattern =
   /\b(?:actions|adds to (?:cart|wishlist)|appointments|checkouts initiated|clicks|comments|contacts|conversations started|conversions|engagements?|events|follows|impressions|installs|leads|likes|orders|plays|purchases|reactions|registrations|results|saves|searches|shares|subscriptions|thruplays|views)\b/i;
 /** Matches the columns of rates, averages, amounts and counts of people, which cannot be added up. */
-const otherResultColumn =
+const nonSummableColumnPattern =
   /\b(?:accounts|average|avg|bid|budget|cost|cpc|cpm|cpp|ctr|frequency|people|per|ranking|rate|roas|score|time|unique|value)\b/i;
-export const isActionColumn = (name: string): boolean => actionColumn.test(name) && !otherResultColumn.test(name);
+export const isActionColumn = (name: string): boolean =>
+  actionColumnPattern.test(name) && !nonSummableColumnPattern.test(name);
 /** Matches the columns of settings, which belong to the whole ad if all rows have the same value. */
-const settingColumn = /\b(?:bid|budget|ranking|score)\b/i;
+const settingColumnPattern = /\b(?:bid|budget|ranking|score)\b/i;
 /** Matches numbers with a currency sign or without, e.g. `1.5`, `€0.20` and `12%`. */
-const numericCell = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
+const numericCellPattern = /^\p{Sc}?\s?\d[\d.,' ]{0,30}[%\p{Sc}]?$/u;
 
 /** Returns true if a column contains results, and not a property of the ad such as its objective. */
 export const isResultColumn = (name: string, value: unknown): boolean =>
-  typeof value === 'number' || isActionColumn(name) || (numericCell.test(String(value)) && !rowLabelColumn.test(name));
+  typeof value === 'number' ||
+  isActionColumn(name) ||
+  (numericCellPattern.test(String(value)) && !rowLabelColumnPattern.test(name));
 /** Matches columns whose numbers are the label of a row, such as `Product ID` and `Slide number`. */
-const rowLabelColumn = /\b(?:id|card|hour|number|position)\b/i;
+const rowLabelColumnPattern = /\b(?:id|card|hour|number|position)\b/i;
 
 /** The fields of an ad that never tell its rows apart, because the whole ad has them or because they are results. */
 const fieldsOfWholeAd = new Set([
@@ -68,7 +71,7 @@ const fieldsOfWholeAd = new Set([
   ...['startedAt', 'endDate', 'lastSeenAt', 'reportingStarts', 'reportingEnds', 'currency', 'goneAt'],
 ]);
 /** Matches columns of states and settings that may change between two exports of the same results. */
-const stateColumn =
+const stateColumnPattern =
   /\b(?:attribution|bid|budget|buying|delivery|edit|edited|ends|link|objective|ranking|result type|result indicator|starts|status|tags?)\b/i;
 
 /**
@@ -76,18 +79,18 @@ const stateColumn =
  * @param reportProblem called for each column that cannot be added up
  * @throws Error with both readings if the rows cannot be told apart, or if their periods overlap only partly
  */
-export function combineRows(earlier: JsonObject, later: JsonObject, reportProblem: ReportProblem): JsonObject {
-  checkCurrency(earlier, later);
-  const earlierRows = listRows(earlier);
-  const [laterRow] = listRows(later);
-  if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlier, ...later };
-  if (earlierRows.every((row) => !hasResults(row))) return { ...earlier, ...later };
-  if (earlierRows.length >= maxRows)
-    throw new Error(`Ad ID: more than ${maxRows} rows of one ad; export it with fewer breakdowns or days`);
-  const { rows, labelColumns } = addRow(earlierRows, laterRow, earlier, later);
-  const combinedAd = withoutFields({ ...earlier, ...later }, [...labelColumns, ...listResultFields(rows)]);
+export function combineRows(earlierAd: JsonObject, laterAd: JsonObject, reportProblem: ReportProblem): JsonObject {
+  checkCurrency(earlierAd, laterAd);
+  const earlierRows = listRows(earlierAd);
+  const [laterRow] = listRows(laterAd);
+  if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlierAd, ...laterAd };
+  if (earlierRows.every((row) => !hasResults(row))) return { ...earlierAd, ...laterAd };
+  if (earlierRows.length >= maxRowsPerAd)
+    throw new Error(`Ad ID: more than ${maxRowsPerAd} rows of one ad; export it with fewer breakdowns or days`);
+  const { rows, labelColumns } = addRow(earlierRows, laterRow, earlierAd, laterAd);
+  const combinedAd = withoutFields({ ...earlierAd, ...laterAd }, [...labelColumns, ...listResultFields(rows)]);
   // A text of the ad that tells rows apart, such as the headline, is the text of the first row.
-  for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlier[name] ?? later[name];
+  for (const name of labelColumns) if (textFields.has(name)) combinedAd[name] = earlierAd[name] ?? laterAd[name];
   // List the row of totals first.
   rows.sort((left, right) => Number(!isUnlabelled(left)) - Number(!isUnlabelled(right)));
   const total = computeTotal(rows);
@@ -96,7 +99,7 @@ export function combineRows(earlier: JsonObject, later: JsonObject, reportProble
     ...combinedAd,
     ...total.results,
     ...toResultFields(total),
-    ...combinePeriods(earlier, later),
+    ...combinePeriods(earlierAd, laterAd),
     ...(rows.length > 1 || hasBreakdown(rows) ? { breakdown: rows } : {}),
   };
 }
@@ -107,28 +110,28 @@ export function combineRows(earlier: JsonObject, later: JsonObject, reportProble
  * @returns undefined if nothing of the earlier results is kept, or if a period is unknown
  */
 export function combineWithEarlierPeriods(
-  stored: JsonObject,
+  storedAd: JsonObject,
   ad: JsonObject,
   reportProblem: ReportProblem,
 ): JsonObject | undefined {
   const [period] = listRows(ad).map(readPeriod);
-  const storedRows = listRows(stored);
+  const storedRows = listRows(storedAd);
   const keptRows = storedRows.filter((row) => {
     const storedPeriod = readPeriod(row);
     return (
       period && storedPeriod && hasResults(row) && (storedPeriod.end < period.start || period.end < storedPeriod.start)
     );
   });
-  if (keptRows.length === 0 || stored.currency !== ad.currency) return undefined;
+  if (keptRows.length === 0 || storedAd.currency !== ad.currency) return undefined;
   const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const keptAd = {
-    ...(stored.goneAt === undefined ? stored : withoutFields(stored, ['goneAt', 'isActive', 'endDate'])),
+    ...(storedAd.goneAt === undefined ? storedAd : withoutFields(storedAd, ['goneAt', 'isActive', 'endDate'])),
     ...{ breakdown: keptRows, reportingStarts: starts[0], reportingEnds: ends.at(-1) },
   };
-  const isNewer = String(ad.lastSeenAt ?? '') >= String(stored.lastSeenAt ?? '');
+  const isNewer = String(ad.lastSeenAt ?? '') >= String(storedAd.lastSeenAt ?? '');
   const combinedAd = combineRows(keptAd, ad, reportProblem);
-  return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(stored) };
+  return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
 
 const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 'ctaType']);
@@ -139,7 +142,9 @@ const pickTexts = (ad: JsonObject): JsonObject =>
 function listRows(ad: JsonObject): ResultRow[] {
   if (Array.isArray(ad.breakdown)) return ad.breakdown.filter(isObject) as unknown as ResultRow[];
   const { adSpendMin, impressionsMin, audienceReach, reportingStarts, reportingEnds } = ad;
-  const results = Object.entries(ad).filter(([name, value]) => isOwnColumn(name) && isResultColumn(name, value));
+  const results = Object.entries(ad).filter(
+    ([name, value]) => isColumnWithoutField(name) && isResultColumn(name, value),
+  );
   return [
     {
       values: {},
@@ -155,7 +160,7 @@ function listRows(ad: JsonObject): ResultRow[] {
 
 const resultFields = ['adSpendMin', 'adSpendMax', 'impressionsMin', 'impressionsMax', 'audienceReach'];
 /** Returns true for a column that is stored under its own name, and not as a field of the ad. */
-const isOwnColumn = (name: string): boolean =>
+const isColumnWithoutField = (name: string): boolean =>
   !fieldsOfWholeAd.has(name) && !textFields.has(name) && !resultFields.includes(name);
 
 const listResultFields = (rows: readonly ResultRow[]): string[] => [
@@ -189,7 +194,7 @@ const listLabels = (ad: JsonObject): Record<string, string> =>
       typeof value === 'string' &&
       value !== '' &&
       !fieldsOfWholeAd.has(name) &&
-      !stateColumn.test(name) &&
+      !stateColumnPattern.test(name) &&
       !isResultColumn(name, value)
         ? [[name, value.trim()] as const]
         : [],
@@ -205,10 +210,10 @@ const listLabels = (ad: JsonObject): Record<string, string> =>
 function addRow(
   earlierRows: readonly ResultRow[],
   laterRow: ResultRow,
-  earlier: JsonObject,
-  later: JsonObject,
+  earlierAd: JsonObject,
+  laterAd: JsonObject,
 ): { rows: ResultRow[]; labelColumns: string[] } {
-  const [earlierLabels, laterLabels] = [listLabels(earlier), listLabels(later)];
+  const [earlierLabels, laterLabels] = [listLabels(earlierAd), listLabels(laterAd)];
   const readLabel = ({ values }: ResultRow, name: string) => values[name] ?? earlierLabels[name];
   const knownColumns = new Set(
     earlierRows.flatMap(({ values }) => Object.keys(values)).filter((name) => !isBreakdown(name)),
@@ -228,13 +233,13 @@ function addRow(
       return label !== laterLabel && (isContradictory || (label !== undefined && laterLabel !== undefined));
     });
     // Without an ad id, rows with other texts and equal results are probably copies of one row.
-    if (!isContradictory && (differentNames.length === 0 || later.adId === undefined)) {
+    if (!isContradictory && (differentNames.length === 0 || laterAd.adId === undefined)) {
       const rows = earlierRows.map((other) => (other === row ? mergeRows(row, laterRow) : other));
       return { rows, labelColumns: [...labelColumns] };
     }
-    if (later.adId === undefined)
+    if (laterAd.adId === undefined)
       throw new Error(
-        `Ad name: an earlier row has the same ad name ${quoteValue(later.adName)} and other results; export the table with the column Ad ID`,
+        `Ad name: an earlier row has the same ad name ${quoteValue(laterAd.adName)} and other results; export the table with the column Ad ID`,
       );
     if (differentNames.length === 0) throw new Error(describeContradiction(row, laterRow));
     for (const name of differentNames) labelColumns.add(name);
@@ -243,7 +248,7 @@ function addRow(
     Object.fromEntries(
       [...labelColumns].flatMap((name) => {
         const label = read(name);
-        return label === undefined || totalValue.test(label) ? [] : [[name, label]];
+        return label === undefined || totalValuePattern.test(label) ? [] : [[name, label]];
       }),
     );
   // Columns that have just turned out to tell rows apart become values of all earlier rows.
@@ -259,7 +264,7 @@ function addRow(
 }
 
 /** Matches the values of a breakdown in the row with the total of an ad. */
-export const totalValue = /^(?:all|total)$/i;
+export const totalValuePattern = /^(?:all|total)$/i;
 
 /** Lists the results of a row with their names in the export, as far as the import knows them. */
 const listResults = ({ adSpend, impressions, audienceReach, results = {} }: AdResults): [string, unknown][] =>
@@ -271,11 +276,11 @@ const hasDifferentResults = (row: AdResults, otherResults: ReadonlyMap<string, u
   listResults(row).some(([name, value]) => otherResults.has(name) && otherResults.get(name) !== value);
 
 /** Merges two rows with the same results, of which each may have columns that the other one lacks. */
-const mergeRows = (row: ResultRow, other: ResultRow): ResultRow => ({
+const mergeRows = (row: ResultRow, otherRow: ResultRow): ResultRow => ({
   ...row,
-  ...other,
-  values: { ...other.values, ...row.values },
-  ...((row.results ?? other.results) !== undefined && { results: { ...row.results, ...other.results } }),
+  ...otherRow,
+  values: { ...otherRow.values, ...row.values },
+  ...((row.results ?? otherRow.results) !== undefined && { results: { ...row.results, ...otherRow.results } }),
 });
 
 /** Describes two rows with different results of which nothing tells whether the second is a part or a correction. */
@@ -292,10 +297,11 @@ function describeContradiction(row: ResultRow, laterRow: ResultRow): string {
 }
 
 /** @throws Error if two rows of an ad have amounts in different currencies */
-function checkCurrency(earlier: JsonObject, later: JsonObject): void {
-  if (earlier.currency === undefined || later.currency === undefined || earlier.currency === later.currency) return;
+function checkCurrency(earlierAd: JsonObject, laterAd: JsonObject): void {
+  if (earlierAd.currency === undefined || laterAd.currency === undefined || earlierAd.currency === laterAd.currency)
+    return;
   throw new Error(
-    `Amount spent: this row of the ad is in ${later.currency} and an earlier row is in ${earlier.currency}, so they cannot be added up; export the ad in one currency`,
+    `Amount spent: this row of the ad is in ${laterAd.currency} and an earlier row is in ${earlierAd.currency}, so they cannot be added up; export the ad in one currency`,
   );
 }
 
@@ -375,11 +381,11 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
  * Adds up the results of several rows. If the row without labels has at least the sum of the others, it is their total.
  * Otherwise, it is another part, whose label is unknown.
  */
-function sumUnlessTotal(unlabelled: AdResults | undefined, parts: readonly AdResults[]): AdResults {
+function sumUnlessTotal(unlabelledRow: AdResults | undefined, parts: readonly AdResults[]): AdResults {
   const sums = sumResults(parts);
-  if (!unlabelled) return sums;
+  if (!unlabelledRow) return sums;
   const sumByName = new Map(listResults(sums));
-  const isTotal = listResults(unlabelled).every(([name, value]) => {
+  const isTotal = listResults(unlabelledRow).every(([name, value]) => {
     const sumValue = sumByName.get(name);
     return (
       typeof value !== 'number' ||
@@ -388,7 +394,7 @@ function sumUnlessTotal(unlabelled: AdResults | undefined, parts: readonly AdRes
       value >= sumValue * roundingTolerance
     );
   });
-  return isTotal ? unlabelled : sumResults([unlabelled, ...parts]);
+  return isTotal ? unlabelledRow : sumResults([unlabelledRow, ...parts]);
 }
 
 /** Ads Manager rounds the amounts of single rows, so their sum may be slightly above the total. */
@@ -398,21 +404,21 @@ const roundingTolerance = 0.99;
 const roundSum = (value: number): number => Number(value.toPrecision(15));
 
 /** Adds up all results that can be added up. A single row keeps its other results as well. */
-function sumResults(parts: readonly AdResults[]): AdResults {
-  const [firstPart] = parts;
+function sumResults(rowResults: readonly AdResults[]): AdResults {
+  const [firstPart] = rowResults;
   if (!firstPart) return {};
-  if (parts.length === 1) return firstPart;
+  if (rowResults.length === 1) return firstPart;
   const sumField = (field: 'adSpend' | 'impressions') => {
-    const values = parts.flatMap((part) => part[field] ?? []);
+    const values = rowResults.flatMap((part) => part[field] ?? []);
     return values.length > 0 ? { [field]: roundSum(values.reduce((total, value) => total + value, 0)) } : {};
   };
   const results: Record<string, unknown> = {};
-  for (const name of new Set(parts.flatMap((part) => Object.keys(part.results ?? {})))) {
-    const values = parts.flatMap((part) => part.results?.[name] ?? []);
+  for (const name of new Set(rowResults.flatMap((part) => Object.keys(part.results ?? {})))) {
+    const values = rowResults.flatMap((part) => part.results?.[name] ?? []);
     // A sum without an unreadable value would be too low.
     if (isActionColumn(name) && values.every((value) => typeof value === 'number'))
       results[name] = roundSum((values as number[]).reduce((total, value) => total + value, 0));
-    else if (settingColumn.test(name) && values.length === parts.length && new Set(values).size === 1)
+    else if (settingColumnPattern.test(name) && values.length === rowResults.length && new Set(values).size === 1)
       results[name] = values[0];
   }
   return {
@@ -458,11 +464,12 @@ function reportOtherResults(rows: readonly ResultRow[], total: AdResults, report
 }
 
 /** Returns the first and the last day of the reports of two rows, and when the ad was last seen. */
-function combinePeriods(earlier: JsonObject, later: JsonObject): JsonObject {
-  const list = (name: string) => [earlier[name], later[name]].filter((value) => typeof value === 'string').sort();
+function combinePeriods(earlierAd: JsonObject, laterAd: JsonObject): JsonObject {
+  const listTexts = (name: string) =>
+    [earlierAd[name], laterAd[name]].filter((value) => typeof value === 'string').sort();
   const period = {
-    ...{ startedAt: list('startedAt')[0], lastSeenAt: list('lastSeenAt').at(-1) },
-    ...{ reportingStarts: list('reportingStarts')[0], reportingEnds: list('reportingEnds').at(-1) },
+    ...{ startedAt: listTexts('startedAt')[0], lastSeenAt: listTexts('lastSeenAt').at(-1) },
+    ...{ reportingStarts: listTexts('reportingStarts')[0], reportingEnds: listTexts('reportingEnds').at(-1) },
   };
   return Object.fromEntries(Object.entries(period).filter(([, value]) => value !== undefined));
 }

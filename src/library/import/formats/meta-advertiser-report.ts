@@ -49,7 +49,7 @@ export const metaAdvertiserReportFormat: ImportFormat = {
     throw new Error('a row of the Ad Library Report describes a page and not an ad');
   },
   toPage,
-  combinePartialRecords: combineRows,
+  combinePartialRecords: combineDisclaimerRows,
 };
 
 function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
@@ -75,7 +75,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject {
  * Adds a later row of the report to an advertiser page. If the page already has a row with the same disclaimer, the
  * later row replaces it. Then computes the totals of all disclaimers again.
  */
-function combineRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject {
+function combineDisclaimerRows(earlierPage: JsonObject, laterPage: JsonObject): JsonObject {
   const spendByDisclaimer = new Map(
     [earlierPage, laterPage].flatMap((page) =>
       ((page.spendByDisclaimer ?? []) as DisclaimerSpend[])

@@ -1,6 +1,6 @@
 import { isObject } from '../../../views/view.ts';
 import { type ColumnValueParser, isMissing } from '../values/column-value-parser.ts';
-import { decodeText, type FieldParser, parseEntries, parseObjects, parseText } from './field-parsers.ts';
+import { decodeText, type FieldParser, parseEachObject, parseObjects, parseText } from './field-parsers.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { JsonObject } from './import-format.ts';
 import { SourceRecord } from './source-record.ts';
@@ -12,7 +12,7 @@ import { SourceRecord } from './source-record.ts';
  */
 
 /** One entry of the list `beneficiary_payers`: who paid for the ad, and on whose behalf it ran. */
-interface Payer {
+interface PayerEntry {
   payer?: string;
   beneficiary?: string;
   current?: boolean;
@@ -20,8 +20,8 @@ interface Payer {
 
 /** Parses the list `beneficiary_payers`, which says who paid for an ad and on whose behalf it ran. */
 export const parsePayers: FieldParser = (value, keyName, parser) =>
-  parseEntries(value, keyName, parser, (item): Payer | undefined => {
-    const payerRecord = new SourceRecord(Object.entries(item));
+  parseEachObject(value, keyName, parser, (payerObject): PayerEntry | undefined => {
+    const payerRecord = new SourceRecord(Object.entries(payerObject));
     const readText = (key: string) => decodeText(parser.parseText(payerRecord.get(key)));
     const [payer, beneficiary] = [readText('payer'), readText('beneficiary')];
     if (payer === undefined && beneficiary === undefined) return undefined;
@@ -44,10 +44,10 @@ function parseOrReport<Value>(parser: ColumnValueParser, parse: () => Value): Va
  * male, female, unknown }] }`. Numbers that are written as text become numbers.
  */
 export const parseReachBreakdown: FieldParser = (value, keyName, parser) => {
-  const breakdown = parseObjects(value, keyName, parser).map((entry): JsonObject => {
-    const groups = parser.parseStructure(entry.age_gender_breakdowns);
-    if (!Array.isArray(groups)) return entry;
-    return { ...entry, age_gender_breakdowns: groups.map((group) => parseCounts(group, keyName, parser)) };
+  const breakdown = parseObjects(value, keyName, parser).map((countryReach): JsonObject => {
+    const groups = parser.parseStructure(countryReach.age_gender_breakdowns);
+    if (!Array.isArray(groups)) return countryReach;
+    return { ...countryReach, age_gender_breakdowns: groups.map((group) => parseCounts(group, keyName, parser)) };
   });
   return breakdown.length > 0 ? breakdown : undefined;
 };
@@ -123,7 +123,7 @@ export function readTransparency(record: SourceRecord, reader: FieldReader, pars
 
 /** Sets the current payer and beneficiary of an ad from its list of payers. */
 export function setCurrentPayer(ad: JsonObject): void {
-  const payers = (ad.beneficiaryPayers ?? []) as Payer[];
+  const payers = (ad.beneficiaryPayers ?? []) as PayerEntry[];
   const { payer, beneficiary } = payers.find(({ current }) => current === true) ?? payers[0] ?? {};
   if (payer !== undefined) ad.payer ??= payer;
   if (beneficiary !== undefined) ad.beneficiary ??= beneficiary;

@@ -22,7 +22,7 @@ const fields: readonly FieldRule[] = [
 const keysByField = listKeysByField(fields, []);
 const knownKeys = new Set(Object.values(keysByField).flat());
 /** Matches the normalized names of the columns with row numbers that R and pandas add to a table, e.g. `Unnamed: 0`. */
-const rowNumberKey = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
+const rowNumberKeyPattern = /^(?:x1?|unnamed0|rownames?|\.{3}1|)$/;
 
 /**
  * The tables that Radlibrary makes with `as_tibble(type = "demographic")` and `as_tibble(type = "region")`. Each row
@@ -39,7 +39,7 @@ export const radlibrarySharesFormat: ImportFormat = {
     record.has('percentage') &&
     record.hasAny(keysByField.adArchiveId ?? []) &&
     (record.has('region') || (record.has('age') && record.has('gender'))) &&
-    Array.from(record.keys()).every((key) => knownKeys.has(key) || rowNumberKey.test(key)),
+    Array.from(record.keys()).every((key) => knownKeys.has(key) || rowNumberKeyPattern.test(key)),
   toAd,
   addToStoredAd: addSharesToAd,
 };

@@ -93,8 +93,8 @@ export class SourceRecord {
   }
 
   /**
-   * Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. Other spellings of the key with the same value
-   * are also marked.
+   * Remembers that the value of a key became part of the ad. `getUnusedFields` then leaves out this key. Also marks other
+   * spellings of the key that have the same value.
    */
   markUsed(key: string): void {
     const field = this.#fieldByKey.get(key);

@@ -2,10 +2,10 @@ import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import type { ColumnValueParser, NumberRange } from '../values/column-value-parser.ts';
 import {
-  createNumberIdParser,
+  createNumericIdParser,
   type FieldParser,
+  parseApiConstant,
   parseBoolean,
-  parseConstant,
   parseDate,
   parseFirstText,
   parseId,
@@ -55,7 +55,7 @@ const firstShownKeys = ['firstshowndate', 'firstshowndatetime', 'firstshownat', 
 const lastShownKeys = ['lastshowndate', 'lastshowndatetime', 'lastshownat', 'lastshown'];
 
 const fields: readonly FieldRule[] = [
-  ['adArchiveId', createNumberIdParser('Ad Library of TikTok'), 'adid', 'id'],
+  ['adArchiveId', createNumericIdParser('Ad Library of TikTok'), 'adid', 'id'],
   ['sourcePageExternalId', parseId, ...addOptionalPrefix('advertiser', 'businessid'), 'advertiserid'],
   [
     ...(['page', parsePageName, ...addOptionalPrefix('advertiser', 'businessname')] as const),
@@ -64,7 +64,7 @@ const fields: readonly FieldRule[] = [
   ['payer', parseText, ...addOptionalPrefix('advertiser', 'paidforby', 'paidby', 'sponsor')],
   ['headline', parseFirstText, ...addOptionalPrefix('ad', 'title')],
   ['offerLink', parseText, ...addOptionalPrefix('ad', 'externalurl', 'landingpageurl')],
-  ['ctaType', parseConstant, ...addOptionalPrefix('ad', 'calltoaction')],
+  ['ctaType', parseApiConstant, ...addOptionalPrefix('ad', 'calltoaction')],
   ['body', parseFirstText, 'adtext', 'caption'],
   ['startedAt', parseDate, ...addOptionalPrefix('ad', ...firstShownKeys), 'createdate', 'createtimestamp'],
   ['lastSeenAt', parseDate, ...addOptionalPrefix('ad', ...lastShownKeys)],
@@ -97,13 +97,13 @@ const mediaKeys: MediaKeys = {
 };
 
 /** Documented keys without a corresponding field in the API. They are stored under their own names. */
-const otherKeys = `
+const keysWithoutField = `
   ad_status_statement status_statement ad_download_url download_url ad_advertising_objective advertising_objective
   ad_rejection_info rejection_info advertiser_follower_count follower_count advertiser_profile_url profile_url
   advertiser_country_code country_code label brand_names creator ad_url detail_url ad_audit_status audit_status type ad_type show_mode
   ${targetingPrefixes.flatMap((prefix) => ['age', 'gender', 'interest', 'videointeractions', 'creatorinteractions', 'audiencetargeting', 'audiencetargetingexclude', 'provinces', 'cities', 'devicemodels', 'operatingsystems', 'highspendingpower'].map((key) => `${prefix}${key}`)).join(' ')}
 `;
-const ownNames = listCamelCaseFields(otherKeys);
+const ownNames = listCamelCaseFields(keysWithoutField);
 const keysByField: Record<string, readonly string[]> = {
   ...listKeysByField(fields, ranges),
   isActive: statusKeys,
@@ -122,7 +122,7 @@ const unnamedContainers = new Set(['ad', 'adgroup']);
  * A record with one of these keys is a TikTok ad. The dates alone do not identify it, because other formats have the
  * same date keys.
  */
-const tikTokKeys = [
+const identifyingKeys = [
   ...['businessid', 'businessname', 'paidforby', 'imageurls', 'videos', 'statusstatement', 'estimatedaudience'],
   ...['reachuniqueusersseen', 'uniqueusersseen', 'reach', 'auditstatus', 'videourls', 'videolink'],
 ];
@@ -144,7 +144,7 @@ export const tikTokAdLibraryFormat: ImportFormat = {
   matches(record) {
     const ad = record.get('ad');
     if (isObject(ad))
-      return adKeys.some((key) => key in ad) || ('id' in ad && isTikTokAdvertiser(record.get('advertiser')));
+      return nestedAdKeys.some((key) => key in ad) || ('id' in ad && isTikTokAdvertiser(record.get('advertiser')));
     if (record.has('adid') && record.hasAny(['advertiserbusinessid', 'advertiserbusinessname'])) return true;
     if (record.hasAny(['brandnames']) && record.hasAny(['createdate', 'createtimestamp'])) return record.has('creator');
     if (record.hasAny(['adfirstshowndate', 'adlastshowndate'])) return true;
@@ -153,7 +153,7 @@ export const tikTokAdLibraryFormat: ImportFormat = {
     if (record.hasAny([...firstShownKeys, ...lastShownKeys]))
       return (
         record.hasAny(['id', 'adid']) &&
-        (record.hasAny(tikTokKeys) || (record.hasAny(dateKeys) && record.has('advertisername')))
+        (record.hasAny(identifyingKeys) || (record.hasAny(dateKeys) && record.has('advertisername')))
       );
     return isAdvertiser(record);
   },
@@ -169,7 +169,7 @@ const adUrlPattern = /^https?:\/\/library\.tiktok\.com\/ads\/detail\/?\?/;
  * Keys by which the nested object `ad` is recognized. One is enough, because a response contains only the fields that
  * the request asked for.
  */
-const adKeys = [
+const nestedAdKeys = [
   ...['first_shown_date', 'last_shown_date', 'image_urls', 'videos', 'status_statement', 'rejection_info'],
   'reach',
 ];

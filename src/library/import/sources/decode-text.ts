@@ -17,10 +17,10 @@ export async function* decodeText(
   source: AsyncIterable<string | Uint8Array>,
   onEncodingGuessed: OnEncodingGuessed = () => {},
 ): AsyncGenerator<string> {
-  let { firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(source));
+  let { firstItem: firstChunk, allItems: chunks } = await peekFirstItem(readBuffers(source));
   // A first byte of 0x1f means that the source is compressed with gzip. No text starts with this byte.
   if (firstChunk?.[0] === 0x1f)
-    ({ firstItem: firstChunk, allItems: chunks } = await peekFirst(readBuffers(decompress(chunks))));
+    ({ firstItem: firstChunk, allItems: chunks } = await peekFirstItem(readBuffers(decompress(chunks))));
   if (firstChunk?.toString('latin1', 0, 4) === 'PK\x03\x04')
     throw new UnreadableSourceError('a ZIP archive where a text was expected; unpack it, and import the files inside');
   const decode = createDecoder(firstChunk ?? Buffer.alloc(0), onEncodingGuessed);
@@ -109,7 +109,7 @@ function createUtf8Decoder(onEncodingGuessed: OnEncodingGuessed, canBeMacRoman: 
 }
 
 /** The five bytes that have no character in Windows-1252. */
-const undefinedBytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
+const undefinedWindows1252Bytes = [0x81, 0x8d, 0x8f, 0x90, 0x9d];
 
 /** An encoding of single bytes, in which old programs such as Excel write tables. */
 export type GuessedEncoding = 'Windows-1252' | 'Mac Roman';
@@ -126,7 +126,7 @@ function guessEncoding(bytes: Buffer, canBeMacRoman: boolean): GuessedEncoding |
   const macLetterCount = text.match(macLetterPattern)?.length ?? 0;
   const windowsLetterCount = text.match(windowsLetterPattern)?.length ?? 0;
   if (canBeMacRoman && macLetterCount > 0 && windowsLetterCount === 0) return 'Mac Roman';
-  return undefinedBytes.some((byte) => bytes.includes(byte)) ? undefined : 'Windows-1252';
+  return undefinedWindows1252Bytes.some((byte) => bytes.includes(byte)) ? undefined : 'Windows-1252';
 }
 
 /**
@@ -206,7 +206,7 @@ const minFirstBytes = 4;
 /**
  * Returns the first non-empty item of a generator, and another generator that yields this item and all following ones.
  */
-export async function peekFirst<Item extends { length: number }>(items: AsyncGenerator<Item>) {
+export async function peekFirstItem<Item extends { length: number }>(items: AsyncGenerator<Item>) {
   let { value: firstItem, done } = await items.next();
   while (!done && firstItem.length === 0) ({ value: firstItem, done } = await items.next());
   async function* iterateAll(): AsyncGenerator<Item> {

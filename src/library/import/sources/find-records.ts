@@ -32,8 +32,7 @@ export const recordListKeys = ['data', 'items'];
  * that the import reports them.
  * @param enclosingPage the response page that contains the value, if there is one
  * @returns the records, and the response pages that contain them. If no value is certainly a record,
- * `areRecordsCertain` is false
- * and `records` has the values that were probably meant to be records
+ * `areRecordsCertain` is false, and `records` has the values that were probably meant to be records
  */
 export function findRecords(
   value: unknown,
@@ -76,14 +75,14 @@ interface RecordSearchState {
 /**
  * Where a value is in its document: the number of lists and objects around it, and the response page that contains it.
  */
-interface Surroundings {
+interface ValueSurroundings {
   depth: number;
   resultPage: ResultPage | undefined;
 }
 
 function collectRecords(
   { path, value }: LocatedValue,
-  { depth, resultPage: enclosingPage }: Surroundings,
+  { depth, resultPage: enclosingPage }: ValueSurroundings,
   search: RecordSearchState,
 ): LocatedValue[] {
   if (search.detector.isUnambiguousRecord(value)) {

@@ -1,5 +1,5 @@
 /** A JSON token with its position in the text: a punctuation character, a string, or a word. */
-export interface Token {
+export interface JsonToken {
   /** A `word` is a number, a constant such as `true`, or a Python constant such as `NaN`. */
   kind: '{' | '}' | '[' | ']' | ',' | ':' | 'string' | 'word' | 'newline' | 'damage';
   startIndex: number;
@@ -53,7 +53,7 @@ export class JsonTokenizer {
    * @param stopsAtNewline true to return line breaks as tokens
    * @param isEndOfText true if no more text follows
    */
-  readToken(stopsAtNewline: boolean, isEndOfText: boolean): Token | undefined {
+  readToken(stopsAtNewline: boolean, isEndOfText: boolean): JsonToken | undefined {
     const { text } = this;
     for (; this.position < text.length; this.position++) {
       const characterCode = text.charCodeAt(this.position);
@@ -65,18 +65,18 @@ export class JsonTokenizer {
     }
     const character = text[this.position];
     if (character === undefined) return undefined;
-    if (punctuation.has(character)) return this.#endToken(character as Token['kind'], this.position + 1);
+    if (punctuation.has(character)) return this.#endToken(character as JsonToken['kind'], this.position + 1);
     return character === '"' || character === "'" ? this.#readString(character) : this.#readWord(isEndOfText);
   }
 
-  #endToken(kind: Token['kind'], endIndex: number): Token {
+  #endToken(kind: JsonToken['kind'], endIndex: number): JsonToken {
     const token = { kind, startIndex: this.position, endIndex };
     this.position = endIndex;
     this.#resumeIndex = 0;
     return token;
   }
 
-  #readString(quote: string): Token | undefined {
+  #readString(quote: string): JsonToken | undefined {
     const untilQuotePattern = quote === '"' ? untilDoubleQuotePattern : untilSingleQuotePattern;
     for (let index = Math.max(this.position + 1, this.#resumeIndex); ; ) {
       untilQuotePattern.lastIndex = index;
@@ -95,7 +95,7 @@ export class JsonTokenizer {
     }
   }
 
-  #readWord(isEndOfText: boolean): Token | undefined {
+  #readWord(isEndOfText: boolean): JsonToken | undefined {
     wordPattern.lastIndex = this.position;
     wordPattern.exec(this.text);
     const end = wordPattern.lastIndex;

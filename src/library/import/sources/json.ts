@@ -3,7 +3,7 @@ import { type FormatDetector, isRecordKey } from '../formats/formats.ts';
 import { parseJson, parseLiteral } from '../values/literals.ts';
 import { hasInvalidBytes, notUtf8Problem } from './decode-text.ts';
 import { findRecords, joinPath, maxWrapperDepth, recordListKeys } from './find-records.ts';
-import { JsonTokenizer, type Token } from './json-tokenizer.ts';
+import { type JsonToken, JsonTokenizer } from './json-tokenizer.ts';
 import { createResultPage, isRequestKey, type ResultPage, updateResultPage } from './result-pages.ts';
 import { maxRecordLength, type SourceEntry, tooLongProblem } from './source-entry.ts';
 
@@ -42,7 +42,7 @@ export interface JsonReaderOptions {
   onResultPageRead?(page: ResultPage): void;
 }
 
-/** A list or an object around the current position, whose closing bracket the reader has not reached yet. */
+/** A frame is a list or object around the current position. The reader has not reached its closing bracket yet. */
 interface Frame {
   isList: boolean;
   /** The index in the text of the opening bracket. */
@@ -103,8 +103,8 @@ class JsonReader {
   /** The lists and objects that contain the current position in the text, from the outermost to the innermost. */
   #frames: Frame[] = [];
   /** How many of the outermost frames have been opened, so that their items are parsed one by one. */
-  #openedCount = 0;
-  #unit: JsonUnit | undefined;
+  #openedFrameCount = 0;
+  #currentUnit: JsonUnit | undefined;
   #isLineStart = true;
   /** True while the reader skips the rest of an unusable line. */
   #isSkippingLine = false;
@@ -118,9 +118,9 @@ class JsonReader {
   }
 
   appendText(chunk: string): void {
-    const firstKeptIndex = Math.max(0, this.#unit?.startIndex ?? this.#tokenizer.position);
+    const firstKeptIndex = Math.max(0, this.#currentUnit?.startIndex ?? this.#tokenizer.position);
     this.#tokenizer.appendText(chunk, firstKeptIndex);
-    if (this.#unit) this.#unit.startIndex -= firstKeptIndex;
+    if (this.#currentUnit) this.#currentUnit.startIndex -= firstKeptIndex;
     for (const frame of this.#frames) frame.startIndex -= firstKeptIndex;
   }
 
@@ -140,7 +140,7 @@ class JsonReader {
   /** Reads the next line or token. Returns false if the reader needs more text to continue. */
   #readLineOrToken(isEndOfText: boolean): boolean {
     if (this.#isSkippingLine) return this.#skipLine();
-    const isBetweenValues = this.#frames.length === 0 && this.#unit === undefined;
+    const isBetweenValues = this.#frames.length === 0 && this.#currentUnit === undefined;
     if (isBetweenValues && this.#isLineStart) {
       const lineOutcome = this.#readWholeLine(isEndOfText);
       if (lineOutcome !== 'needsTokens') return lineOutcome === 'done';
@@ -148,8 +148,8 @@ class JsonReader {
     const token = this.#tokenizer.readToken(isBetweenValues, isEndOfText);
     if (token !== undefined) this.#processToken(token);
     const position = token ? this.#tokenizer.position : this.#tokenizer.text.length;
-    const isTooLong = position - (this.#unit?.startIndex ?? this.#tokenizer.position) > maxRecordLength;
-    if (isTooLong && this.#unit) this.#handleLongUnit(this.#unit);
+    const isTooLong = position - (this.#currentUnit?.startIndex ?? this.#tokenizer.position) > maxRecordLength;
+    if (isTooLong && this.#currentUnit) this.#handleLongUnit(this.#currentUnit);
     else if (token === undefined && !isBetweenValues && (isEndOfText || isTooLong)) this.#handleDamage();
     else return token !== undefined;
     return true;
@@ -215,7 +215,7 @@ class JsonReader {
     return 'done';
   }
 
-  #processToken(token: Token): void {
+  #processToken(token: JsonToken): void {
     const { kind } = token;
     const frame = this.#frames.at(-1);
     if (kind === 'newline') {
@@ -230,14 +230,14 @@ class JsonReader {
     else if (kind === ']' || kind === '}') this.#endFrame();
     else if (frame?.expectedToken === 'key' || frame?.expectedToken === 'keyOrEnd') this.#processKey(frame, token);
     else {
-      this.#unit ??= { startIndex: token.startIndex, line: this.#tokenizer.line, isDropped: false };
+      this.#currentUnit ??= { startIndex: token.startIndex, line: this.#tokenizer.line, isDropped: false };
       if (kind === '[' || kind === '{')
         this.#frames.push(createFrame(token.startIndex, this.#tokenizer.line, kind === '[', ''));
       else this.#endValue();
     }
   }
 
-  #isTokenAllowed(kind: Token['kind'], frame: Frame | undefined): boolean {
+  #isTokenAllowed(kind: JsonToken['kind'], frame: Frame | undefined): boolean {
     if (kind === 'damage') return false;
     // Accept commas between top-level values, although they are not valid JSON.
     if (!frame) return kind !== ']' && kind !== '}' && kind !== ':';
@@ -256,9 +256,9 @@ class JsonReader {
     frame.index++;
   }
 
-  #processKey(frame: Frame, { startIndex, endIndex }: Token): void {
+  #processKey(frame: Frame, { startIndex, endIndex }: JsonToken): void {
     frame.expectedToken = 'colon';
-    if (this.#frames.length > this.#openedCount) return;
+    if (this.#frames.length > this.#openedFrameCount) return;
     const key = parseLiteral(this.#tokenizer.text.slice(startIndex, endIndex), { allowsBareWords: true });
     frame.key = String(key);
     if (frame.isReported || !isRecordKey(frame.key)) return;
@@ -272,13 +272,14 @@ class JsonReader {
   #endValue(): void {
     const frame = this.#frames.at(-1);
     if (frame) frame.expectedToken = 'commaOrEnd';
-    if (this.#unit !== undefined && this.#frames.length === this.#openedCount) this.#endUnit(this.#unit);
+    if (this.#currentUnit !== undefined && this.#frames.length === this.#openedFrameCount)
+      this.#endUnit(this.#currentUnit);
   }
 
   #endFrame(): void {
     const frame = this.#frames.pop() as Frame;
-    if (this.#frames.length < this.#openedCount) {
-      this.#openedCount--;
+    if (this.#frames.length < this.#openedFrameCount) {
+      this.#openedFrameCount--;
       if (!frame.isReported) this.#addProblem(frame, frame.openReason);
       if (frame.resultPage && !frame.isRecord) this.#options.onResultPageRead?.(frame.resultPage);
     }
@@ -286,7 +287,7 @@ class JsonReader {
   }
 
   #endUnit(unit: JsonUnit): void {
-    this.#unit = undefined;
+    this.#currentUnit = undefined;
     if (unit.isDropped || this.#isInRecord()) return;
     const text = this.#tokenizer.text.slice(unit.startIndex, this.#tokenizer.position);
     const parseResult = this.#parseValue(text, unit.line);
@@ -294,9 +295,10 @@ class JsonReader {
     if ('value' in parseResult) {
       // In a document of several lines, report the path of a record, because the line of the document's start would not
       // help.
-      const itemLine = this.#openedCount === 0 && text.includes('\n') ? 0 : unit.line;
+      const itemLine = this.#openedFrameCount === 0 && text.includes('\n') ? 0 : unit.line;
       this.#addRecords(parseResult.value, { line: unit.line, itemLine, path });
-    } else if (/^[[{]/.test(text) && this.#openedCount < maxWrapperDepth) this.#openUnit(unit, parseResult.problem);
+    } else if (/^[[{]/.test(text) && this.#openedFrameCount < maxWrapperDepth)
+      this.#openUnit(unit, parseResult.problem);
     else this.#addProblem({ line: unit.line, path }, parseResult.problem);
   }
 
@@ -307,14 +309,14 @@ class JsonReader {
   #handleLongUnit(unit: JsonUnit): void {
     const canOpenUnit =
       !unit.isDropped &&
-      this.#frames.length > this.#openedCount &&
-      this.#openedCount < maxWrapperDepth &&
+      this.#frames.length > this.#openedFrameCount &&
+      this.#openedFrameCount < maxWrapperDepth &&
       !this.#isInRecord();
     if (canOpenUnit) {
       this.#openUnit(unit, tooLongProblem);
       return;
     }
-    const parent = this.#frames[this.#openedCount - 1];
+    const parent = this.#frames[this.#openedFrameCount - 1];
     const isItem = parent === undefined || parent.isList;
     if (!unit.isDropped && isItem) this.#addProblem({ line: unit.line, path: this.#getItemPath() }, tooLongProblem);
     unit.isDropped = true;
@@ -325,12 +327,12 @@ class JsonReader {
   /** Goes back to the start of a unit, and continues with its first item as the next unit. */
   #openUnit(unit: JsonUnit, openReason: string): void {
     const path = this.#getItemPath();
-    this.#frames.length = this.#openedCount;
+    this.#frames.length = this.#openedFrameCount;
     const frame = createFrame(unit.startIndex, unit.line, this.#tokenizer.text[unit.startIndex] === '[', path);
     const isResultPage = !frame.isList && !this.#findEnclosingPage();
     this.#frames.push({ ...frame, openReason, ...(isResultPage && { resultPage: createResultPage() }) });
-    this.#openedCount = this.#frames.length;
-    this.#unit = undefined;
+    this.#openedFrameCount = this.#frames.length;
+    this.#currentUnit = undefined;
     this.#tokenizer.seek(unit.startIndex + 1, unit.line);
   }
 
@@ -339,9 +341,10 @@ class JsonReader {
    * problem and looks for the next record.
    */
   #handleDamage(): void {
-    const unit = this.#unit;
+    const unit = this.#currentUnit;
     const record = this.#frames.find((frame) => frame.isRecord);
-    const canOpenUnit = this.#frames.length > this.#openedCount && this.#openedCount < maxWrapperDepth && !record;
+    const canOpenUnit =
+      this.#frames.length > this.#openedFrameCount && this.#openedFrameCount < maxWrapperDepth && !record;
     if (unit && !unit.isDropped && canOpenUnit) {
       this.#openUnit(unit, this.#describeDamage(unit));
       return;
@@ -352,8 +355,8 @@ class JsonReader {
     }
     const damagedValue = record ?? (unit?.isDropped ? undefined : unit);
     this.#frames = [];
-    this.#openedCount = 0;
-    this.#unit = undefined;
+    this.#openedFrameCount = 0;
+    this.#currentUnit = undefined;
     this.#isAwaitingBracket = true;
     this.#isDamaged = true;
     this.#isSkippingLine = true;
@@ -379,7 +382,7 @@ class JsonReader {
   }
 
   #isInRecord(): boolean {
-    return this.#frames.slice(0, this.#openedCount).some((frame) => frame.isRecord);
+    return this.#frames.slice(0, this.#openedFrameCount).some((frame) => frame.isRecord);
   }
 
   #findEnclosingPage(): ResultPage | undefined {
@@ -387,7 +390,7 @@ class JsonReader {
   }
 
   #getItemPath(): string {
-    const parent = this.#frames[this.#openedCount - 1];
+    const parent = this.#frames[this.#openedFrameCount - 1];
     if (!parent) return '';
     return parent.isList ? `${parent.path}[${parent.index}]` : joinPath(parent.path, parent.key);
   }
@@ -408,7 +411,7 @@ class JsonReader {
    */
   #addRecords(value: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
-    const parent = this.#frames[this.#openedCount - 1];
+    const parent = this.#frames[this.#openedFrameCount - 1];
     if (enclosingPage && parent && !parent.isList) {
       updateResultPage(enclosingPage, { [parent.key]: value }, parent.path);
       if (isRequestKey(parent.key)) return;

@@ -24,19 +24,19 @@ export interface SourceFile {
 export type FileContent = 'records' | 'text' | 'other';
 
 /** Matches the names of files with records. */
-const recordsName = /\.(?:csv|tsv|tab|json|jsonl|ndjson|xlsx?|zip|gz)$/i;
+const recordFileNamePattern = /\.(?:csv|tsv|tab|json|jsonl|ndjson|xlsx?|zip|gz)$/i;
 /** Matches the names of files that may contain records in a format that an import cannot read. */
-const unreadableName =
+const unreadableFileNamePattern =
   /\.(?:xlsb|ods|numbers|parquet|feather|arrow|avro|rds|rdata|rda|sav|dta|pkl|pickle|7z|rar|tar|tgz|tar\.gz|bz2|xz|zst)$/i;
 /** Matches the names of files that may contain records or any other text: names with `.txt` or without an extension. */
-const textName = /(?:\.txt|(?:^|[/\\])[^./\\]+)$/i;
+const textFileNamePattern = /(?:\.txt|(?:^|[/\\])[^./\\]+)$/i;
 /** Matches hidden files, the metadata of macOS, and the lock files of Microsoft Office. */
-const hiddenName = /(?:^|[/\\])(?:\.|__MACOSX[/\\]|~\$)/;
+const hiddenFileNamePattern = /(?:^|[/\\])(?:\.|__MACOSX[/\\]|~\$)/;
 
 function guessContent(name: string): FileContent {
-  if (hiddenName.test(name)) return 'other';
-  if (recordsName.test(name) || unreadableName.test(name)) return 'records';
-  return textName.test(name) ? 'text' : 'other';
+  if (hiddenFileNamePattern.test(name)) return 'other';
+  if (recordFileNamePattern.test(name) || unreadableFileNamePattern.test(name)) return 'records';
+  return textFileNamePattern.test(name) ? 'text' : 'other';
 }
 
 const unreadableProblem =
@@ -71,7 +71,7 @@ export async function listFiles(paths: readonly string[]): Promise<ListedFile[]>
     const stats = await stat(path);
     if (!stats.isDirectory()) listedFiles.push({ path, byteCount: stats.size, content: 'records' });
     else
-      for (const name of (await listNames(path)).sort(compareNames)) {
+      for (const name of (await listFilesInFolder(path)).sort(compareNames)) {
         const content = guessContent(name);
         const fileStats = await stat(join(path, name)).catch(() => undefined);
         if (fileStats?.isFile())
@@ -85,7 +85,7 @@ export async function listFiles(paths: readonly string[]): Promise<ListedFile[]>
  * Lists the files in a folder and its subfolders. A link to a folder that was already listed is ignored, because a link
  * to a parent folder would lead to the same files again and again.
  */
-async function listNames(folder: string, listedFolders = new Set<string>()): Promise<string[]> {
+async function listFilesInFolder(folder: string, listedFolders = new Set<string>()): Promise<string[]> {
   const realFolder = await realpath(folder);
   if (listedFolders.has(realFolder)) return [];
   listedFolders.add(realFolder);
@@ -96,7 +96,7 @@ async function listNames(folder: string, listedFolders = new Set<string>()): Pro
       : entry.isDirectory();
     if (!isFolder) fileNames.push(entry.name);
     else
-      for (const name of await listNames(join(folder, entry.name), listedFolders))
+      for (const name of await listFilesInFolder(join(folder, entry.name), listedFolders))
         fileNames.push(join(entry.name, name));
   }
   return fileNames;
@@ -145,7 +145,7 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
   if (firstEntryName === undefined) {
     const isOldWorkbook = head.readUInt32BE(0) === oldWorkbookSignature;
     if (isOldWorkbook) yield yieldRecords(throwWhenRead(oldWorkbookProblem));
-    else if (unreadableName.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
+    else if (unreadableFileNamePattern.test(name)) yield yieldRecords(throwWhenRead(unreadableProblem));
     else yield { ...file, bytes: allBytes, ...(startsLikeJson(head) && { content: 'records' }) };
   } else if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/)/.test(firstEntryName)) {
     let sheetCount = 1;
@@ -171,7 +171,8 @@ export async function* openFile(file: SourceFile, depth = 0): AsyncGenerator<Sou
 }
 
 /** Returns true if the first bytes of a file are the start of a JSON record or of a list of records. */
-const startsLikeJson = (head: Buffer): boolean => /^\W{0,20}[{[][\s\0]*["'{[]/.test(head.toString('latin1', 0, 200));
+const startsLikeJson = (firstBytes: Buffer): boolean =>
+  /^\W{0,20}[{[][\s\0]*["'{[]/.test(firstBytes.toString('latin1', 0, 200));
 
 // biome-ignore lint/correctness/useYield: the error must reach the reader of the file, who reports it
 async function* throwWhenRead(problem: string): AsyncGenerator<Uint8Array> {

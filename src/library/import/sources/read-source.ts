@@ -1,4 +1,4 @@
-import { decodeText, type GuessedEncoding, hasInvalidBytes, notUtf8Problem, peekFirst } from './decode-text.ts';
+import { decodeText, type GuessedEncoding, hasInvalidBytes, notUtf8Problem, peekFirstItem } from './decode-text.ts';
 import { type JsonReaderOptions, readJson } from './json.ts';
 import { type SourceEntry, UnreadableSourceError } from './source-entry.ts';
 import { detectTable, readTableRows, type TableLayout } from './table.ts';
@@ -20,7 +20,7 @@ export async function* readSource(
   source: AsyncIterable<string | Uint8Array>,
   { onTableDetected, onEncodingGuessed, ...options }: SourceOptions,
 ): AsyncGenerator<SourceEntry[]> {
-  const { firstItem: firstBatch = '', allItems: batches } = await peekFirst(decodeText(source, onEncodingGuessed));
+  const { firstItem: firstBatch = '', allItems: batches } = await peekFirstItem(decodeText(source, onEncodingGuessed));
   if (jsonpPattern.test(firstBatch.slice(0, 1000))) {
     yield* readJson(unwrapJsonp(batches), options);
     return;

@@ -66,7 +66,7 @@ const requestKeys = new Set(['searchparameters', 'requestparameters', 'request',
  * @param path the path of the object in its document, e.g. `data.search_results_connection`
  */
 export function updateResultPage(page: ResultPage, wrapper: Record<string, unknown>, path = ''): void {
-  const statesTotal = mayStateTotal(wrapper) || informationPath.test(path);
+  const statesTotal = mayStateTotal(wrapper) || informationPathPattern.test(path);
   const isConnection = 'edges' in wrapper || /connection$/i.test(path);
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
@@ -78,7 +78,7 @@ export function updateResultPage(page: ResultPage, wrapper: Record<string, unkno
     if (key === 'cursor' && !('node' in wrapper)) observeNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
-    if ((totalKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) observeTotal(page, value);
+    if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) observeTotal(page, value);
     if (pagingKeys.has(key) && isObject(value)) observePaging(page, value);
     observePageNumber(page, key, value);
     if (errorKeys.has(key)) {
@@ -89,12 +89,12 @@ export function updateResultPage(page: ResultPage, wrapper: Record<string, unkno
 }
 
 /** Keys of lists of records in the responses of the supported ad libraries. */
-const listKeys = new Set([
+const resultListKeys = new Set([
   ...['data', 'items', 'ads', 'edges', 'elements', 'results', 'searchresults', 'adcreatives'],
   'commercialcontents',
 ]);
 const isEmptyRecordList = (key: string, value: unknown): boolean =>
-  listKeys.has(key) && Array.isArray(value) && value.length === 0;
+  resultListKeys.has(key) && Array.isArray(value) && value.length === 0;
 
 const nextPageKeys = new Set([
   ...['hasmore', 'hasnextpage', 'nextpagetoken', 'paginationtoken', 'forwardcursor', 'nextcursor'],
@@ -110,12 +110,12 @@ const previousPageKeys = new Set(['haspreviouspage', 'previous', 'prev', 'previo
  * `search_results_connection`, ScrapeCreators writes `searchResultsCount`, and SerpApi and SearchApi write
  * `search_information.total_results`.
  */
-const totalKeys = new Set([
+const totalResultKeys = new Set([
   ...['total', 'totalcount', 'totalresults', 'totalresultscount', 'totalrecords', 'totalitems', 'totalhits'],
   ...['searchresultscount', 'resultscount', 'resultcount'],
 ]);
 /** Matches the path of an object that describes the results and does not contain them. */
-const informationPath = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
+const informationPathPattern = /(?:^|\.)(?:search_?information|meta|metadata|page_?info|paging|pagination)$/i;
 const pageNumberKeys = new Set(['page', 'currentpage', 'pagenumber']);
 const pageCountKeys = new Set(['totalpages', 'pagecount', 'lastpage']);
 const pagingKeys = new Set(['paging', 'pagination', 'serpapipagination', 'links']);
@@ -143,18 +143,18 @@ function observeNextPage(page: ResultPage, value: unknown): void {
   else page.hasNextPage = true;
   if (isEnd || !isFilledText(value)) return;
   const { searchParams } = URL.canParse(value) ? new URL(value) : { searchParams: undefined };
-  const token = tokenNames.map((name) => searchParams?.get(name)).find(isFilledText);
+  const token = pageTokenParameters.map((name) => searchParams?.get(name)).find(isFilledText);
   page.nextToken = computeHash(token ?? value);
   const limit = Number(searchParams?.get('limit') ?? Number.NaN);
   if (limit > 0) page.maxRecords = limit;
 }
 
 /** Parameters of a request that contain the token of the requested page. */
-const tokenNames = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
+const pageTokenParameters = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
 
 /** Reads the request to which a page is the response. The request for the first page has no token. */
 function observeRequest(page: ResultPage, request: Record<string, unknown>): void {
-  const token = tokenNames.map((name) => request[name]).find(isFilledText);
+  const token = pageTokenParameters.map((name) => request[name]).find(isFilledText);
   if (token === undefined) return;
   page.ownToken = computeHash(token);
   page.hasPrevious = true;

@@ -19,7 +19,7 @@ const maxColumns = 5000;
 
 /** The maximum number of rows and characters in which to search for the column names. */
 const maxHeaderRows = 30;
-const maxHeadLength = 256 * 1024;
+const maxHeaderCharacters = 256 * 1024;
 
 const delimiters = [',', ';', '\t', '|'];
 
@@ -31,7 +31,7 @@ const delimiters = [',', ';', '\t', '|'];
  */
 export async function detectTable(text: string, detector: FormatDetector): Promise<TableLayout | undefined> {
   const { parse } = await import('csv-parse/sync');
-  const firstText = text.slice(0, maxHeadLength);
+  const firstText = text.slice(0, maxHeaderCharacters);
   const lineEndings = detectLineEndings(firstText);
   let bestTable: (TableLayout & { knownColumnCount: number }) | undefined;
   for (const delimiter of delimiters) {
@@ -44,7 +44,7 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
       parse(firstText, {
         ...getCsvOptions(delimiter, lineEndings),
         to: maxHeaderRows,
-        max_record_size: maxHeadLength,
+        max_record_size: maxHeaderCharacters,
         on_record: addRow,
       });
     } catch {
@@ -97,8 +97,8 @@ const getCsvOptions = (delimiter: string, lineEndings: readonly string[]) => ({
  */
 function detectLineEndings(firstText: string): string[] {
   const [firstLineBreak] = /[\r\n]/.exec(firstText) ?? [];
-  const isOldMac = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(firstText);
-  return isOldMac ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
+  const hasOldMacLineEndings = firstLineBreak === '\r' && !/^[^\r\n]*\r+\n/.test(firstText);
+  return hasOldMacLineEndings ? ['\r'] : ['\r\r\n', '\r\n', '\n'];
 }
 
 /**
@@ -107,7 +107,7 @@ function detectLineEndings(firstText: string): string[] {
  */
 const maxRereadLength = 32 * 1024 * 1024;
 /** The number of characters to pass to the CSV parser at once. */
-const sliceLength = 64 * 1024;
+const parserSliceLength = 64 * 1024;
 
 /**
  * Reads the rows of a table below the column names. If a row does not end because a quotation mark is not closed, skips
@@ -141,7 +141,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
     for (;;) {
       let error: unknown;
       while (error === undefined && pendingRows.parsedLength < pendingRows.text.length) {
-        const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + sliceLength);
+        const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + parserSliceLength);
         pendingRows.parsedLength += slice.length;
         error = await reader.parseChunk(slice);
         yield reader.takeEntries();
@@ -182,8 +182,8 @@ class TableRowReader {
   readonly #columnCount: number;
   readonly #parser: Parser;
   #rows: { cells: string[]; line: number }[] = [];
-  /** True after the parser has read a row whose quotation marks do not match. */
-  #isBroken = false;
+  /** True after the parser has read a row in which a quotation mark is not closed. */
+  #hasUnclosedQuote = false;
 
   constructor(
     parse: Parse,
@@ -200,8 +200,8 @@ class TableRowReader {
       raw: true,
       on_record: (row: unknown, { lines }: InfoRecord) => {
         const { raw, record: cells } = row as { raw: string; record: string[] };
-        this.#isBroken ||= hasTornCell(cells, raw);
-        if (this.#isBroken) return null;
+        this.#hasUnclosedQuote ||= hasUnclosedCell(cells, raw);
+        if (this.#hasUnclosedQuote) return null;
         // `lines` counts all lines up to the end of the current row. The row may follow empty lines and contain line
         // breaks in its cells, so compute where it starts.
         const nextLineNumber = startPosition.line + lines;
@@ -220,13 +220,13 @@ class TableRowReader {
    */
   async parseChunk(text: string): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.write(escapeInvalidBytes(text), resolve));
-    return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
+    return error ?? (this.#hasUnclosedQuote ? quoteNotClosedError : undefined);
   }
 
   /** Parses the last row. Resolves with an error if that row does not end, or with undefined. */
   async parseLastRow(): Promise<unknown> {
     const error = await new Promise((resolve) => this.#parser.on('error', resolve).end(() => resolve(undefined)));
-    return error ?? (this.#isBroken ? quoteNotClosedError : undefined);
+    return error ?? (this.#hasUnclosedQuote ? quoteNotClosedError : undefined);
   }
 
   /** Returns the entries of all rows that were parsed since the last call. */
@@ -266,9 +266,9 @@ const unescapeCell = (cell: string): string =>
  * it. The raw text then contains the cell unchanged, although a correct row would contain it with doubled quotation
  * marks. For speed, only the first suspicious cell is compared.
  */
-function hasTornCell(cells: readonly string[], row: string): boolean {
+function hasUnclosedCell(cells: readonly string[], rawRow: string): boolean {
   const suspiciousCell = cells.find((cell) => cell.startsWith('"') && /[\r\n]/.test(cell));
-  return suspiciousCell !== undefined && row.includes(suspiciousCell);
+  return suspiciousCell !== undefined && rawRow.includes(suspiciousCell);
 }
 
 const quoteNotClosedError = { code: 'CSV_QUOTE_NOT_CLOSED' };

@@ -160,18 +160,18 @@ export class ZipArchive {
 }
 
 /** Reads the checksums in the list of entries, by the name of the entry. */
-function readEntryList(list: Buffer): Map<string, Set<number>> {
-  const checksums = new Map<string, Set<number>>();
-  for (let start = 0; start + listedEntryBytes <= list.length; ) {
-    if (list.readUInt32LE(start) !== listedEntrySignature) break;
-    const nameBytes = list.readUInt16LE(start + 28);
-    const isUtf8 = (list.readUInt16LE(start + 8) & 0x800) !== 0;
+function readEntryList(entryList: Buffer): Map<string, Set<number>> {
+  const checksumsByName = new Map<string, Set<number>>();
+  for (let start = 0; start + listedEntryBytes <= entryList.length; ) {
+    if (entryList.readUInt32LE(start) !== listedEntrySignature) break;
+    const nameBytes = entryList.readUInt16LE(start + 28);
+    const isUtf8 = (entryList.readUInt16LE(start + 8) & 0x800) !== 0;
     const nameStart = start + listedEntryBytes;
-    const name = cleanName(list.toString(isUtf8 ? 'utf8' : 'latin1', nameStart, nameStart + nameBytes));
-    checksums.set(name, (checksums.get(name) ?? new Set()).add(list.readUInt32LE(start + 16)));
-    start = nameStart + nameBytes + list.readUInt16LE(start + 30) + list.readUInt16LE(start + 32);
+    const name = cleanName(entryList.toString(isUtf8 ? 'utf8' : 'latin1', nameStart, nameStart + nameBytes));
+    checksumsByName.set(name, (checksumsByName.get(name) ?? new Set()).add(entryList.readUInt32LE(start + 16)));
+    start = nameStart + nameBytes + entryList.readUInt16LE(start + 30) + entryList.readUInt16LE(start + 32);
   }
-  return checksums;
+  return checksumsByName;
 }
 
 const cleanName = (name: string): string => name.replace(/\p{C}/gu, ' ');

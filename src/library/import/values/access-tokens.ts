@@ -5,31 +5,32 @@ import { isObject } from '../../../views/view.ts';
  * prefix, and a hyphen or an encoded underscore instead of `_`. In HTML, the separator `&` is written as `&amp;` or
  * `&#38;`.
  */
-const tokenParameter =
+const tokenParameterPattern =
   /(\?|&amp;|&#38;|[&#])?(?:[a-z\d-]{1,20}[_-])?(?:access(?:_|-|%5f)?token|api(?:_|-|%5f)?key)(?:\[\]|%5b%5d)?\s?=[^&#\s"'<>\\]*(&amp;|&#38;|&)?/gi;
 /**
  * Matches the same parameter in a URL that is itself a parameter of another URL. Its separators are then
  * percent-encoded, e.g. `%26` instead of `&`.
  */
-const encodedTokenParameter =
+const encodedTokenParameterPattern =
   /(%(?:25){0,3}(?:3f|26|23))?(?:access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key)%(?:25){0,3}3d(?:(?!%(?:25){0,3}(?:26|23))[^&#\s"'<>\\])*(%(?:25){0,3}26)?/gi;
 /**
  * Matches the name of such a parameter anywhere in a text. This fast check comes first, because few texts contain a
  * token.
  */
-const tokenName = /access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key/i;
+const tokenNamePattern = /access(?:_|-|%(?:25){0,3}5f)?token|api(?:_|-|%(?:25){0,3}5f)?key/i;
 /** Matches the name of a JSON key whose value is an access token. */
-const tokenKey = /^(?:[a-z\d-]{1,20}[_-])?(?:access[_-]?token|api[_-]?key)$/i;
+const tokenKeyPattern = /^(?:[a-z\d-]{1,20}[_-])?(?:access[_-]?token|api[_-]?key)$/i;
 
 /**
  * Removes access tokens from all URLs in a text. Exports of the Meta Ad Library contain the token of the person who
  * exported the ads, which is a secret. Responses of scraping services may contain the API key of their user.
  */
 export function removeAccessTokens(text: string): string {
-  if (!tokenName.test(text)) return text;
+  if (!tokenNamePattern.test(text)) return text;
   // If another parameter follows the token, keep the separator in front of the token for that parameter.
-  const keepSeparator = (_match: string, before: string = '', after: string = '') => (after === '' ? '' : before);
-  return text.replace(tokenParameter, keepSeparator).replace(encodedTokenParameter, keepSeparator);
+  const keepSeparator = (_match: string, separatorBefore: string = '', separatorAfter: string = '') =>
+    separatorAfter === '' ? '' : separatorBefore;
+  return text.replace(tokenParameterPattern, keepSeparator).replace(encodedTokenParameterPattern, keepSeparator);
 }
 
 /** Removes access tokens from all texts in a value, at any depth. Keys named `access_token` or `api_key` are removed. */
@@ -39,14 +40,14 @@ export function removeAccessTokensDeep(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, child]) =>
-      tokenKey.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(child)]],
+      tokenKeyPattern.test(key) ? [] : [[removeAccessTokens(key), removeAccessTokensDeep(child)]],
     ),
   );
 }
 
 /** Returns true if any text or key in a value mentions an access token. */
 export function hasAccessToken(value: unknown): boolean {
-  if (typeof value === 'string') return tokenName.test(value);
+  if (typeof value === 'string') return tokenNamePattern.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, child]) => tokenName.test(key) || hasAccessToken(child));
+  return Object.entries(value).some(([key, child]) => tokenNamePattern.test(key) || hasAccessToken(child));
 }

@@ -9,11 +9,11 @@ import { NumberColumn, type NumberOptions } from './numbers.ts';
  * Matches texts that mean "no value". For example, R writes `NA`, Python `None` and `nan`, and databases `NULL` and
  * `\N`.
  */
-const missingValue = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
+const missingValuePattern = /^(?:NA|N\/A|n\/a|NULL|null|None|nan|NaN|NaT|<NA>|#N\/A|\\N|-|–|—)?$/;
 
 /** Returns true if a cell or a JSON value means "no value". */
 export const isMissing = (value: unknown): boolean =>
-  value === null || value === undefined || (typeof value === 'string' && missingValue.test(value.trim()));
+  value === null || value === undefined || (typeof value === 'string' && missingValuePattern.test(value.trim()));
 
 /** A range of numbers, both bounds included. Without a bound, the range is unlimited on that side. */
 export interface NumberRange {
@@ -94,7 +94,7 @@ export class ColumnValueParser {
       this.secondKeys.push({ key, isStored });
   }
 
-  /** Remembers an error about a value of the current record to the import report. */
+  /** Adds an error about a value of the current record to `valueErrors`, for the import report. */
   addValueError(error: unknown): void {
     this.valueErrors.push(error as Error);
   }
@@ -145,9 +145,9 @@ export class ColumnValueParser {
     const [, upperText] = upperBoundText.exec(text) ?? [];
     if (lowerText !== undefined || upperText !== undefined)
       return { min: parseBound(lowerText), max: parseBound(upperText) };
-    const [, fromText, toText] = closedRange.exec(text) ?? [];
+    const [, fromText, toText] = closedRangePattern.exec(text) ?? [];
     if (fromText !== undefined) return { min: parseBound(fromText), max: parseBound(toText) };
-    const [, minText, maxText] = openRange.exec(text) ?? [];
+    const [, minText, maxText] = openRangePattern.exec(text) ?? [];
     if (minText !== undefined) return { min: parseBound(minText) };
     if (maxText !== undefined) return { max: parseBound(maxText) };
     const exactNumber = parseBound(value);
@@ -240,9 +240,9 @@ function parseNameList(text: string): unknown {
 const lowerBoundText = /lower_?bound\W{1,5}([\d.]+)/i;
 const upperBoundText = /upper_?bound\W{1,5}([\d.]+)/i;
 /** Matches a range with two bounds, e.g. `€1K - €1.5K`, `100–199` or `100 to 199`. */
-const closedRange = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
+const closedRangePattern = /^([^\s–—-][^–—-]{0,40}?)\s?(?:[-–—]|to)\s?([^\s–—-][^–—-]{0,40})$/;
 /** Matches a range with one bound, e.g. `>1M`, `over 1000`, `<100` or `less than 100`. */
-const openRange = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
+const openRangePattern = /^(?:(?:>|≥|>=|over|more than)\s?(.{1,40})|(?:<|≤|<=|under|less than)\s?(.{1,40}))$/;
 
 const trueWords = new Set([
   'true',

@@ -256,9 +256,9 @@ export class DateColumn {
    */
   parseValue(value: unknown, label = this.#columnName): string {
     const date = parseDateText(value, this.#now);
-    const order =
+    const dateOrder =
       date && (this.#observationsByNotation.get(date.notation)?.orders[0] ?? date.dayStartByOrder.keys().next().value);
-    const dayStart = order && date?.dayStartByOrder.get(order);
+    const dayStart = dateOrder && date?.dayStartByOrder.get(dateOrder);
     if (date && dayStart !== undefined) return new Date(dayStart + date.timeOfDayMs).toISOString();
     throw new Error(`${label}: ${quoteValue(value)} is not a date such as 2026-01-31${describeSerialDate(value)}`);
   }

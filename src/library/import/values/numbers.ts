@@ -13,19 +13,19 @@ export interface NumberOptions {
   isCount?: boolean;
 }
 
-/** A number as text, split into its digits and the factor of its suffix. For `€ 1.2K`, these are `1.2` and 1000. */
+/** A number as text, split into its digits and the multiplier of its suffix. For `€ 1.2K`, these are `1.2` and 1000. */
 interface NumberText {
   /** The digits and separators, without currency and suffix. */
   digits: string;
-  /** The factor of the suffix, e.g. 1000 for `K`. It is 1 if there is no suffix. */
+  /** The multiplier of the suffix, e.g. 1000 for `K`. It is 1 if there is no suffix. */
   multiplier: number;
 }
 
 /** Matches a currency sign or abbreviation, e.g. `€`, `US$`, `EUR` or `kr`. */
-const currency = '(?:[A-Za-z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Rs\\.?|Kč|Ft|lei)';
-const suffix = '[kKmMbB]|[mb]n|[Mm]io\\.?|[Tt]sd\\.?';
+const currencyPattern = '(?:[A-Za-z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Rs\\.?|Kč|Ft|lei)';
+const suffixPattern = '[kKmMbB]|[mb]n|[Mm]io\\.?|[Tt]sd\\.?';
 const numberPattern = new RegExp(
-  `^(?:${currency}\\s?)?(\\d[\\d.,'’\\u00b4_\\s]{0,60}|[.,]\\d{1,30})(${suffix})?(?:\\s?${currency})?$`,
+  `^(?:${currencyPattern}\\s?)?(\\d[\\d.,'’\\u00b4_\\s]{0,60}|[.,]\\d{1,30})(${suffixPattern})?(?:\\s?${currencyPattern})?$`,
   'u',
 );
 const multiplierBySuffix: Record<string, number> = { k: 1e3, tsd: 1e3, m: 1e6, mn: 1e6, mio: 1e6, b: 1e9, bn: 1e9 };
@@ -41,13 +41,13 @@ function splitNumberText(text: string): NumberText | undefined {
 }
 
 /** Matches digits with thousands separators, for each decimal separator. */
-const groupedDigits: Record<DecimalSeparator, RegExp> = {
+const groupedDigitsPatterns: Record<DecimalSeparator, RegExp> = {
   // Groups have three digits. In Indian notation, all groups except the last have two digits.
   '.': /^(?:\d{1,3}(?:([,'’\u00b4_]|\s)\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d*)?$/u,
   ',': /^(?:\d{1,3}(?:([.'’\u00b4_]|\s)\d{3})(?:\1\d{3})*)(?:,\d*)?$/u,
 };
 /** Matches digits without thousands separators, for each decimal separator. */
-const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
+const ungroupedDigitsPatterns: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?$/, ',': /^\d*(?:,\d*)?$/ };
 
 /**
  * Returns the value of a number if it is read with this decimal separator. Returns undefined if the number cannot be
@@ -55,8 +55,8 @@ const ungroupedDigits: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?:\.\d*)?
  */
 function toNumber(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
   // A number with thousands separators never starts with 0, so `0.123` cannot mean 123.
-  const isGrouped = groupedDigits[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
-  if (!ungroupedDigits[decimalSeparator].test(digits) && !isGrouped) return undefined;
+  const isGrouped = groupedDigitsPatterns[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
+  if (!ungroupedDigitsPatterns[decimalSeparator].test(digits) && !isGrouped) return undefined;
   const normalizedDigits = digits.replace(decimalSeparator === '.' ? /[^\d.]/g : /[^\d,]/g, '').replace(',', '.');
   const value = Number(normalizedDigits) * multiplier;
   return Number.isFinite(value) ? roundBinaryError(value) : undefined;
@@ -73,7 +73,7 @@ export class NumberColumn {
   readonly #columnName: string;
   readonly #isCount: boolean;
   /** The decimal separators with which all values so far can be read. */
-  #separators: DecimalSeparator[] = ['.', ','];
+  #possibleSeparators: DecimalSeparator[] = ['.', ','];
   /** The first value with a different meaning for each decimal separator, e.g. `1.234`. */
   #ambiguousNumber: NumberText | undefined;
   /** The value that excluded one of the separators, e.g. `12,50`. */
@@ -102,10 +102,10 @@ export class NumberColumn {
       this.#ambiguousNumber ??= numberText;
       if (numberText.digits.includes('.')) this.#hasAmbiguousPoint = true;
     }
-    const separators = this.#separators.filter((separator) => valueBySeparator.has(separator));
+    const separators = this.#possibleSeparators.filter((separator) => valueBySeparator.has(separator));
     if (separators.length === 0) this.#contradictoryValue ??= text.trim();
-    else if (separators.length < this.#separators.length) this.#decisiveValue ??= text.trim();
-    if (separators.length > 0) this.#separators = separators;
+    else if (separators.length < this.#possibleSeparators.length) this.#decisiveValue ??= text.trim();
+    if (separators.length > 0) this.#possibleSeparators = separators;
   }
 
   /**
@@ -118,10 +118,10 @@ export class NumberColumn {
       throw new Error(
         `${messageStart} ${this.#decisiveValue} and ${this.#contradictoryValue}, which cannot have the same decimal separator; write them without thousands separators and import the file again`,
       );
-    if (this.#separators.length < 2 || this.#ambiguousNumber === undefined) return;
+    if (this.#possibleSeparators.length < 2 || this.#ambiguousNumber === undefined) return;
     // Read `1,234` as 1234. As a decimal comma, it would come before three decimals, but programs write decimal points
     // and people write amounts of money with two decimals.
-    if (!this.#hasAmbiguousPoint) this.#separators = ['.'];
+    if (!this.#hasAmbiguousPoint) this.#possibleSeparators = ['.'];
     else {
       const ambiguousNumber = this.#ambiguousNumber;
       const [valueWithPoint, valueWithComma] = (['.', ','] as const).map((separator) =>
@@ -153,7 +153,7 @@ export class NumberColumn {
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
     const numberText = splitNumberText(trimmedText);
-    return numberText && toNumber(this.#separators[0] ?? '.', numberText);
+    return numberText && toNumber(this.#possibleSeparators[0] ?? '.', numberText);
   }
 }
 
