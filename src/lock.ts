@@ -185,10 +185,10 @@ const readPidNamespace = () => readTextOrEmpty(() => readlinkSync('/proc/self/ns
 function readStartTime(pid: number): string {
   // The second field is the program name in parentheses, which may itself contain spaces and parentheses. Therefore
   // remove everything up to the last parenthesis.
-  const [state, ...fields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  const [state, ...statFields] = readTextOrEmpty(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
     .replace(/^.*\) /s, '')
     .split(' ');
-  return state === 'Z' || state === 'X' ? 'ended' : (fields[18] ?? '');
+  return state === 'Z' || state === 'X' ? 'ended' : (statFields[18] ?? '');
 }
 
 /**

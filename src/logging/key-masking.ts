@@ -75,13 +75,13 @@ const changeDigitCase = (form: string, digitCase: 'lower' | 'upper') =>
  * Values that are nested more deeply become `***`. Masking must not exhaust the stack, because the user has paid for
  * the response.
  */
-const maxDepth = 1000;
+const maxMaskingDepth = 1000;
 
 /** Applies `replaceText` to every text and field name in a value. Returns the same value if nothing changes. */
 function mapTexts<Value>(value: Value, replaceText: (text: string) => string, depth = 0): Value {
   if (typeof value === 'string') return replaceText(value) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > maxDepth) return maskText as Value;
+  if (depth > maxMaskingDepth) return maskText as Value;
   const object = value as Record<string, unknown>;
   const entries = Object.entries(object).map(([name, item]): [string, unknown] => [
     replaceText(name),

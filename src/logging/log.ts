@@ -141,7 +141,7 @@ export function createRareWarning(log: Log, monotonicNow: () => number, message:
  * two warnings is logged at most once a minute.
  */
 export function createFailureWarnings(log: Log, monotonicNow: () => number): OnCall {
-  const warnOfService = createRareWarning(
+  const warnOfServiceFailure = createRareWarning(
     log,
     monotonicNow,
     'the service fails; check AD_LIBRARY_BASE_URL if it has never answered',
@@ -153,7 +153,7 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
   );
   return ({ kind, status, tool, storage }) => {
     if (!isOperatorFailure(kind)) return;
-    const warn = storage === undefined ? warnOfService : warnOfStorage;
+    const warn = storage === undefined ? warnOfServiceFailure : warnOfStorage;
     warn((failures) => ({ kind, storage, status, tool, failures }));
   };
 }
@@ -163,14 +163,14 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
  * @returns `getServiceState` returns `up` if it responded, `away` if it did not, and undefined before the first call
  */
 export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
-  let state: 'up' | 'away' | undefined;
+  let serviceState: 'up' | 'away' | undefined;
   return {
     onCall({ kind, storage, requestId, status }) {
       if (isOperatorFailure(kind)) {
-        if (storage === undefined) state = 'away';
-      } else if (requestId !== undefined || status !== undefined) state = 'up';
+        if (storage === undefined) serviceState = 'away';
+      } else if (requestId !== undefined || status !== undefined) serviceState = 'up';
     },
-    getServiceState: () => state,
+    getServiceState: () => serviceState,
   };
 }
 

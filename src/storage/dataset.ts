@@ -536,7 +536,7 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
   const parts = new Set(gathering.parts);
   const storedParts = allGatherings.filter(({ id }) => parts.has(id));
   const totals = storedParts.flatMap(({ found }) => found ?? []);
-  let ids: ReadonlySet<string> | undefined;
+  let combinedAdIds: ReadonlySet<string> | undefined;
   return {
     ...gathering,
     storedParts,
@@ -544,8 +544,8 @@ function combineParts(gathering: Gathering, allGatherings: readonly Gathering[])
     gatheredAt: storedParts.length === 0 ? gatheredAt : Math.min(...storedParts.map((part) => part.gatheredAt)),
     // Collect the ad ids only when a caller asks for them. There may be thousands of ids, and most callers need none.
     get adIds() {
-      ids ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
-      return ids;
+      combinedAdIds ??= new Set(storedParts.flatMap(({ adIds }) => [...adIds]));
+      return combinedAdIds;
     },
     missing: sumNumbers(storedParts.map(({ missing }) => missing)),
     complete: ended && storedParts.length === parts.size && storedParts.every(({ complete }) => complete),

@@ -143,11 +143,11 @@ function listExportFolders(exportTarget: ExportTarget): ExportFolder[] {
   if ('folder' in exportTarget) return [createPermanentFolder(exportTarget.folder, createPrivateFolder)];
   // Use the downloads folder only if it exists. A home directory without one probably belongs to a service account
   // rather than a person.
-  const downloads =
+  const downloadsFolders =
     exportTarget.home === undefined
       ? []
       : [createPermanentFolder(join(exportTarget.home, 'Downloads', 'Ad Library'), createFolder)];
-  return [...downloads, createTemporaryFolder(exportTarget.temporary)];
+  return [...downloadsFolders, createTemporaryFolder(exportTarget.temporary)];
 }
 
 /**
@@ -177,10 +177,10 @@ const createFolder = (path: string) => mkdir(path, { mode: 0o700 }).catch(ignore
 /** Lists the files in a folder. Skips files that another process deletes meanwhile. */
 async function listFiles(folder: string) {
   const paths = (await readdir(folder)).map((name) => join(folder, name));
-  const entries = await Promise.all(
+  const folderEntries = await Promise.all(
     paths.map(async (path) => ({ path, stats: await lstat(path).catch(ignoreErrorCodes('ENOENT')) })),
   );
-  return entries.flatMap(({ path, stats }) =>
+  return folderEntries.flatMap(({ path, stats }) =>
     stats?.isFile() ? [{ path, size: stats.size, changedAt: stats.mtimeMs }] : [],
   );
 }
@@ -203,31 +203,31 @@ export async function removeOldExports(temporaryFolder: string, now: number): Pr
  */
 export function openFolderExports(exportTarget: ExportTarget, now: () => number): ExportStore {
   const folders = listExportFolders(exportTarget);
-  const memory = openMemoryExports(now).forTenant('own');
-  let files: ExportedFile[] = [];
+  const memoryExports = openMemoryExports(now).forTenant('own');
+  let recentFiles: ExportedFile[] = [];
   let count = 0;
-  const list = async () => files.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
+  const list = async () => recentFiles.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
   const exports: Exports = {
     create: async (newFile) => {
       const writtenFile = await writeToFirstFolder(folders, newFile);
       if ('problem' in writtenFile && 'folder' in exportTarget)
         throw invalidRequest(`${writtenFile.problem}. Tell the user.`);
-      if ('problem' in writtenFile) return { ...(await memory.create(newFile)), ...writtenFile };
+      if ('problem' in writtenFile) return { ...(await memoryExports.create(newFile)), ...writtenFile };
       const { path, bytes } = writtenFile;
       const { mimeType, ttlMs = exportTtlMs } = newFile;
       const [at, name] = [now(), basename(path)];
       const discard = async () => {
-        files = files.filter((listedFile) => listedFile !== file);
+        recentFiles = recentFiles.filter((listedFile) => listedFile !== file);
         await rm(path, { force: true });
       };
       const uri = formatUri(`${at.toString(36)}-${++count}`, name);
       const description = { uri, name, mimeType, at, ttlMs };
       const file = { ...writtenFile, ...description, readContent: () => readUnchangedFile(path, bytes), discard };
-      files = [file, ...(await list())].slice(0, maxExports);
+      recentFiles = [file, ...(await list())].slice(0, maxExports);
       return file;
     },
-    list: async () => [...(await list()), ...(await memory.list())],
-    find: async (uri) => (await list()).find((file) => file.uri === uri) ?? memory.find(uri),
+    list: async () => [...(await list()), ...(await memoryExports.list())],
+    find: async (uri) => (await list()).find((file) => file.uri === uri) ?? memoryExports.find(uri),
   };
   return { forTenant: () => exports };
 }
@@ -311,12 +311,12 @@ async function readUnchangedFile(path: string, bytes: number): Promise<Uint8Arra
   // `O_NOFOLLOW` refuses symbolic links. `O_NONBLOCK` prevents waiting for a writer if the path is a named pipe.
   // Windows has neither flag.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-  const handle = await open(path, flags).catch(() => undefined);
+  const fileHandle = await open(path, flags).catch(() => undefined);
   try {
-    const stats = await handle?.stat();
-    if (handle && stats?.isFile() && stats.size === bytes) return await handle.readFile();
+    const stats = await fileHandle?.stat();
+    if (fileHandle && stats?.isFile() && stats.size === bytes) return await fileHandle.readFile();
   } finally {
-    await handle?.close();
+    await fileHandle?.close();
   }
   const problem = `${path} is no longer the file that was written. Export it again.`;
   throw new AdLibraryError({ kind: 'not_found', problem, wasSent: false });

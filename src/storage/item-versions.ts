@@ -109,7 +109,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
     const merged = mergeObjects(storedObject, newObject);
     const isKnown = [storedItem, ...storedItem.versions].some(
       (version) =>
-        addsNothing(newObject, parseItem(version)) ||
+        hasAllFields(newObject, parseItem(version)) ||
         (isDuringVersion(version, record) && hasSameContent(version, record)),
     );
     const versionsWithRecord = isKnown
@@ -130,7 +130,7 @@ export function addVersion(storedItem: StoredItem, record: ItemRecord): StoredIt
   const merged = mergeObjects(newObject, storedObject);
   const item = { ...createItem(record), firstAt, firstSequenceNumber, json: encodeJson(merged) };
   const { since, sinceSequenceNumber, versions } = storedItem;
-  if (addsNothing(newObject, storedObject)) return { ...item, since, sinceSequenceNumber, versions };
+  if (hasAllFields(newObject, storedObject)) return { ...item, since, sinceSequenceNumber, versions };
   return removeSurplusVersions({ ...item, versions: [...versions, pickVersion(storedItem)] });
 }
 
@@ -208,7 +208,7 @@ function computeFromVersion({ json }: JsonHolder) {
 }
 
 /** Returns true if the stored object already has all fields of the new object, with the same values. */
-const addsNothing = (newObject: JsonObject, storedObject: JsonObject): boolean =>
+const hasAllFields = (newObject: JsonObject, storedObject: JsonObject): boolean =>
   hasSameFields(mergeObjects(newObject, storedObject), storedObject);
 
 const pickVersion = ({ since, at, sinceSequenceNumber, sequenceNumber, json }: ItemVersion): ItemVersion => ({
@@ -259,7 +259,7 @@ const ignoredFields = new Set(['appUrl', 'lastSeenAt']);
 const mediaFieldPattern = /image|video|thumb|picture|media|preview/i;
 const urlQuery = /[?#].*$/s;
 /** The maximum nesting depth at which URL signatures are removed. Objects from the service have fewer levels. */
-const maxDepth = 8;
+const maxSignatureDepth = 8;
 
 /**
  * Returns a copy of the value in which media URLs have no query string, because it is a signature that changes. Other
@@ -267,7 +267,7 @@ const maxDepth = 8;
  */
 function removeSignatures(value: unknown, isMedia: boolean, depth = 0): unknown {
   if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
-  if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;
+  if (typeof value !== 'object' || value === null || depth >= maxSignatureDepth) return value;
   if (Array.isArray(value)) return value.map((inner) => removeSignatures(inner, isMedia, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [

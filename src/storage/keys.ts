@@ -6,7 +6,7 @@ import { rememberedTtlMs, type StoreAccess } from './store/access.ts';
  * How long an API key counts as accepted after the service has accepted it, in milliseconds, and how many keys one
  * process remembers at most.
  */
-const acceptedTtlMs = 15 * 60_000;
+const acceptedKeyTtlMs = 15 * 60_000;
 const maxAcceptedKeys = 10_000;
 
 /**
@@ -16,7 +16,7 @@ const maxAcceptedKeys = 10_000;
 export function createMemoryAcceptedKeys(monotonicNow: () => number): AcceptedKeys {
   const acceptedIds = new LRUCache<string, true>({
     max: maxAcceptedKeys,
-    ttl: acceptedTtlMs,
+    ttl: acceptedKeyTtlMs,
     ttlResolution: 0,
     perf: { now: monotonicNow },
   });
@@ -64,9 +64,12 @@ export function openSharedKeys({ documents, queue, buildKey, encryption }: Store
       await localKeys.add(tenantId);
       const key = getDocumentKey(tenantId);
       const cachedDocument = documents.getCached<AcceptedKeyDocument>(key);
-      if (cachedDocument?.doc && cachedDocument.now + cachedDocument.ageMs - cachedDocument.doc.at < acceptedTtlMs / 2)
+      if (
+        cachedDocument?.doc &&
+        cachedDocument.now + cachedDocument.ageMs - cachedDocument.doc.at < acceptedKeyTtlMs / 2
+      )
         return;
-      await documents.write<AcceptedKeyDocument>(key, (at) => ({ at }), acceptedTtlMs).catch(() => {});
+      await documents.write<AcceptedKeyDocument>(key, (at) => ({ at }), acceptedKeyTtlMs).catch(() => {});
     },
     remove: async (tenantId) => {
       await localKeys.remove(tenantId);

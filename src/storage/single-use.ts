@@ -10,6 +10,6 @@ export type UseOnce = (tenantId: string, id: string, ttlMs: number) => Promise<b
 export const openSingleUse =
   ({ documents, buildKey }: StoreAccess): UseOnce =>
   (tenantId, id, ttlMs) =>
-    documents.update<Record<string, never>, boolean>(buildKey(tenantId, 'used', id), (used) =>
-      used === undefined ? { next: {}, ttlMs, result: true } : { result: false },
+    documents.update<Record<string, never>, boolean>(buildKey(tenantId, 'used', id), (usedDocument) =>
+      usedDocument === undefined ? { next: {}, ttlMs, result: true } : { result: false },
     );

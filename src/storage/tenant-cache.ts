@@ -98,7 +98,7 @@ const bytesPerCharacter = 2;
  * Returns an upper bound for the memory of a parsed JSON value, in bytes. The length of the JSON text is not a usable
  * measure: `{}` takes about twenty bytes of memory per character.
  */
-export function estimateJsonMemory(json: unknown): number {
+export function estimateJsonMemory(jsonValue: unknown): number {
   let bytes = 0;
   // Use a loop instead of recursion, because a deeply nested response would exhaust the stack.
   const containers: object[] = [];
@@ -107,7 +107,7 @@ export function estimateJsonMemory(json: unknown): number {
     if (typeof value === 'string') bytes += bytesPerCharacter * value.length;
     else if (typeof value === 'object' && value !== null) containers.push(value);
   };
-  addValue(json);
+  addValue(jsonValue);
   for (let container = containers.pop(); container !== undefined; container = containers.pop()) {
     bytes += bytesPerContainer;
     if (Array.isArray(container)) container.forEach(addValue);

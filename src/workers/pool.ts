@@ -67,8 +67,8 @@ export class WorkerPool<Request, Reply, Data = undefined> {
   startWorker(data: Data): PooledWorker<Request, Reply, Data> {
     for (const idleWorker of this.#idleWorkers.keys())
       if (this.#workers.size >= this.#options.maxWorkers) void idleWorker.terminate();
-    const { worker: source, workerData } = this.#options;
-    const worker = new PooledWorker<Request, Reply, Data>(data, { source, workerData }, () => {
+    const { worker: workerSource, workerData } = this.#options;
+    const worker = new PooledWorker<Request, Reply, Data>(data, { source: workerSource, workerData }, () => {
       this.#removeFromIdle(worker);
       this.#workers.delete(worker);
       this.#reservedWorkers.delete(worker);

@@ -53,7 +53,7 @@ export class Semaphore {
 
   /** The number of slots in use, by all keys together. */
   get runningCount(): number {
-    return [...this.#runningCounts.values()].reduce((sum, running) => sum + running, 0);
+    return [...this.#runningCounts.values()].reduce((sum, slotCount) => sum + slotCount, 0);
   }
 
   /** The number of calls that wait for a slot, of all keys together. */

@@ -45,8 +45,8 @@ type NumberedFileWithResultPages = FileWithResultPages & ParsedFileName;
  * - The numbers in the names of the files have a gap.
  */
 export function findMissingPart(files: readonly ImportedFile[]): string | undefined {
-  const groups = groupFiles(listDifferentPages(files));
-  const incompleteFile = files.find((file) => file.problems.length > 0 && !isEmptyEndOfResults(file, groups));
+  const fileGroups = groupFiles(listDifferentPages(files));
+  const incompleteFile = files.find((file) => file.problems.length > 0 && !isEmptyEndOfResults(file, fileGroups));
   if (incompleteFile) return `${incompleteFile.name} was not read completely`;
   const longFile = files.find(({ unlistedResultPages }) => unlistedResultPages > 0);
   if (longFile) return `${longFile.name} has too many pages of results to check all of them`;
@@ -54,7 +54,7 @@ export function findMissingPart(files: readonly ImportedFile[]): string | undefi
   if (workbook) return `${workbook.name} has ${workbook.sheetCount} sheets, and only the first one was read`;
   const hasEmptyAnswer = files.some(({ resultPages }) => resultPages.some(({ isEmptyAnswer }) => isEmptyAnswer));
   if (files.every(({ ads }) => ads === 0) && !hasEmptyAnswer) return 'no ad was read';
-  for (const group of groups) {
+  for (const group of fileGroups) {
     const gap = findMissingPage(group);
     if (gap !== undefined) return gap;
   }
@@ -99,11 +99,11 @@ function listDifferentPages(files: readonly ImportedFile[]): FileWithResultPages
  * Returns true for a file that contains only an empty result page and follows other result pages. Such a file is no
  * error, because some APIs name a next page even if no results follow.
  */
-function isEmptyEndOfResults(file: ImportedFile, groups: readonly FileWithResultPages[][]): boolean {
+function isEmptyEndOfResults(file: ImportedFile, fileGroups: readonly FileWithResultPages[][]): boolean {
   const { ads, pages, repeated, skipped, problems, resultPages } = file;
   const isEmptyFile = ads + pages + repeated + skipped === 0 && problems.length === 1;
   if (!isEmptyFile || resultPages.length === 0 || resultPages.some(({ error }) => error !== undefined)) return false;
-  return groups.some((group) => {
+  return fileGroups.some((group) => {
     const previousFile = group[group.findIndex((candidate) => candidate.file === file) - 1];
     return previousFile?.pages.at(-1)?.hasNextPage ?? false;
   });

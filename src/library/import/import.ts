@@ -12,7 +12,7 @@ import { readSource } from './sources/read-source.ts';
 import type { ResultPage } from './sources/result-pages.ts';
 import { type SourceEntry, UnreadableSourceError } from './sources/source-entry.ts';
 import type { TableLayout } from './sources/table.ts';
-import { Spool } from './spool.ts';
+import { LineSpool } from './spool.ts';
 import { UsedKeys } from './used-keys.ts';
 import { tooDeepProblem, unknownFormatProblem, validateRecord } from './validate-record.ts';
 import { ColumnValueParser } from './values/column-value-parser.ts';
@@ -109,7 +109,7 @@ class SourceImporter {
   readonly #counts: ImportCounts = { readRecords: 0, storedRecords: 0, isStoring: false };
   readonly #parser: ColumnValueParser;
   readonly #reporter = new ImportReporter();
-  readonly #spool = new Spool();
+  readonly #spool = new LineSpool();
   readonly #usedKeys = new UsedKeys();
   #tableLayout: TableLayout | undefined;
   #convertRow: ((cells: readonly string[]) => SourceRecord) | undefined;
@@ -175,7 +175,7 @@ class SourceImporter {
             throw new UnreadableSourceError(
               `${maxUnusableRecords.toLocaleString('en-US')} records cannot be used; nothing after this place was read`,
             );
-          await this.#spool.writeLine(toSpoolLine(entry));
+          await this.#spool.writeLine(formatSpoolLine(entry));
           this.#counts.readRecords++;
           if (performance.now() < nextPauseAt) continue;
           await nextTurn();
@@ -309,7 +309,7 @@ class SourceImporter {
  * Converts a record to one line of the temporary file. A JSON record that fills a whole line of the source is saved as
  * text, so that the library can store exactly what the source wrote.
  */
-function toSpoolLine(entry: SourceEntry): string {
+function formatSpoolLine(entry: SourceEntry): string {
   const [contentKind, content] =
     'problem' in entry
       ? (['problem', entry.problem] as const)

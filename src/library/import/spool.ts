@@ -20,7 +20,7 @@ const linesPerWrite = 1000;
  * writes dates and numbers, so it saves all records here in the meantime. The records of a long source go into a
  * temporary file that only the current user can read.
  */
-export class Spool {
+export class LineSpool {
   #bufferedLines: string[] = [];
   #bufferedLength = 0;
   #file: { handle: FileHandle; path: string } | undefined;

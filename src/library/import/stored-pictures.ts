@@ -235,7 +235,7 @@ const maxReasons = 20;
  * reasons".
  */
 export function countReason(countByReason: Record<string, number>, reason: string): void {
-  const isFull = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;
-  const countedReason = isFull ? 'other reasons' : reason;
+  const hasMaxReasons = !Object.hasOwn(countByReason, reason) && Object.keys(countByReason).length >= maxReasons;
+  const countedReason = hasMaxReasons ? 'other reasons' : reason;
   countByReason[countedReason] = (countByReason[countedReason] ?? 0) + 1;
 }

@@ -64,14 +64,14 @@ function toStoredJson(value: object, json = JSON.stringify(value)): string {
 }
 
 function validateAd(value: object): Ad {
-  const ad = validate(Ad, value);
+  const ad = validateWithSchema(Ad, value);
   if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
   if (ad.pageId) validatePageId(ad.pageId);
   return ad;
 }
 
 function validatePage(value: object): Page {
-  const page = validate(Page, value);
+  const page = validateWithSchema(Page, value);
   validatePageId(page.pageId);
   return page;
 }
@@ -160,7 +160,7 @@ const nonNegativeFields = [
  * compares the result with its input.
  * @throws Error that lists the problems
  */
-function validate<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
+function validateWithSchema<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: object): Item {
   const result = schema.safeParse(value);
   if (!result.success) {
     const problems = result.error.issues.slice(0, 5).map(({ path, message }) => `${path.join('.')}: ${message}`);

@@ -20,7 +20,7 @@ export const createSearchNotes = (search: Search, database: Database): string[] 
     maxNotes,
   );
 
-const toFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
+const listFilterTexts = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /**
  * Returns a note for each filter value that no record in the library has. The note suggests values with a similar
@@ -43,7 +43,7 @@ function createUnknownValueNotes({ recordType, filters }: Search, database: Data
   return tags.flatMap((tag) => {
     const filterValues = tag.mustMatchAll
       ? []
-      : [...toFilterTexts(filters[tag.key]), ...toFilterTexts(excludedFilters[tag.key])];
+      : [...listFilterTexts(filters[tag.key]), ...listFilterTexts(excludedFilters[tag.key])];
     const unknownValues = filterValues.filter((value) => !tagValues.hasValue(tag, value));
     return unknownValues.slice(0, maxNotes).map((value) => createNote(tag, value));
   });
@@ -55,7 +55,7 @@ const shortenValue = (value: string) => (value.length > maxValueLength ? `${valu
 /** Adds a key to the filter `missing`, so that matching records have no value for the key. */
 const addMissingFilter = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
   ...filters,
-  missing: [...new Set([...toFilterTexts(missing), key])],
+  missing: [...new Set([...listFilterTexts(missing), key])],
 });
 
 /**

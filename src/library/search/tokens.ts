@@ -68,7 +68,8 @@ function splitIntoTokens({ text, isUnspaced }: ScriptRun): string[] {
 export function tokenize(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
   for (const text of texts) {
-    if (text) for (const run of splitIntoRuns(text)) for (const token of splitIntoTokens(run)) tokens.push(token);
+    if (text)
+      for (const scriptRun of splitIntoRuns(text)) for (const token of splitIntoTokens(scriptRun)) tokens.push(token);
   }
   return tokens.join(' ');
 }
@@ -85,15 +86,17 @@ const minPrefixLength = 3;
  * @param isExact true if the last word must match a whole word and not only its beginning
  */
 function formatPhrase(text: string, isExact: boolean): string | undefined {
-  const runs = splitIntoRuns(text);
-  const tokens = runs.flatMap(splitIntoTokens);
-  const lastRun = runs.at(-1);
-  if (!lastRun) return undefined;
-  const isSingleCharacter = [...lastRun.text].length === 1;
+  const scriptRuns = splitIntoRuns(text);
+  const tokens = scriptRuns.flatMap(splitIntoTokens);
+  const lastScriptRun = scriptRuns.at(-1);
+  if (!lastScriptRun) return undefined;
+  const isSingleCharacter = [...lastScriptRun.text].length === 1;
   // In these scripts, a single character is a token only at the end of a stored text. Leave it out of the query, so
   // that the query also matches longer texts.
-  if (lastRun.isUnspaced && !isSingleCharacter) tokens.pop();
-  const isPrefix = lastRun.isUnspaced ? isSingleCharacter : !isExact && [...lastRun.text].length >= minPrefixLength;
+  if (lastScriptRun.isUnspaced && !isSingleCharacter) tokens.pop();
+  const isPrefix = lastScriptRun.isUnspaced
+    ? isSingleCharacter
+    : !isExact && [...lastScriptRun.text].length >= minPrefixLength;
   return `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`;
 }
 

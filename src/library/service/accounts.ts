@@ -21,7 +21,7 @@ interface OperationRules {
   creditHeaders: readonly ('Charged' | 'Remaining')[];
 }
 
-const [noHeaders, chargedHeader, bothHeaders] = [[], ['Charged'], ['Charged', 'Remaining']] as const;
+const [noCreditHeaders, chargedCreditHeader, bothCreditHeaders] = [[], ['Charged'], ['Charged', 'Remaining']] as const;
 const pricePerTenItems = { credits: 1, perItems: 10 };
 const pricePerCall = { credits: 1 };
 
@@ -30,16 +30,16 @@ const pricePerCall = { credits: 1 };
  * the rules that the library has added and that other services may not have.
  */
 export const operationRules: Record<OperationName, OperationRules> = {
-  whoami: { creditHeaders: noHeaders },
-  getAccount: { creditHeaders: noHeaders, scope: 'account:read' },
-  getCredits: { creditHeaders: bothHeaders, scope: 'credits:read' },
-  listCollections: { creditHeaders: chargedHeader, scope: 'collections:read' },
-  listCollectionItems: { creditHeaders: bothHeaders, scope: 'collections:read', price: pricePerTenItems },
-  addCollectionItem: { creditHeaders: chargedHeader, scope: 'collections:write' },
-  searchAds: { creditHeaders: bothHeaders, scope: 'ads:read', price: pricePerTenItems },
-  getAd: { creditHeaders: bothHeaders, scope: 'ads:read', price: pricePerCall },
-  searchPages: { creditHeaders: bothHeaders, scope: 'pages:read', price: pricePerTenItems },
-  getPage: { creditHeaders: bothHeaders, scope: 'pages:read', price: pricePerCall },
+  whoami: { creditHeaders: noCreditHeaders },
+  getAccount: { creditHeaders: noCreditHeaders, scope: 'account:read' },
+  getCredits: { creditHeaders: bothCreditHeaders, scope: 'credits:read' },
+  listCollections: { creditHeaders: chargedCreditHeader, scope: 'collections:read' },
+  listCollectionItems: { creditHeaders: bothCreditHeaders, scope: 'collections:read', price: pricePerTenItems },
+  addCollectionItem: { creditHeaders: chargedCreditHeader, scope: 'collections:write' },
+  searchAds: { creditHeaders: bothCreditHeaders, scope: 'ads:read', price: pricePerTenItems },
+  getAd: { creditHeaders: bothCreditHeaders, scope: 'ads:read', price: pricePerCall },
+  searchPages: { creditHeaders: bothCreditHeaders, scope: 'pages:read', price: pricePerTenItems },
+  getPage: { creditHeaders: bothCreditHeaders, scope: 'pages:read', price: pricePerCall },
 };
 
 const scopeNames = [...new Set(Object.values(operationRules).flatMap(({ scope }) => scope ?? []))];
@@ -132,10 +132,11 @@ export function createKeyStore({ database, collections, now, random }: KeyStoreO
    */
   function getKeyInfo(idOrKey: string): KeyInfo {
     const sql = `SELECT ${keyColumns} FROM keys WHERE id = ? OR keyPrefix = ? OR hash = ?`;
-    const [row, ...otherRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
+    const [keyRow, ...otherKeyRows] = database.all<KeyRow>(sql, [idOrKey, idOrKey, hashKey(idOrKey)]);
     // Do not include the given text in the message, because it may be a valid key of another service.
-    if (!row || otherRows.length > 0) throw new Error('No key has that id or prefix. "library key list" shows them.');
-    return toKeyInfo(row);
+    if (!keyRow || otherKeyRows.length > 0)
+      throw new Error('No key has that id or prefix. "library key list" shows them.');
+    return toKeyInfo(keyRow);
   }
 
   /**
@@ -208,13 +209,13 @@ const callerSql = `
 /** Returns a message about the first invalid option of a new key, or undefined if all options are valid. */
 export function findKeyOptionProblem(options: KeyOptions): string | undefined {
   const { scopes = scopeNames, unmetered, subscription, credits, hourlyLimit, dailyLimit } = options;
-  const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
+  const creditAmounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
   const unknownScopes = scopes.filter((scope) => !scopeNames.includes(scope));
   if (unknownScopes.length > 0) return `Unknown scope ${unknownScopes.join(', ')}. Known: ${scopeNames.join(', ')}.`;
   if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
-  if (unmetered && (subscription === false || amounts.length > 0))
+  if (unmetered && (subscription === false || creditAmounts.length > 0))
     return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
-  const invalidAmount = amounts.find(([, value]) => !Number.isSafeInteger(value) || Number(value) < 0);
+  const invalidAmount = creditAmounts.find(([, value]) => !Number.isSafeInteger(value) || Number(value) < 0);
   return invalidAmount && `${invalidAmount[0]} takes a whole number of credits, 0 or more.`;
 }
 

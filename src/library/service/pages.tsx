@@ -213,18 +213,18 @@ interface SearchResultsProps extends ListProps {
 /** One page of search results, with a link to the next page. If the search is invalid, shows the reason instead. */
 export function SearchResults({ itemType, filters, cursor, query, context }: SearchResultsProps) {
   try {
-    const body = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
-    const result = runSearch(parseSearchRequest(itemType, body, context), context);
-    const items = context.readItems(itemType, result.rowNumbers);
+    const requestBody = { ...(cursor ? { cursor } : filters), limit: itemsPerPage };
+    const searchResult = runSearch(parseSearchRequest(itemType, requestBody, context), context);
+    const items = context.readItems(itemType, searchResult.rowNumbers);
     return (
       <section>
-        <h2>{formatCount(result.totalHits, itemType === 'ads' ? 'ad' : 'advertiser')}</h2>
-        {result.totalHits === 0 && <p class="soft">Nothing matches.</p>}
+        <h2>{formatCount(searchResult.totalHits, itemType === 'ads' ? 'ad' : 'advertiser')}</h2>
+        {searchResult.totalHits === 0 && <p class="soft">Nothing matches.</p>}
         {itemType === 'ads' ? <VariantCards ads={items.map((ad) => toDisplayedAd(ad, context))} /> : null}
         {itemType === 'pages' && <ul class="cards">{items.map((page) => renderAdvertiserCard(page, context))}</ul>}
-        {result.cursor && (
+        {searchResult.cursor && (
           <p class="more">
-            <Link to={buildRelativeLink({ ...query, cursor: result.cursor })}>Next page</Link>
+            <Link to={buildRelativeLink({ ...query, cursor: searchResult.cursor })}>Next page</Link>
           </p>
         )}
       </section>

@@ -15,7 +15,7 @@ export type Presenter = ReturnType<typeof createPresenter>;
  * The maximum length of a picture URL in characters. The library does not look for a stored picture if a URL is longer.
  */
 const maxUrlLength = 8000;
-const isUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
+const isPictureUrl = (text: string): boolean => text.length <= maxUrlLength && /^https?:/.test(text);
 
 /**
  * Creates the presenter of a library. It returns records as they were imported, except for two kinds of texts. If the
@@ -30,7 +30,7 @@ export function createPresenter(
     const items = recordStore.readJson(itemType, rowNumbers).map((json): Record<string, unknown> => JSON.parse(json));
     const urls = new Set<string>();
     replaceTexts(items, (text) => {
-      if (isUrl(text)) urls.add(text);
+      if (isPictureUrl(text)) urls.add(text);
       if (text.startsWith('{app_url}')) return app + text.slice('{app_url}'.length);
       return text.startsWith('{media_url}') ? media + text.slice('{media_url}'.length) : text;
     });
@@ -48,9 +48,9 @@ export function createPresenter(
     readItems,
     /** Reads records for a list. It adds the field `appUrl`, which the API document shows only for list items. */
     listItems: (itemType: ItemType, rowNumbers: number[]): unknown[] =>
-      readItems(itemType, rowNumbers).map((item) => {
-        const id = String(itemType === 'ads' ? item.id : item.pageId);
-        return { ...item, appUrl: item.appUrl ?? `${app}/${itemType}/${encodeURIComponent(id)}` };
+      readItems(itemType, rowNumbers).map((record) => {
+        const id = String(itemType === 'ads' ? record.id : record.pageId);
+        return { ...record, appUrl: record.appUrl ?? `${app}/${itemType}/${encodeURIComponent(id)}` };
       }),
   };
 }

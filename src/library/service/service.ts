@@ -82,7 +82,7 @@ export async function openLibrary(options: LibraryOptions) {
   const context = createContext(database, { now, random, demo });
   const keys = createKeyStore({ ...context, random });
   const serviceOptions = { ...options, context, keys, createRequestId: random.uuid };
-  const service = createService(serviceOptions);
+  const service = createApp(serviceOptions);
   const countRecordsSql = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     /** Handles a request to the library's HTTP API or to one of its HTML pages. */
@@ -147,7 +147,7 @@ const apiPaths = [...new Set(Object.values(operations).map(({ path }) => path))]
 }));
 
 /** Creates the Hono app that serves the HTTP API, the pictures and the HTML pages. */
-function createService(options: ServiceOptions): Hono {
+function createApp(options: ServiceOptions): Hono {
   const app = new Hono({ strict: false });
   app.all('/v1/*', async ({ req }) => toWebResponse(await handleApiRequest(req.raw, options)));
   app.get('/filters.json', () => Response.json(libraryFilters));

@@ -145,12 +145,12 @@ export class FileStore implements Store {
   /** Reads lines that other processes have appended, if the file has changed since the last read. */
   async #readIfChanged(): Promise<void> {
     const stats = await lstat(this.#options.path, { bigint: true }).catch(ignoreErrorCodes('ENOENT'));
-    const stamp = stats ? formatStamp(stats) : '';
-    if (stamp === this.#fileStamp && stamp !== '') return;
+    const fileStamp = stats ? formatStamp(stats) : '';
+    if (fileStamp === this.#fileStamp && fileStamp !== '') return;
     const file = stats && (await this.#open(constants.O_RDONLY));
     if (file === undefined) return this.#reset('');
     await withClosing(file, () => this.#readAppended(file));
-    this.#fileStamp = stamp;
+    this.#fileStamp = fileStamp;
   }
 
   async #write(jobs: readonly StoreJob[]): Promise<unknown[]> {
@@ -323,7 +323,7 @@ export async function deleteStoreFile(path: string): Promise<void> {
 /** Yields the complete lines between two positions of a file, without line feeds. Skips an incomplete last line. */
 async function* readLines(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   let lineParts: Buffer[] = [];
-  let length = 0;
+  let lineLength = 0;
   for (let position = start; position < end; ) {
     const size = Math.min(chunkBytes, end - position);
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(size), 0, size, position);
@@ -334,11 +334,11 @@ async function* readLines(file: FileHandle, start: number, end: number): AsyncGe
     for (let lineFeedIndex = chunk.indexOf(10); lineFeedIndex !== -1; lineFeedIndex = chunk.indexOf(10, lineStart)) {
       lineParts.push(chunk.subarray(lineStart, lineFeedIndex));
       yield lineParts.length === 1 ? (lineParts[0] as Buffer) : Buffer.concat(lineParts);
-      [lineParts, length, lineStart] = [[], 0, lineFeedIndex + 1];
+      [lineParts, lineLength, lineStart] = [[], 0, lineFeedIndex + 1];
     }
     lineParts.push(chunk.subarray(lineStart));
-    length += chunk.length - lineStart;
-    if (length > maxLineBytes) throw new Error(`it has a line of more than ${maxLineBytes} bytes`);
+    lineLength += chunk.length - lineStart;
+    if (lineLength > maxLineBytes) throw new Error(`it has a line of more than ${maxLineBytes} bytes`);
   }
 }
 
@@ -418,11 +418,11 @@ async function syncFolder(path: string): Promise<void> {
  * because it never returns on file systems such as `/proc`.
  */
 export async function createPrivateFolder(path: string): Promise<void> {
-  const exists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
-  if (await exists()) return;
+  const folderExists = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (await folderExists()) return;
   if (dirname(path) !== path) await createPrivateFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch(async (error) => {
-    if (!(await exists())) throw error;
+    if (!(await folderExists())) throw error;
   });
 }
 

@@ -266,14 +266,14 @@ function applyToCollection(record: CollectionRecord, previousCollection: Collect
 }
 
 /**
- * Splits the items whose sequence number is higher than `after` into chunks. Yields at least one chunk, which may be
- * empty.
+ * Splits the items whose sequence number is higher than `afterSequenceNumber` into chunks. Yields at least one chunk,
+ * which may be empty.
  */
-function* splitIntoChunks(items: Iterable<[string, Item]>, after = 0): Generator<ItemsChunk['items']> {
+function* splitIntoChunks(items: Iterable<[string, Item]>, afterSequenceNumber = 0): Generator<ItemsChunk['items']> {
   let [chunk, bytes]: [ItemsChunk['items'], number] = [[], 0];
   let isFirst = true;
   for (const [id, item] of items) {
-    if (item.sequenceNumber <= after) continue;
+    if (item.sequenceNumber <= afterSequenceNumber) continue;
     chunk.push({ id, ...item });
     bytes += item.body.length;
     if (chunk.length < chunkLimits.items && bytes < chunkLimits.bytes) continue;

@@ -278,9 +278,9 @@ export function openPostgresStore(
  */
 async function createTables(pool: pg.Pool): Promise<void> {
   const tablesExist = `to_regclass('ad_library.format') IS NOT NULL`;
-  const existing = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
+  const existenceResult = await pool.query<{ is: boolean }>(`SELECT ${tablesExist} AS is`);
   // Replicas may start at the same time. The lock ensures that only one of them creates the tables.
-  if (!existing.rows[0]?.is)
+  if (!existenceResult.rows[0]?.is)
     await pool.query(`DO $do$ BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
       CREATE SCHEMA IF NOT EXISTS ad_library;

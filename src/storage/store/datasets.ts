@@ -87,11 +87,11 @@ export class StoreDatasets implements Datasets {
   async #nextSequenceNumber(key: string): Promise<number> {
     const { documents, store } = this.#access;
     const lastSequenceNumber = this.#lastSequenceNumber;
-    const next = documents.update<{ sequenceNumber: number }, number>(key, (doc, now) => {
+    const pendingNumber = documents.update<{ sequenceNumber: number }, number>(key, (doc, now) => {
       const sequenceNumber = Math.max((doc?.sequenceNumber ?? 0) + 1, lastSequenceNumber + 1, Math.floor(now));
       return { next: { sequenceNumber }, ttlMs: datasetLimits.ttlMs, result: sequenceNumber };
     });
-    const sequenceNumber = await next.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));
+    const sequenceNumber = await pendingNumber.catch(() => Math.max(this.#lastSequenceNumber + 1, store.now()));
     this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, sequenceNumber);
     return sequenceNumber;
   }

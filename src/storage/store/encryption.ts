@@ -40,8 +40,8 @@ const hashedNameLength = 22;
 
 /** Creates an encryption with AES-256-GCM. Derives all keys from the secret by HKDF (RFC 5869). */
 export function createEncryption({ secret, purpose = 'shared state', warn = () => {} }: EncryptionOptions): Encryption {
-  const deriveKey = (keyName: string, bytes = 32) =>
-    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, bytes));
+  const deriveKey = (keyName: string, keyBytes = 32) =>
+    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${purpose}`, keyName, keyBytes));
   const nameKey = deriveKey('names');
   const valueKey = deriveKey('values');
   const header = Buffer.concat([Buffer.of(formatVersion), deriveKey('id', secretIdBytes)]);

@@ -186,9 +186,9 @@ export class GuardedStore implements Omit<RemoteStore, 'connect' | 'isRefusal'> 
 
   /** Logs why connecting failed, if the driver finds a cause that the error does not name. */
   async #logCause(): Promise<void> {
-    const cause = await this.#driver.explainFailure?.();
-    if (cause !== undefined && !this.#isClosed && !this.#isUp)
-      this.#logOnce('warn', 'the shared state cannot be reached', new Error(cause));
+    const failureCause = await this.#driver.explainFailure?.();
+    if (failureCause !== undefined && !this.#isClosed && !this.#isUp)
+      this.#logOnce('warn', 'the shared state cannot be reached', new Error(failureCause));
   }
 
   async #connectOnce(): Promise<void> {

@@ -36,7 +36,7 @@ const claimTtlMs = 3_600_000;
  */
 const maxResponseDepth = 500;
 /** The memory limit for responses that the store did not accept, in bytes. */
-const maxLocalBytes = 64 * 1024 * 1024;
+const maxLocalCacheBytes = 64 * 1024 * 1024;
 
 interface StoredResponsesOptions extends Pick<StateOptions, 'ttlMs' | 'now'> {
   /**
@@ -58,7 +58,7 @@ export function openStoredResponseCache(
   { ttlMs, now, resendsLostCalls = false }: StoredResponsesOptions,
 ): ResponseCache {
   const { documents, store, leases, queue, buildKey } = access;
-  const localCache = createMemoryResponseCache({ maxBytes: maxLocalBytes, ttlMs, now });
+  const localCache = createMemoryResponseCache({ maxBytes: maxLocalCacheBytes, ttlMs, now });
   const getResponseKey = (tenantId: string, name: string) => buildKey(tenantId, 'answer', name);
   const getGroupKey = (tenantId: string, group: string) => buildKey(tenantId, 'removed', group);
   /**

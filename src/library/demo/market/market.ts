@@ -419,11 +419,11 @@ export type SeededRandom = ReturnType<typeof createSeededRandom>;
  * enough for fictional ads; never use it for secrets.
  */
 export function createSeededRandom(seed: number) {
-  let state = seed >>> 0;
+  let generatorState = seed >>> 0;
   /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    generatorState = (generatorState + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(generatorState ^ (generatorState >>> 15), generatorState | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
@@ -435,7 +435,7 @@ export function createSeededRandom(seed: number) {
     between,
     bytes,
     /** Returns the current state. `createSeededRandom(state)` creates a source that continues the sequence. */
-    getSeed: () => state,
+    getSeed: () => generatorState,
     /**
      * Returns a random item of a list.
      * @param bias a value above 1 makes the first items more likely

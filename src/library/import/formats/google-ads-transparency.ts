@@ -171,7 +171,10 @@ export const googleAdsTransparencyFormat: ImportFormat = {
 /** Columns of the amount that a political advertiser spent, in the order in which they are read. */
 const spendKeys = ['spendusd', 'spendeur', 'spendgbp', 'spendinr'];
 
-/** Returns true for a row of the political tables `advertiser_stats`, `advertiser_weekly_spend` and `advertiser_geo_spend`. */
+/**
+ * Returns true for a row of one of the political tables `advertiser_stats`, `advertiser_weekly_spend` and
+ * `advertiser_geo_spend`.
+ */
 const isAdvertiserRow = (record: SourceRecord): boolean =>
   record.has('advertiserid') &&
   record.has('advertisername') &&
@@ -320,12 +323,18 @@ interface RegionStats {
  */
 function readRegionStats(record: SourceRecord, parser: ColumnValueParser): RegionStats[] {
   const cell = record.get('regionstats');
-  const value = parser.parseStructure(cell);
+  const regionList = parser.parseStructure(cell);
   const isRegionRow = record.has('regioncode');
   record.markUsed('regionstats');
-  if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(value) && !isObject(value))
+  if (typeof cell === 'string' && cell.trim() !== '' && !Array.isArray(regionList) && !isObject(regionList))
     parser.addValueError(new Error(`region_stats: ${quoteValue(cell)} is not a list of regions`));
-  const entries = Array.isArray(value) ? value : isObject(value) ? [value] : isRegionRow ? [record.toObject()] : [];
+  const entries = Array.isArray(regionList)
+    ? regionList
+    : isObject(regionList)
+      ? [regionList]
+      : isRegionRow
+        ? [record.toObject()]
+        : [];
   if (entries.length > 0)
     parser.addFieldSource('regionStats', record.getSourceName(isRegionRow ? 'regioncode' : 'regionstats'));
   if (isRegionRow) for (const key of regionKeys) record.markUsed(key);

@@ -23,7 +23,7 @@ export const computePageId = (adLibrary: AdLibraryName, id: string): string =>
 /**
  * Computes the id of an advertiser page without an id of its own from its name. The result never equals the id of
  * another page, even if the name consists of digits.
- * @param kind what the name names, e.g. `page`; equal names of different kinds are different pages
+ * @param nameKind what the name names, e.g. `page`; equal names of different kinds are different pages
  */
-export const computePageIdFromName = (adLibrary: AdLibraryName, name: string, kind = 'page'): string =>
-  `${adLibrary}:${uuidFromName(JSON.stringify([kind, name]))}`;
+export const computePageIdFromName = (adLibrary: AdLibraryName, name: string, nameKind = 'page'): string =>
+  `${adLibrary}:${uuidFromName(JSON.stringify([nameKind, name]))}`;

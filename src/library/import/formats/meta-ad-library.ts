@@ -315,11 +315,11 @@ function readImpressionsText(record: SourceRecord, { ad }: FieldReader, parser: 
  * `snapshot_title`.
  */
 function getSnapshot(record: SourceRecord, parser: ColumnValueParser): SourceRecord {
-  const value = record.get('snapshot');
-  const snapshot = parser.parseStructure(value);
+  const snapshotValue = record.get('snapshot');
+  const snapshot = parser.parseStructure(snapshotValue);
   const name = record.getSourceName('snapshot');
   if (isObject(snapshot)) return new SourceRecord(Object.entries(snapshot), { keyPrefix: `${name}.` });
-  if (!isMissing(value))
+  if (!isMissing(snapshotValue))
     parser.addValueError(new Error(`${name}: not an object, so the ad has no texts from its snapshot`));
   const snapshotFields: [string, unknown][] = [];
   for (const key of record.keys()) {
@@ -380,8 +380,8 @@ function getWebsite(ad: JsonObject): JsonObject {
 
 /** Parses `Active` and `Inactive`. All other states are stored under their own names. */
 function parseActiveStatus(value: unknown): boolean | undefined {
-  const word = String(value).trim().toLowerCase();
-  return word === 'active' ? true : word === 'inactive' ? false : undefined;
+  const statusWord = String(value).trim().toLowerCase();
+  return statusWord === 'active' ? true : statusWord === 'inactive' ? false : undefined;
 }
 
 /** Parses the body of an ad: a text, an object with text or HTML, or a list of versions. */

@@ -14,7 +14,7 @@ import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computePageId } from './library-ids.ts';
 import {
   breakdownKeys,
-  combineRows,
+  combineResultRows,
   combineWithEarlierPeriods,
   isActionColumn,
   isResultColumn,
@@ -76,7 +76,7 @@ export const metaAdsManagerFormat: ImportFormat = {
       ? 'they name no ad (rows of totals)'
       : undefined,
   toAd,
-  combinePartialRecords: combineRows,
+  combinePartialRecords: combineResultRows,
   combineWithEarlierRun: combineWithEarlierPeriods,
 };
 

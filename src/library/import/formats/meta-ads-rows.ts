@@ -79,7 +79,11 @@ const stateColumnPattern =
  * @param reportProblem called for each column that cannot be added up
  * @throws Error with both readings if the rows cannot be told apart, or if their periods overlap only partly
  */
-export function combineRows(earlierAd: JsonObject, laterAd: JsonObject, reportProblem: ReportProblem): JsonObject {
+export function combineResultRows(
+  earlierAd: JsonObject,
+  laterAd: JsonObject,
+  reportProblem: ReportProblem,
+): JsonObject {
   checkCurrency(earlierAd, laterAd);
   const earlierRows = listRows(earlierAd);
   const [laterRow] = listRows(laterAd);
@@ -130,7 +134,7 @@ export function combineWithEarlierPeriods(
     ...{ breakdown: keptRows, reportingStarts: starts[0], reportingEnds: ends.at(-1) },
   };
   const isNewer = String(ad.lastSeenAt ?? '') >= String(storedAd.lastSeenAt ?? '');
-  const combinedAd = combineRows(keptAd, ad, reportProblem);
+  const combinedAd = combineResultRows(keptAd, ad, reportProblem);
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
 
@@ -182,9 +186,9 @@ const hasBreakdown = (rows: readonly ResultRow[]): boolean =>
   rows.some(({ values }) => Object.keys(values).some(isBreakdown));
 
 /** Returns the values of the breakdowns of a row as text. Rows with the same text may still differ in other columns. */
-const describeBreakdown = ({ values }: ResultRow): string =>
+const formatBreakdownValues = ({ values }: ResultRow): string =>
   JSON.stringify(Object.entries(values).filter(([name]) => isBreakdown(name)));
-const describePeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
+const formatPeriod = ({ reportingStarts = '', reportingEnds = '' }: ResultRow): string =>
   `${reportingStarts.slice(0, 10)} to ${reportingEnds.slice(0, 10)}`;
 
 /** Returns the texts of an ad that may tell its rows apart, by the name of their field or column. */
@@ -221,12 +225,12 @@ function addRow(
   const labelColumns = new Set(knownColumns);
   const names = [...new Set([...knownColumns, ...Object.keys(earlierLabels), ...Object.keys(laterLabels)])];
   const [laterBreakdown, laterPeriod, laterResults] = [
-    describeBreakdown(laterRow),
-    describePeriod(laterRow),
+    formatBreakdownValues(laterRow),
+    formatPeriod(laterRow),
     new Map(listResults(laterRow)),
   ];
   for (const row of earlierRows) {
-    if (describeBreakdown(row) !== laterBreakdown || describePeriod(row) !== laterPeriod) continue;
+    if (formatBreakdownValues(row) !== laterBreakdown || formatPeriod(row) !== laterPeriod) continue;
     const isContradictory = hasDifferentResults(row, laterResults);
     const differentNames = names.filter((name) => {
       const [label, laterLabel] = [readLabel(row, name), laterLabels[name]];
@@ -322,12 +326,12 @@ const readPeriod = ({ reportingStarts, reportingEnds }: ResultRow): Period | und
  */
 function computeTotal(rows: readonly ResultRow[]): AdResults {
   const rowsWithResults = rows.filter(hasResults);
-  const rowsByPeriod = [...groupBy(rowsWithResults, describePeriod).values()];
+  const rowsByPeriod = [...groupBy(rowsWithResults, formatPeriod).values()];
   if (rowsByPeriod.length < 2) return computePeriodTotal(rowsWithResults);
   const periods = rowsByPeriod.map((periodRows) => ({
     period: readPeriod(periodRows[0] as ResultRow),
     total: computePeriodTotal(periodRows),
-    name: describePeriod(periodRows[0] as ResultRow),
+    name: formatPeriod(periodRows[0] as ResultRow),
   }));
   const outerPeriods = periods.filter(
     ({ period }) => !periods.some((other) => other.period !== period && contains(other.period, period)),
@@ -351,7 +355,7 @@ const contains = (outer: Period | undefined, inner: Period | undefined): boolean
  * breakdown contains all results, so the totals are those of the breakdown with the highest total.
  */
 function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
-  const rowsByBreakdown = [...groupBy(rows, describeBreakdown).values()];
+  const rowsByBreakdown = [...groupBy(rows, formatBreakdownValues).values()];
   // Rows with the same values of known breakdowns differ in another column. One of them may be their total.
   const parts = rowsByBreakdown.map((labelledRows) => {
     const [firstRow] = labelledRows;
@@ -381,8 +385,8 @@ function computePeriodTotal(rows: readonly ResultRow[]): AdResults {
  * Adds up the results of several rows. If the row without labels has at least the sum of the others, it is their total.
  * Otherwise, it is another part, whose label is unknown.
  */
-function sumUnlessTotal(unlabelledRow: AdResults | undefined, parts: readonly AdResults[]): AdResults {
-  const sums = sumResults(parts);
+function sumUnlessTotal(unlabelledRow: AdResults | undefined, labelledResults: readonly AdResults[]): AdResults {
+  const sums = sumResults(labelledResults);
   if (!unlabelledRow) return sums;
   const sumByName = new Map(listResults(sums));
   const isTotal = listResults(unlabelledRow).every(([name, value]) => {
@@ -394,7 +398,7 @@ function sumUnlessTotal(unlabelledRow: AdResults | undefined, parts: readonly Ad
       value >= sumValue * roundingTolerance
     );
   });
-  return isTotal ? unlabelledRow : sumResults([unlabelledRow, ...parts]);
+  return isTotal ? unlabelledRow : sumResults([unlabelledRow, ...labelledResults]);
 }
 
 /** Ads Manager rounds the amounts of single rows, so their sum may be slightly above the total. */

@@ -36,29 +36,29 @@ type ColumnTree = Map<string, ColumnTree | string>;
  * { body: { text: … } } }`. An object with only numbers as keys becomes a list.
  */
 function buildObject(columns: readonly string[], paths: readonly string[][], cells: readonly string[]): object {
-  const root: ColumnTree = new Map();
+  const rootColumns: ColumnTree = new Map();
   for (const [index, path] of paths.entries()) {
     const cell = cells[index] ?? '';
     const column = columns[index] ?? '';
     // Skip columns without a name, such as the row numbers of pandas. They cannot be stored in a field.
     if (cell.trim() === '' || column.trim() === '') continue;
-    if (!setCell(root, path, cell) && !root.has(column)) root.set(column, cell);
+    if (!setCell(rootColumns, path, cell) && !rootColumns.has(column)) rootColumns.set(column, cell);
   }
-  return Object.fromEntries(Array.from(root, ([key, value]) => [key, toPlainValue(value)]));
+  return Object.fromEntries(Array.from(rootColumns, ([key, value]) => [key, toPlainValue(value)]));
 }
 
 /** Sets a cell at a path. Returns false if another column already has a value on this path. */
-function setCell(root: ColumnTree, path: readonly string[], cell: string): boolean {
-  let node = root;
+function setCell(rootColumns: ColumnTree, path: readonly string[], cell: string): boolean {
+  let subtree = rootColumns;
   for (const key of path.slice(0, -1)) {
-    const child = node.get(key) ?? new Map();
+    const child = subtree.get(key) ?? new Map();
     if (typeof child === 'string') return false;
-    node.set(key, child);
-    node = child;
+    subtree.set(key, child);
+    subtree = child;
   }
   const lastKey = path.at(-1) ?? '';
-  if (node.has(lastKey)) return false;
-  node.set(lastKey, cell);
+  if (subtree.has(lastKey)) return false;
+  subtree.set(lastKey, cell);
   return true;
 }
 

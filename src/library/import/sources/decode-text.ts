@@ -173,12 +173,12 @@ function decodeUtf8WithMarkers(bytes: Buffer): string {
   // Node replaces each invalid byte with the character U+FFFD. The source may also contain U+FFFD as an ordinary
   // character, so split the bytes at these characters first and decode the pieces between them.
   const decodedParts: string[] = [];
-  for (let start = 0; ; ) {
-    const nextReplacement = bytes.indexOf(replacementCharacter, start);
+  for (let partStart = 0; ; ) {
+    const nextReplacement = bytes.indexOf(replacementCharacter, partStart);
     const end = nextReplacement < 0 ? bytes.length : nextReplacement;
-    decodedParts.push(bytes.toString('utf8', start, end).replaceAll('\ufffd', invalidByteMarker));
+    decodedParts.push(bytes.toString('utf8', partStart, end).replaceAll('\ufffd', invalidByteMarker));
     if (nextReplacement < 0) return decodedParts.join('\ufffd');
-    start = nextReplacement + replacementCharacter.length;
+    partStart = nextReplacement + replacementCharacter.length;
   }
 }
 

@@ -71,16 +71,16 @@ export function updateResultPage(page: ResultPage, wrapper: Record<string, unkno
   for (const [name, value] of Object.entries(wrapper)) {
     const key = normalizeKey(name);
     if (isEmptyRecordList(key, value)) page.hasRecordList = true;
-    if (requestKeys.has(key) && isObject(value)) observeRequest(page, value);
-    if (nextPageKeys.has(key)) observeNextPage(page, value);
-    if (lastPageKeys.has(key) && typeof value === 'boolean') observeNextPage(page, !value);
+    if (requestKeys.has(key) && isObject(value)) rememberRequestToken(page, value);
+    if (nextPageKeys.has(key)) rememberNextPage(page, value);
+    if (lastPageKeys.has(key) && typeof value === 'boolean') rememberNextPage(page, !value);
     // In GraphQL, each edge has a cursor of its own beside its node.
-    if (key === 'cursor' && !('node' in wrapper)) observeNextPage(page, value);
+    if (key === 'cursor' && !('node' in wrapper)) rememberNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
-    if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) observeTotal(page, value);
-    if (pagingKeys.has(key) && isObject(value)) observePaging(page, value);
-    observePageNumber(page, key, value);
+    if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) rememberTotal(page, value);
+    if (pagingKeys.has(key) && isObject(value)) rememberPaging(page, value);
+    rememberPageNumber(page, key, value);
     if (errorKeys.has(key)) {
       const error = describeError(value);
       if (error !== undefined) page.error ??= error;
@@ -129,15 +129,18 @@ const mayStateTotal = (wrapper: Record<string, unknown>): boolean =>
   Object.keys(wrapper).length === 1 || Object.values(wrapper).some(Array.isArray);
 
 /** Remembers the number of all results. Some services write the number as text, e.g. `"1,200"`. */
-function observeTotal(page: ResultPage, value: unknown): void {
-  const total = typeof value === 'string' && /^\d[\d,]{0,14}$/.test(value) ? Number(value.replaceAll(',', '')) : value;
+function rememberTotal(page: ResultPage, statedTotal: unknown): void {
+  const total =
+    typeof statedTotal === 'string' && /^\d[\d,]{0,14}$/.test(statedTotal)
+      ? Number(statedTotal.replaceAll(',', ''))
+      : statedTotal;
   if (typeof total === 'number' && Number.isFinite(total)) page.totalRecords = total;
 }
 
 const isFilledText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** Reads a value that is a token, a URL or `true` if more results follow, and otherwise null, false or empty. */
-function observeNextPage(page: ResultPage, value: unknown): void {
+/** Remembers whether more results follow: if so, the value is a token, a URL or `true`, else null, false or empty. */
+function rememberNextPage(page: ResultPage, value: unknown): void {
   const isEnd = value === 'false' || (isObject(value) ? Object.keys(value).length === 0 : !value);
   if (isEnd) page.isLast = true;
   else page.hasNextPage = true;
@@ -152,16 +155,19 @@ function observeNextPage(page: ResultPage, value: unknown): void {
 /** Parameters of a request that contain the token of the requested page. */
 const pageTokenParameters = ['next_page_token', 'page_token', 'pagination_token', 'paginationToken', 'cursor', 'after'];
 
-/** Reads the request to which a page is the response. The request for the first page has no token. */
-function observeRequest(page: ResultPage, request: Record<string, unknown>): void {
+/** Remembers the token with which a page was requested. The request for the first page has none. */
+function rememberRequestToken(page: ResultPage, request: Record<string, unknown>): void {
   const token = pageTokenParameters.map((name) => request[name]).find(isFilledText);
   if (token === undefined) return;
   page.ownToken = computeHash(token);
   page.hasPrevious = true;
 }
 
-/** Reads an object such as `{ next: … }`, or LinkedIn's `{ start, count, total, links: [{ rel: 'next' }] }`. */
-function observePaging(page: ResultPage, paging: Record<string, unknown>): void {
+/**
+ * Remembers which other pages an object mentions, e.g. `{ next: … }`, or LinkedIn's `{ start, count, total, links: [{ rel:
+ * 'next' }] }`.
+ */
+function rememberPaging(page: ResultPage, paging: Record<string, unknown>): void {
   const relations = Array.isArray(paging.links)
     ? paging.links.map((link: unknown) => (isObject(link) ? link.rel : undefined))
     : [];
@@ -174,13 +180,13 @@ function observePaging(page: ResultPage, paging: Record<string, unknown>): void 
     else page.isFirst = true;
     if (typeof total === 'number' && start + count < total) page.hasNextPage = true;
   }
-  observeTotal(page, total);
+  rememberTotal(page, total);
   updateResultPage(page, paging, 'paging');
   if (!page.hasNextPage) page.isLast = true;
 }
 
-/** Reads `{ page: 1, totalPages: 5 }`. The two numbers may be observed one after the other. */
-function observePageNumber(page: ResultPage, key: string, value: unknown): void {
+/** Remembers the numbers in `{ page: 1, totalPages: 5 }`. Call this once for each of the two keys. */
+function rememberPageNumber(page: ResultPage, key: string, value: unknown): void {
   if (typeof value !== 'number') return;
   if (pageNumberKeys.has(key)) page.pageNumber = value;
   else if (pageCountKeys.has(key)) page.pageCount = value;

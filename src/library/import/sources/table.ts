@@ -73,11 +73,11 @@ export async function detectTable(text: string, detector: FormatDetector): Promi
  * reports its values instead of losing them.
  */
 function nameRepeatedColumns(columns: readonly string[]): string[] {
-  const names = new Set(columns);
+  const uniqueNames = new Set(columns);
   const countByName = new Map<string, number>();
   return columns.map((column) => {
     let count = (countByName.get(column) ?? 0) + 1;
-    while (count > 1 && names.has(`${column} (${count})`)) count++;
+    while (count > 1 && uniqueNames.has(`${column} (${count})`)) count++;
     countByName.set(column, count);
     return column === '' || count === 1 ? column : `${column} (${count})`;
   });

@@ -162,14 +162,15 @@ export class ZipArchive {
 /** Reads the checksums in the list of entries, by the name of the entry. */
 function readEntryList(entryList: Buffer): Map<string, Set<number>> {
   const checksumsByName = new Map<string, Set<number>>();
-  for (let start = 0; start + listedEntryBytes <= entryList.length; ) {
-    if (entryList.readUInt32LE(start) !== listedEntrySignature) break;
-    const nameBytes = entryList.readUInt16LE(start + 28);
-    const isUtf8 = (entryList.readUInt16LE(start + 8) & 0x800) !== 0;
-    const nameStart = start + listedEntryBytes;
+  for (let entryStart = 0; entryStart + listedEntryBytes <= entryList.length; ) {
+    if (entryList.readUInt32LE(entryStart) !== listedEntrySignature) break;
+    const nameBytes = entryList.readUInt16LE(entryStart + 28);
+    const isUtf8 = (entryList.readUInt16LE(entryStart + 8) & 0x800) !== 0;
+    const nameStart = entryStart + listedEntryBytes;
     const name = cleanName(entryList.toString(isUtf8 ? 'utf8' : 'latin1', nameStart, nameStart + nameBytes));
-    checksumsByName.set(name, (checksumsByName.get(name) ?? new Set()).add(entryList.readUInt32LE(start + 16)));
-    start = nameStart + nameBytes + entryList.readUInt16LE(start + 30) + entryList.readUInt16LE(start + 32);
+    checksumsByName.set(name, (checksumsByName.get(name) ?? new Set()).add(entryList.readUInt32LE(entryStart + 16)));
+    entryStart =
+      nameStart + nameBytes + entryList.readUInt16LE(entryStart + 30) + entryList.readUInt16LE(entryStart + 32);
   }
   return checksumsByName;
 }

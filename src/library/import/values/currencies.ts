@@ -40,9 +40,9 @@ const codesBySharedSign = new Map(
 const signPattern = /[A-Za-z]{0,3}\p{Sc}|(?<![A-Za-z])[A-Z]{3}(?![A-Za-z])|kr|zł|Rs|Kč|Ft|lei/gu;
 
 /** Returns true for a code of ISO 4217, e.g. `CHF`. */
-const isCurrencyCode = (sign: string): boolean => {
+const isCurrencyCode = (text: string): boolean => {
   isoCodes ??= new Set(Intl.supportedValuesOf('currency'));
-  return isoCodes.has(sign);
+  return isoCodes.has(text);
 };
 let isoCodes: Set<string> | undefined;
 

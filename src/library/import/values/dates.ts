@@ -48,8 +48,8 @@ const clockPattern =
 
 /** Removes the time zone name in parentheses at the end of a JavaScript date. */
 function removeZoneName(text: string): string {
-  const start = text.endsWith(')') ? text.lastIndexOf('(') : -1;
-  return start < 0 || text.slice(start, -1).includes(')') ? text : text.slice(0, start).trimEnd();
+  const zoneStart = text.endsWith(')') ? text.lastIndexOf('(') : -1;
+  return zoneStart < 0 || text.slice(zoneStart, -1).includes(')') ? text : text.slice(0, zoneStart).trimEnd();
 }
 
 /** Parses a time of day. Returns the milliseconds since midnight UTC, or undefined if the text is not a time of day. */

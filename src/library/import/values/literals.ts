@@ -11,7 +11,7 @@ export interface LiteralOptions {
 }
 
 /** The maximum nesting depth of lists and objects. Records with more than 64 levels are rejected anyway. */
-const maxDepth = 70;
+const maxNestingDepth = 70;
 
 /**
  * Parses a text that is a single literal. `None` and `NaN` become null.
@@ -124,7 +124,7 @@ class LiteralParser {
   }
 
   #parseValue(depth: number): unknown {
-    if (depth > maxDepth) throw new InvalidLiteralError();
+    if (depth > maxNestingDepth) throw new InvalidLiteralError();
     if (this.#skipCharacter('[')) return this.#parseItems(']', depth);
     if (this.#skipCharacter('(')) return this.#parseItems(')', depth);
     if (this.#skipCharacter('{')) return this.#parseObjectOrSet(depth);

@@ -53,7 +53,7 @@ const ungroupedDigitsPatterns: Record<DecimalSeparator, RegExp> = { '.': /^\d*(?
  * Returns the value of a number if it is read with this decimal separator. Returns undefined if the number cannot be
  * read in this way.
  */
-function toNumber(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
+function parseDigits(decimalSeparator: DecimalSeparator, { digits, multiplier }: NumberText): number | undefined {
   // A number with thousands separators never starts with 0, so `0.123` cannot mean 123.
   const isGrouped = groupedDigitsPatterns[decimalSeparator].test(digits) && !/^0[.,]/.test(digits);
   if (!ungroupedDigitsPatterns[decimalSeparator].test(digits) && !isGrouped) return undefined;
@@ -93,7 +93,7 @@ export class NumberColumn {
     if (numberText === undefined || scientificPattern.test(text.trim())) return;
     const valueBySeparator = new Map(
       (['.', ','] as const).flatMap((separator) => {
-        const value = toNumber(separator, numberText);
+        const value = parseDigits(separator, numberText);
         return value === undefined || (this.#isCount && !Number.isInteger(value)) ? [] : [[separator, value] as const];
       }),
     );
@@ -125,7 +125,7 @@ export class NumberColumn {
     else {
       const ambiguousNumber = this.#ambiguousNumber;
       const [valueWithPoint, valueWithComma] = (['.', ','] as const).map((separator) =>
-        toNumber(separator, ambiguousNumber),
+        parseDigits(separator, ambiguousNumber),
       );
       throw new Error(
         `${messageStart} ${ambiguousNumber.digits}, which may be ${valueWithPoint} or ${valueWithComma}; write them without thousands separators and import the file again`,
@@ -153,7 +153,7 @@ export class NumberColumn {
     if (/^(?:[-−–]\s?|\()\p{Sc}?\s?[\d.,]+\)?$/u.test(trimmedText)) return -1;
     if (scientificPattern.test(trimmedText)) return Number(trimmedText.replace(',', '.'));
     const numberText = splitNumberText(trimmedText);
-    return numberText && toNumber(this.#possibleSeparators[0] ?? '.', numberText);
+    return numberText && parseDigits(this.#possibleSeparators[0] ?? '.', numberText);
   }
 }
 
