@@ -261,8 +261,8 @@ function listChanges(item: StoredItem): BoardChange[] {
 }
 
 /**
- * Returns the API fields, which have the same names and meanings on the board. The brief view of an ad contains only the
- * fields marked `brief`, and the full view contains all fields.
+ * Returns the API fields, which have the same names and meanings on the board. The brief view of an ad contains only
+ * the fields marked `brief`, and the full view contains all fields.
  */
 const pickApiFields = (ad: Fields, detail: Detail) =>
   Object.fromEntries(

@@ -23,9 +23,9 @@ function findLinkedDomain(link: unknown): string | undefined {
 }
 
 /**
- * Parses the link of an ad. `landingPage` is the URL in a canonical form, so that ads with the same page can be grouped:
- * without tracking parameters, with sorted parameters and with decoded letters. `campaignParameters` contains the
- * campaign parameters of the link, such as `utm_source`. No request is sent.
+ * Parses the link of an ad. `landingPage` is the URL in a canonical form, so that ads with the same page can be
+ * grouped: without tracking parameters, with sorted parameters and with decoded letters. `campaignParameters` contains
+ * the campaign parameters of the link, such as `utm_source`. No request is sent.
  */
 export function parseLandingPage({ offerLink, cards }: Fields) {
   const landingUrl = resolveRedirects([offerLink, readCardLink(readObjects(cards)[0])].find(isVisible));

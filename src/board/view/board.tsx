@@ -33,7 +33,10 @@ import {
   toggleValue,
 } from './state.ts';
 
-/** The whole ad board: heading, filters, charts, ads, footer and dialogs. */
+/**
+ * The whole ad board: heading, panel (charts and filters), ads, footer and dialogs. In a small display
+ * (`hasLittleSpace`), the panel is closed until the user opens it.
+ */
 export function Board({ view }: { view: BoardView }) {
   const { state } = view;
   const { ads, openAdId, comparedIds, idsToSave, display, isPanelOpen = !display.hasLittleSpace } = state;
