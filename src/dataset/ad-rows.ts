@@ -69,8 +69,8 @@ type ChartedField = (typeof chartedFields)[number];
  * and all other ads would look ended.
  */
 function readLastSeenTime({ lastSeenAt }: Fields, readAt: number): number | null {
-  const time = parseTime(lastSeenAt);
-  return time === undefined || time > readAt + dayMs ? null : time;
+  const lastSeenTime = parseTime(lastSeenAt);
+  return lastSeenTime === undefined || lastSeenTime > readAt + dayMs ? null : lastSeenTime;
 }
 
 /** Values from the JSON of an ad. They are cached, because parsing the JSON is slow. */

@@ -178,7 +178,7 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
  * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
  * because missing ads do not affect such a result.
  */
-export const buildCountsView = ({ ads, gatherings }: DatasetContents): CoverageView => ({
+export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,
   gatherings: gatherings.length,
 });
@@ -301,7 +301,7 @@ function describeIncompleteGathering(
     listingOrder: combineListingOrders(
       readParts.filter(({ complete, adIds }) => !complete && adIds.size > 0).map((part) => listingOrders?.get(part.id)),
     ),
-    incompletePartTexts: describeMissingParts(gathering),
+    incompletePartTexts: describeIncompleteParts(gathering),
     hasUnreadPart:
       readParts.length < parts.length || readParts.some(({ complete, adIds }) => !complete && adIds.size === 0),
     earlierCompleteDay: earlierGathering && formatDay(earlierGathering.gatheredAt),
@@ -330,7 +330,7 @@ function combineListingOrders(listingOrders: readonly (ListingOrder | undefined)
 const maxMissingParts = 3;
 
 /** Describes the incomplete parts (smaller searches) of a split search, e.g. `"{"countries":["FR"]}" 40 of 90 ads`. */
-function describeMissingParts(gathering: Gathering): string[] {
+function describeIncompleteParts(gathering: Gathering): string[] {
   const { split } = getQuestion(gathering);
   if (split === undefined) return [];
   const storedPartsById = new Map(gathering.storedParts.map((part) => [part.id, part]));
@@ -350,8 +350,8 @@ function describeMissingParts(gathering: Gathering): string[] {
 /** Returns how many ads belong to completely read searches, and the first and the last day on which they were read. */
 function buildCurrentAdsView(contents: DatasetContents): DataOf<typeof CurrentAdsView> | undefined {
   const gatherings = selectCurrentGatherings(contents);
-  const days = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
-  const [firstDay, lastDay] = [days[0], days.at(-1)];
+  const readingDays = gatherings.flatMap(({ gatheredAt }) => formatDay(gatheredAt) ?? []).sort();
+  const [firstDay, lastDay] = [readingDays[0], readingDays.at(-1)];
   if (firstDay === undefined || lastDay === undefined) return;
   return { ads: new Set(gatherings.flatMap(({ adIds }) => [...adIds])).size, firstDay, lastDay };
 }

@@ -9,8 +9,9 @@ import type { StopInfo } from './stops.ts';
 /** Formats an estimate, e.g. `267 ads in 3 pages, between 3 and 267 credits; the first page tells.` */
 export function formatEstimate({ ads, pages, credits, atLeast, atMost }: EstimateView, readCount: number): string {
   if (pages === 0) return '0 credits, because nothing is left to read.';
-  const total = formatCount(ads ?? 0, 'ad');
-  const countText = readCount === 0 ? total : `${formatNumber(Math.max(0, (ads ?? 0) - readCount))} of ${total}`;
+  const totalText = formatCount(ads ?? 0, 'ad');
+  const countText =
+    readCount === 0 ? totalText : `${formatNumber(Math.max(0, (ads ?? 0) - readCount))} of ${totalText}`;
   const price = formatPrice({ atLeast, atMost });
   return `${countText} in ${formatCount(pages ?? 0, 'page')}, ${price}${credits === null ? '; the first page tells' : ''}.`;
 }
@@ -51,9 +52,9 @@ function formatHeadline(output: GatherOutput): string {
   // If a limit stopped the call, begin with the limit, the missing ads and the price of reading them.
   if (incomplete)
     return `Gathering ${gathering} is not complete, stopped: ${stopped}. ${incomplete}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;
-  const total = found === null ? foundInParts : `${formatNumber(found)} found`;
+  const foundText = found === null ? foundInParts : `${formatNumber(found)} found`;
   const repeatsText = repeats ? ` (which counts ${formatCount(repeats, 'ad')} of several parts again)` : '';
-  const totalText = total === undefined ? 'total not stated' : `of ${total}${repeatsText}`;
+  const totalText = foundText === undefined ? 'total not stated' : `of ${foundText}${repeatsText}`;
   const stateText = complete ? `complete, last read ${formatMinute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const missingText = missing ? ` ${formatNumber(missing)} of them are no longer in the dataset.` : '';
   return `Gathering ${gathering}: ${formatCount(read, 'ad')} read, ${totalText}; ${stateText}.${missingText}${unlisted ? ` ${formatUnlistedAds(unlisted)}` : ''}`;

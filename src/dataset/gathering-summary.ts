@@ -159,21 +159,23 @@ function buildSummaryLines({ ads, countries }: GatheredRows): SummaryLine[] {
 
 /** Formats for how many ads each date is unknown. Returns an empty list if no date is missing. */
 function formatUnknownDates(ads: GatheredRows['ads']): string[] {
-  const counts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
+  const unknownDateTexts = (['startedAt', 'lastSeenAt'] as const).flatMap((name) => {
     const unknownCount = ads.filter((ad) => ad[name] === null).length;
     return unknownCount > 0 ? `${name} ${formatNumber(unknownCount)}` : [];
   });
-  return counts.length > 0 ? [`Unknown dates: ${counts.join(', ')}`] : [];
+  return unknownDateTexts.length > 0 ? [`Unknown dates: ${unknownDateTexts.join(', ')}`] : [];
 }
 
 const pictureStates = ['available', 'expired', 'none', 'failed'];
 
 /** Formats for how many ads a picture can be shown. Returns an empty list if no picture is known to be missing. */
 function formatPictureStates(ads: GatheredRows['ads']): string[] {
-  const counts = new Map(pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]));
-  const triedCount = sumNumbers([...counts.values()]);
-  if (triedCount === (counts.get('available') ?? 0)) return [];
-  const stateTexts = [...counts].flatMap(([state, adCount]) =>
+  const countsByState = new Map(
+    pictureStates.map((state) => [state, ads.filter((ad) => ad.pictureState === state).length]),
+  );
+  const triedCount = sumNumbers([...countsByState.values()]);
+  if (triedCount === (countsByState.get('available') ?? 0)) return [];
+  const stateTexts = [...countsByState].flatMap(([state, adCount]) =>
     adCount > 0 ? `${state} ${formatNumber(adCount)}` : [],
   );
   const untriedCount = ads.length - triedCount;
@@ -211,9 +213,9 @@ function listAdvertisers(ads: GatheredRows['ads']): CountedValue[] {
 
 /** Returns the countries of all ads, with null for each ad without a country. */
 function listCountries(ads: GatheredRows['ads'], countries: GatheredRows['countries']): CountedValue[] {
-  const ids = new Set(ads.map(({ id }) => id));
-  const knownCountries = countries.filter(({ id }) => id !== null && ids.has(id));
-  const unknownCount = ids.size - new Set(knownCountries.map(({ id }) => id)).size;
+  const adIds = new Set(ads.map(({ id }) => id));
+  const knownCountries = countries.filter(({ id }) => id !== null && adIds.has(id));
+  const unknownCount = adIds.size - new Set(knownCountries.map(({ id }) => id)).size;
   return [
     ...knownCountries.map(({ country }) => toCountedCode(country)),
     ...Array.from({ length: unknownCount }, () => null),

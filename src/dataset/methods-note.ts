@@ -21,7 +21,7 @@ interface MethodNoteInput {
  * A section of an export's method note, which explains how the exported ads were collected. All fields except the
  * heading are optional.
  */
-interface NoteSection {
+interface MethodNoteSection {
   heading: string;
   paragraphs?: string[];
   sql?: string;
@@ -30,7 +30,7 @@ interface NoteSection {
 }
 
 /** Builds the method note of an export. It explains how the ads were collected and what the columns mean. */
-export function buildMethodNote(input: MethodNoteInput): NoteSection[] {
+export function buildMethodNote(input: MethodNoteInput): MethodNoteSection[] {
   const { contents, coverage, exportedStatements, adIds, now, version } = input;
   const { ads, pages, evicted } = contents;
   const gatherings = contents.gatherings.filter(
@@ -88,7 +88,7 @@ const buildGatheringRow = (gathering: Gathering): (string | number)[] => {
 };
 
 /** Formats the method note of an export as Markdown. */
-export const renderNoteMarkdown = (noteSections: readonly NoteSection[]): string =>
+export const renderMethodNoteMarkdown = (noteSections: readonly MethodNoteSection[]): string =>
   noteSections
     .flatMap(({ heading, paragraphs = [], sql, table = [], bulletPoints = [] }, index) => [
       `${index === 0 ? '#' : '##'} ${heading}`,
@@ -108,7 +108,7 @@ const formatTableLine = (cells: readonly (string | number)[]) =>
 const removeTableSyntax = (cell: string | number) => String(cell).replace(/[`|\n\r]/g, ' ');
 
 /** Converts the method note of an export to rows of a worksheet. */
-export const buildNoteRows = (noteSections: readonly NoteSection[]): SheetCell[][] =>
+export const buildMethodNoteRows = (noteSections: readonly MethodNoteSection[]): SheetCell[][] =>
   noteSections.flatMap(({ heading, paragraphs = [], sql, table = [], bulletPoints = [] }): SheetCell[][] => [
     [{ bold: heading }],
     ...[

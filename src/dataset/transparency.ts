@@ -38,8 +38,8 @@ const maxUrlChars = 2000;
  * Parses an https URL. Rejects a URL with a user name, such as `https://meta.com@evil.example`, because it looks as if
  * it belonged to another host.
  */
-function parsePublicUrl(text: unknown): string | undefined {
-  const url = typeof text === 'string' && text.length <= maxUrlChars ? parseUrl(text) : undefined;
+function parsePublicUrl(publicUrl: unknown): string | undefined {
+  const url = typeof publicUrl === 'string' && publicUrl.length <= maxUrlChars ? parseUrl(publicUrl) : undefined;
   return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 

@@ -17,13 +17,13 @@ import { FieldCounts, ReadColumns } from './field-counts.ts';
 import { readLiterals } from './literals.ts';
 import {
   cleanCell,
-  engineLimits,
   type QueryOptions,
   regexpLimits,
   resultLimits,
   SqlFailure,
   type SqlResult,
   type StatementLimits,
+  sqliteLimits,
 } from './statement.ts';
 
 /** Returns why the running SQL statement must stop, or undefined if it may continue. */
@@ -44,7 +44,7 @@ export class SqlEngine {
   readonly #database: Database;
   readonly #databasePointer: number;
   readonly #limits: StatementLimits;
-  readonly #writers = new Map<TableName, ReturnType<typeof createRowWriter>>();
+  readonly #rowWriters = new Map<TableName, ReturnType<typeof createRowWriter>>();
   #findInterruption: FindInterruption = () => undefined;
   #interruptionReason: ReturnType<FindInterruption>;
   #denialReason: 'refused' | 'json' | undefined;
@@ -101,8 +101,8 @@ export class SqlEngine {
   insertRows(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
     const writer =
-      this.#writers.get(table) ?? createRowWriter(this.#sqlite, this.#database.prepare(buildInsertSql(table)));
-    this.#writers.set(table, writer);
+      this.#rowWriters.get(table) ?? createRowWriter(this.#sqlite, this.#database.prepare(buildInsertSql(table)));
+    this.#rowWriters.set(table, writer);
     for (const row of rows) {
       const resultCode = writer.write(row);
       if (resultCode === capi.SQLITE_NOMEM) throw new SqlFailure({ reason: 'tables' });
@@ -119,7 +119,7 @@ export class SqlEngine {
   lockDown(findInterruption: FindInterruption, hasJson: boolean): void {
     const { capi } = this.#sqlite;
     this.#findInterruption = findInterruption;
-    for (const writer of this.#writers.values()) writer.close();
+    for (const writer of this.#rowWriters.values()) writer.close();
     this.#runSql('COMMIT');
     for (const sql of indexSqlStatements) this.#runSql(sql);
     for (const name of viewNames) this.#runSql(buildViewSql(name, hasJson));
@@ -130,7 +130,7 @@ export class SqlEngine {
     capi.sqlite3_drop_modules(this.#databasePointer, 0);
     for (const [option, flag] of lockDownSettings)
       capi.sqlite3_db_config(this.#databasePointer, capi[option] as never, flag, 0 as never);
-    for (const [name, value] of Object.entries(engineLimits))
+    for (const [name, value] of Object.entries(sqliteLimits))
       capi.sqlite3_limit(this.#databasePointer, capi[name] as never, value);
     capi.sqlite3_set_authorizer(
       this.#databasePointer,
@@ -437,7 +437,7 @@ const encoder = new TextEncoder();
  */
 function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, insertStatement: Statement) {
   const { sqlite3_bind_text, sqlite3_bind_double, sqlite3_bind_null } = wasm.exports as unknown as WasmExports;
-  const statement = insertStatement.pointer as unknown as number;
+  const statementPointer = insertStatement.pointer as unknown as number;
   let [buffer, bufferBytes] = [0, 0];
   const reserveBuffer = (row: readonly Cell[]): Uint8Array | undefined => {
     let neededBytes = 8;
@@ -459,13 +459,13 @@ function createRowWriter({ capi, wasm }: Pick<Sqlite3Static, 'capi' | 'wasm'>, i
       for (const [index, cell] of row.entries()) {
         if (typeof cell === 'string') {
           const { written } = encoder.encodeInto(cell, heap.subarray(offset));
-          sqlite3_bind_text(statement, index + 1, offset, written, sqliteStatic);
+          sqlite3_bind_text(statementPointer, index + 1, offset, written, sqliteStatic);
           offset += written;
-        } else if (cell === null) sqlite3_bind_null(statement, index + 1);
-        else sqlite3_bind_double(statement, index + 1, cell);
+        } else if (cell === null) sqlite3_bind_null(statementPointer, index + 1);
+        else sqlite3_bind_double(statementPointer, index + 1, cell);
       }
-      const resultCode = capi.sqlite3_step(statement);
-      capi.sqlite3_reset(statement);
+      const resultCode = capi.sqlite3_step(statementPointer);
+      capi.sqlite3_reset(statementPointer);
       return resultCode;
     },
     close(): void {

@@ -7,7 +7,7 @@
 /**
  * A `LIKE` pattern. `searchText` is in lower case and without the `%` at its start and end, e.g. `acme` for `%Acme%`.
  */
-interface NamePattern {
+interface LikePattern {
   searchText: string;
   hasLeadingWildcard: boolean;
   hasTrailingWildcard: boolean;
@@ -17,7 +17,7 @@ interface NamePattern {
 interface AdvertiserCondition {
   /** An advertiser matches if its id or name is one of these texts, ignoring case. */
   exactValues: readonly string[];
-  patterns: readonly NamePattern[];
+  patterns: readonly LikePattern[];
 }
 
 /** The literals of an SQL statement. They show which advertisers and fields the statement is about. */
@@ -31,7 +31,7 @@ export interface StatementLiterals {
 }
 
 /** A token of an SQL statement: a text, a name or number in lower case, or an operator. */
-interface Token {
+interface SqlToken {
   kind: 'text' | 'name' | 'operator';
   value: string;
 }
@@ -42,12 +42,12 @@ const maxConditionTokens = 1000;
 /** Reads which advertisers and JSON fields an SQL statement mentions. */
 export function readLiterals(sql: string): StatementLiterals {
   const jsonFields = new Set<string>();
-  const conditionTokens: Token[] = [];
+  const conditionTokens: SqlToken[] = [];
   let selectCount = 0;
   let depth = 0;
   let isInCondition = false;
-  let previousToken: Token | undefined;
-  for (const token of readTokens(sql)) {
+  let previousToken: SqlToken | undefined;
+  for (const token of readSqlTokens(sql)) {
     if (token.kind === 'text') {
       const jsonField = isOperator(previousToken, '->', '->>') ? token.value : undefined;
       const pathField = readFirstJsonField(token.value) ?? jsonField;
@@ -70,7 +70,7 @@ export function readLiterals(sql: string): StatementLiterals {
  * Determines to which advertisers a condition limits the rows. With `AND`, one part that limits them is enough. With
  * `OR`, every part must limit them, because the other rows could belong to any advertiser.
  */
-function readAdvertiserCondition(tokens: readonly Token[]): AdvertiserCondition | undefined {
+function readAdvertiserCondition(tokens: readonly SqlToken[]): AdvertiserCondition | undefined {
   const alternatives = splitCondition(tokens, 'or');
   if (alternatives.length > 1) {
     const conditions = alternatives.map(readAdvertiserCondition);
@@ -92,8 +92,8 @@ function mergeConditions(conditions: readonly (AdvertiserCondition | undefined)[
 }
 
 /** Splits a condition at `AND` or `OR`, but not inside parentheses, `CASE … END` and `BETWEEN … AND …`. */
-function splitCondition(tokens: readonly Token[], operator: 'and' | 'or'): (readonly Token[])[] {
-  const conditionParts: Token[][] = [[]];
+function splitCondition(tokens: readonly SqlToken[], operator: 'and' | 'or'): (readonly SqlToken[])[] {
+  const conditionParts: SqlToken[][] = [[]];
   let depth = 0;
   let isBetween = false;
   for (const token of tokens) {
@@ -109,7 +109,7 @@ function splitCondition(tokens: readonly Token[], operator: 'and' | 'or'): (read
 }
 
 /** Returns the tokens inside a pair of parentheses. Returns undefined unless the parentheses enclose all tokens. */
-function removeParentheses(tokens: readonly Token[]): readonly Token[] | undefined {
+function removeParentheses(tokens: readonly SqlToken[]): readonly SqlToken[] | undefined {
   if (!isOperator(tokens[0], '(')) return undefined;
   let depth = 0;
   for (const [index, token] of tokens.entries()) {
@@ -129,7 +129,7 @@ const digitsPattern = /^\d+$/;
  * Reads a comparison of the column `pageName` or `pageId` with literals, e.g. `lower(pageName) IN ('acme', 'bolt')`.
  * Returns undefined for any other expression.
  */
-function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefined {
+function readComparison(tokens: readonly SqlToken[]): AdvertiserCondition | undefined {
   const isAboutAdvertiser = tokens.some((token) => isKeyword(token, 'pagename', 'pageid'));
   const usedComparisons = tokens.filter(({ kind, value }) => kind !== 'text' && comparisonOperators.includes(value));
   const isSimpleComparison = tokens.every((token, index) => {
@@ -147,13 +147,13 @@ function readComparison(tokens: readonly Token[]): AdvertiserCondition | undefin
     return { exactValues: literals.map((literal) => literal.toLowerCase()), patterns: [] };
   // `LIKE` patterns are supported only for names, not for ids.
   if (tokens.some((token) => isKeyword(token, 'pageid'))) return undefined;
-  const patterns = literals.flatMap((literal) => parseNamePattern(literal) ?? []);
+  const patterns = literals.flatMap((literal) => parseLikePattern(literal) ?? []);
   return patterns.length === 1 ? { exactValues: [], patterns } : undefined;
 }
 
-const isKeyword = (token: Token | undefined, ...words: string[]): boolean =>
+const isKeyword = (token: SqlToken | undefined, ...words: string[]): boolean =>
   token?.kind === 'name' && words.includes(token.value);
-const isOperator = (token: Token | undefined, ...operators: string[]): boolean =>
+const isOperator = (token: SqlToken | undefined, ...operators: string[]): boolean =>
   token?.kind === 'operator' && operators.includes(token.value);
 
 /** Returns the first field of a JSON path, e.g. `page` for `$.page.pageName`. Returns undefined for any other text. */
@@ -163,7 +163,7 @@ function readFirstJsonField(text: string): string | undefined {
 }
 
 /** Parses a `LIKE` pattern with `%` only at its start or end, e.g. `%acme`. Returns undefined for any other pattern. */
-function parseNamePattern(pattern: string): NamePattern | undefined {
+function parseLikePattern(pattern: string): LikePattern | undefined {
   const [, leadingWildcard = '', text = '', trailingWildcard = ''] = /^(%?)([^%_]+)(%?)$/.exec(pattern) ?? [];
   if (text === '') return undefined;
   return {
@@ -183,7 +183,7 @@ export function includesAdvertiser(
 }
 
 /** Returns true if a name matches a `LIKE` pattern, ignoring case. */
-function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: NamePattern): boolean {
+function matchesPattern(name: string, { searchText, hasLeadingWildcard, hasTrailingWildcard }: LikePattern): boolean {
   const lowerName = name.toLowerCase();
   if (hasLeadingWildcard) return hasTrailingWildcard ? lowerName.includes(searchText) : lowerName.endsWith(searchText);
   return hasTrailingWildcard ? lowerName.startsWith(searchText) : lowerName === searchText;
@@ -197,7 +197,7 @@ const tokenPattern =
   /\s+|--[^\n]*|\/\*(?:[^*]|\*(?!\/))*(?:\*\/)?|[xX]'[^']*'|'((?:[^']|'')*)'?|"((?:[^"]|"")*)"?|`((?:[^`]|``)*)`?|\[([^\]]*)\]?|([\w$\u0080-\uffff]+)|(->>|->|<>|!=|==|<=|>=|\|\||[\s\S])/gy;
 
 /** Yields the tokens of an SQL statement, without white space and comments. */
-function* readTokens(sql: string): Generator<Token> {
+function* readSqlTokens(sql: string): Generator<SqlToken> {
   for (const [, text, doubleQuoted, backQuoted, bracketed, word, operator] of sql.matchAll(tokenPattern)) {
     const name = doubleQuoted ?? backQuoted ?? bracketed ?? word;
     if (text !== undefined) yield { kind: 'text', value: text.replaceAll("''", "'") };

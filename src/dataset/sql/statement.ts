@@ -22,7 +22,7 @@ export const statementLimits: StatementLimits = {
 };
 
 /** Limits that SQLite enforces itself (`sqlite3_limit`). */
-export const engineLimits = {
+export const sqliteLimits = {
   /** Maximum size of a text, a blob or a row, in bytes. */
   SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -168,7 +168,7 @@ const problemTexts = {
     `${reduceHint} Select only the columns you need.`,
   ],
   long: () => [
-    `The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`,
+    `The statement put together a text of more than ${sqliteLimits.SQLITE_LIMIT_LENGTH} characters.`,
     reduceHint,
   ],
   stopped: () => ['The statement was stopped.'],
