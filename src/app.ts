@@ -196,14 +196,14 @@ export async function openCallResources(options: AppOptions, apiService: Service
     warn: log.warn,
   });
   const { ledger, usageWindows } = state;
-  const { keys: accepted = createSingleUserAcceptedKeys() } = options;
+  const { keys: acceptedKeys = createSingleUserAcceptedKeys() } = options;
   const keys: AcceptedKeys = {
-    ...accepted,
+    ...acceptedKeys,
     remove: async (tenantId) => {
       // Every call first checks its key. Calls with the rejected key can therefore be in progress only if the service
       // has accepted the key recently.
-      const wasAccepted = await accepted.has(tenantId);
-      await accepted.remove(tenantId);
+      const wasAccepted = await acceptedKeys.has(tenantId);
+      await acceptedKeys.remove(tenantId);
       await state.exports.links?.disable(tenantId, wasAccepted);
     },
   };
@@ -332,15 +332,15 @@ function openService({ config, fetch }: AppOptions): Service {
   const service: Service = { fetch, baseUrl, apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
-  let filters: Promise<SearchFilters | undefined> | undefined;
+  let pendingFilters: Promise<SearchFilters | undefined> | undefined;
   const fetchFiltersOnce = () => {
-    filters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
+    pendingFilters ??= fetchLibraryFilters(baseUrl, fetch).catch(() => {
       // The local library may start later than this server. Forget the failed request, so that the next call tries
       // again.
-      filters = undefined;
+      pendingFilters = undefined;
       return undefined;
     });
-    return filters;
+    return pendingFilters;
   };
   return { ...service, searchFilters: fetchFiltersOnce };
 }

@@ -142,16 +142,16 @@ export function removeItemsWithoutId(
   plainBody: unknown,
   exactBody: unknown,
 ) {
-  const unchanged = { checked: plainBody, raw: exactBody, unusable: 0 };
+  const unchangedResult = { checked: plainBody, raw: exactBody, unusable: 0 };
   const idField = getIdField(request);
   const items = (plainBody as { items?: unknown } | null | undefined)?.items;
-  if (idField === undefined || !Array.isArray(items)) return unchanged;
+  if (idField === undefined || !Array.isArray(items)) return unchangedResult;
   // Do not check the items of a list that is too long, because the schema rejects the list anyway.
-  if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchanged;
+  if (items.length > (request.operation.isList ? maxPageItems : maxCollections)) return unchangedResult;
   const usableFlags = items.map((item) => typeof item?.[idField] === 'string' && item[idField] !== '');
   const unusable = usableFlags.filter((usable) => !usable).length;
   if (unusable === 0 || (unusable === items.length && request.operation.name === 'listCollectionItems'))
-    return unchanged;
+    return unchangedResult;
   const keepUsableItems = (body: unknown) => {
     const page = body as { items: unknown[] };
     return { ...page, items: page.items.filter((_, index) => usableFlags[index]) };

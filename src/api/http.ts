@@ -127,7 +127,7 @@ async function sendRequest(
   } catch (error) {
     const { isSent } = progress;
     progress.isSent = false;
-    throw describeError(error, { signal, wasSent: isSent });
+    throw refineError(error, { signal, wasSent: isSent });
   }
 }
 
@@ -135,7 +135,7 @@ async function sendRequest(
  * Adds to a network error that no request was sent, if this is known. Replaces any error that is not an
  * `AdLibraryError` if the signal has aborted.
  */
-function describeError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
+function refineError(error: unknown, { signal, wasSent }: { signal: AbortSignal; wasSent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
     if (wasSent || failure.kind !== 'network') return error;
@@ -222,9 +222,9 @@ const maxTargetLength = 300;
  * Returns the target of a redirect as an absolute URL. Leaves out user name, query and fragment, which may contain
  * secrets. The URL parser percent-encodes all non-ASCII characters, so the result is safe to show.
  */
-function readRedirectTarget(location: string | null, url: string): string | undefined {
-  if (location === null || !URL.canParse(location, url)) return undefined;
-  const { protocol, host, pathname } = new URL(location, url);
+function readRedirectTarget(location: string | null, requestUrl: string): string | undefined {
+  if (location === null || !URL.canParse(location, requestUrl)) return undefined;
+  const { protocol, host, pathname } = new URL(location, requestUrl);
   const target = `${protocol}//${host}${pathname}`;
   return /^https?:$/.test(protocol) && target.length <= maxTargetLength ? target : undefined;
 }
@@ -347,7 +347,7 @@ export function createUndiciFetch(): { fetch: Fetch; close(): Promise<void> } {
     const throwNetworkError = (error: unknown): never => {
       throw signal.aborted ? signal.reason : createNetworkError(error, origin);
     };
-    const response = await dispatch(agent, options, { signal, onSent }).catch(throwNetworkError);
+    const response = await dispatchRequest(agent, options, { signal, onSent }).catch(throwNetworkError);
     return { ...response, text: () => response.text().catch(throwNetworkError) };
   };
   return { fetch, close: async () => (await openingAgent)?.destroy() };
@@ -372,7 +372,7 @@ type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
  * Sends one request. Resolves to the status and the headers; `text()` then resolves to the body. Rejects as soon as the
  * signal aborts, even if the request still waits for a connection.
  */
-function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
+function dispatchRequest(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
     let chunks: Buffer[] = [];
     const joinedChunks: Buffer[] = [];

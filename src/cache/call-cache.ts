@@ -67,7 +67,7 @@ export function openCallCache(
 
   async function handleCall(call: ApiCall): Promise<ServiceResponse> {
     const { request, owner, signal } = call;
-    if (request.operation.changesData) return sendWrite(call);
+    if (request.operation.changesData) return sendCollectionChange(call);
     if (!request.operation.requiresCredits) return meter.send(call);
     // Run both lookups at the same time, because each one is a network round trip if the store is remote.
     const [storedResponse, isAccepted] = await Promise.all([
@@ -213,7 +213,7 @@ export function openCallCache(
    * Sends a call that changes a collection. Later callers must see the change. They therefore do not share reads of the
    * collection that are already in progress, and its cached lists are deleted.
    */
-  async function sendWrite(call: ApiCall): Promise<ServiceResponse> {
+  async function sendCollectionChange(call: ApiCall): Promise<ServiceResponse> {
     forgetReadsOfCollection(call);
     const send: SendCall = async (sentCall) => {
       const forgetCachedLists = () =>

@@ -83,11 +83,11 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
      * with the error `busy`.
      */
     start(callToStart: ApiCall, send: SendCall): InFlightCall {
-      const abort = new AbortController();
+      const abortController = new AbortController();
       const progress: CallProgress = { isSent: false, isAwaited: () => trackedCall.callers > 0 };
       const { request, owner, cache, creditLimit } = callToStart;
-      const call: ApiCall = { request, owner, signal: abort.signal, cache, creditLimit, progress };
-      const trackedCall: TrackedCall = { call, abort, callers: 0, settled: Promise.resolve() };
+      const call: ApiCall = { request, owner, signal: abortController.signal, cache, creditLimit, progress };
+      const trackedCall: TrackedCall = { call, abort: abortController, callers: 0, settled: Promise.resolve() };
       const pendingResponse = runTracked(trackedCall, send);
       trackedCall.settled = pendingResponse.then(
         () => {},
@@ -97,7 +97,7 @@ export function trackInFlightCalls({ maxCallsPerTenant, maxCalls, timeoutMs, onL
         call,
         settled: trackedCall.settled,
         join: (signal) => awaitResponse(trackedCall, pendingResponse, signal),
-        isAborted: () => abort.signal.aborted,
+        isAborted: () => abortController.signal.aborted,
       };
     },
     /**

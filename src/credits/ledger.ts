@@ -95,7 +95,7 @@ export interface FullUsageWindow {
  */
 export interface FullUsageWindows {
   get(tenantId: string): Promise<FullUsageWindow | undefined>;
-  set(tenantId: string, window: FullUsageWindow | undefined): Promise<void>;
+  set(tenantId: string, usageWindow: FullUsageWindow | undefined): Promise<void>;
 }
 
 /**

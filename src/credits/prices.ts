@@ -194,14 +194,14 @@ function listFullPages({ bySize }: PriceTable): FullPageCharge[] {
  * credits.
  */
 function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
-  const [first] = charges;
-  if (first === undefined) return [];
+  const [firstCharge] = charges;
+  if (firstCharge === undefined) return [];
   const areWholeNumbers = charges.every(({ charged }) => Number.isInteger(charged));
   const groupRules = groupSizes.map((perItems) => ({
-    credits: first.charged / Math.ceil(first.size / perItems),
+    credits: firstCharge.charged / Math.ceil(firstCharge.size / perItems),
     perItems,
   }));
-  return [{ credits: first.charged }, ...groupRules].filter(
+  return [{ credits: firstCharge.charged }, ...groupRules].filter(
     (rule) =>
       charges.every(({ size, charged }) => isNearlyEqual(computeRulePrice(rule, size), charged)) &&
       (!areWholeNumbers || Number.isInteger(computeRulePrice(rule, 1))),
@@ -212,7 +212,7 @@ function findFittingRules(charges: readonly FullPageCharge[]): PriceRule[] {
 const computeRulePrice = ({ credits, perItems }: PriceRule, size: number): number =>
   Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
-const isNearlyEqual = (a: number, b: number) => Math.abs(a - b) < 1e-6;
+const isNearlyEqual = (left: number, right: number) => Math.abs(left - right) < 1e-6;
 
 /**
  * Removes one page size from a full table. Keeps the size with the highest charge, because this charge is the upper

@@ -93,10 +93,10 @@ export function trackUsageWindows(
   };
 
   /** Returns true if no credits remain in the window, or fewer than the lowest expected cost of the call. */
-  const isTooFull = async (window: FullUsageWindow, call: ApiCall): Promise<boolean> => {
+  const isTooFull = async (usageWindow: FullUsageWindow, call: ApiCall): Promise<boolean> => {
     return (
-      window.remaining <= 0 ||
-      computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > window.remaining
+      usageWindow.remaining <= 0 ||
+      computeRequestBounds(await readPrices(call.owner.tenantId), call.request).atLeast > usageWindow.remaining
     );
   };
 
@@ -109,12 +109,12 @@ export function trackUsageWindows(
      */
     async admit(call: ApiCall): Promise<FullUsageWindow | undefined> {
       const { tenantId } = call.owner;
-      const window = await windows.get(tenantId);
-      if (window === undefined || !(await isTooFull(window, call))) return window;
-      if (now() - window.checkedAt < recheckAfterMs) throw createUsageLimitError(window.usageLimit);
+      const usageWindow = await windows.get(tenantId);
+      if (usageWindow === undefined || !(await isTooFull(usageWindow, call))) return usageWindow;
+      if (now() - usageWindow.checkedAt < recheckAfterMs) throw createUsageLimitError(usageWindow.usageLimit);
       // Store the time of the check before the request is sent, so that calls at the same time do not send another
       // request.
-      await windows.set(tenantId, { ...window, checkedAt: now() });
+      await windows.set(tenantId, { ...usageWindow, checkedAt: now() });
       await recordUsageLimit(tenantId, (await readCreditsOnce(call))?.usageLimit);
       const recheckedWindow = await windows.get(tenantId);
       if (recheckedWindow && (await isTooFull(recheckedWindow, call)))

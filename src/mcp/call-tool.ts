@@ -20,7 +20,7 @@ import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import type { ClientIdentity, OutputForm, OutputSetting, ResultForm } from './hosts.ts';
 import { getToolName, loadTool } from './load-tool.ts';
-import { type Cost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
+import { type CallCost, Receipts, receiptBytes, receiptTokens } from './receipts.ts';
 
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
@@ -321,7 +321,7 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 function buildToolResult(
   { notice, note, output }: { notice: string | undefined; note: string | undefined; output: OutputForm },
   { tool, finished }: { tool: Tool; finished: FinishedResult },
-  { receipt, line }: Cost,
+  { receipt, line }: CallCost,
 ): ToolResult {
   const { data, text, attachments = [] } = finished;
   const receiptFields = { receipt, ...(notice && { notice }), ...(note && { unconfirmed: note }) };

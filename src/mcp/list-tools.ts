@@ -163,9 +163,13 @@ const typeNames: Record<NonNullable<SearchFilter['type']>, string> = {
   filters: 'object of these keys',
 };
 
-function describeForm(filter: SearchFilter, filters: readonly SearchFilter[], pairs: Map<string, string>): string {
+function describeForm(
+  filter: SearchFilter,
+  filters: readonly SearchFilter[],
+  rangeNamesByKey: Map<string, string>,
+): string {
   const { type, note, fields, example, default: defaultValue } = filter;
-  const values = formatValues(filter, filters, pairs);
+  const values = formatAllowedValues(filter, filters, rangeNamesByKey);
   const valueText = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
   const typeText = [type && typeNames[type], fields && `in ${fields.join(', ')}`].filter(Boolean).join(' ');
   const form = [typeText, valueText, formatRange(filter)].filter(Boolean).join(': ');
@@ -181,7 +185,7 @@ function formatRange({ minimum, maximum }: SearchFilter): string | undefined {
  * Formats the allowed values of a filter key. If the values are the names of all list keys, the phrase `any list key`
  * replaces them. Likewise, `any name before From/To` replaces the names of all ranges.
  */
-function formatValues(
+function formatAllowedValues(
   { key, values, open }: SearchFilter,
   filters: readonly SearchFilter[],
   rangeNamesByKey: Map<string, string>,

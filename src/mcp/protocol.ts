@@ -116,7 +116,7 @@ export const refusedReadCode = -32_000;
  * Validates a request. Describes the first problem in one line, whereas the SDKs would return all problems or send no
  * response at all.
  */
-export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
+export function findRequestError(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
   const [issue] = (schema?.['~standard'].validate(request) as Validated | undefined)?.issues ?? [];
   if (issue === undefined) return undefined;

@@ -16,7 +16,7 @@ export const receiptTokens = 160;
 /** Number of UTF-8 bytes that are reserved in every result for the line about credits and for the notice. */
 export const receiptBytes = 1000;
 
-export interface Cost {
+export interface CallCost {
   receipt: ReceiptView;
   line: string;
 }
@@ -37,7 +37,7 @@ export class Receipts {
       this.add({ charged: charged ?? unreportedCharge, remaining: null, cached: false, requestId });
   };
 
-  buildCost({ operations, makesSeveralCalls }: Tool): Cost {
+  buildCost({ operations, makesSeveralCalls }: Tool): CallCost {
     if (makesSeveralCalls || this.#listSentReceipts().length > 1) return this.#buildTotalCost();
     const last = this.#receipts.at(-1);
     const isFree = operations.length === 0 && (last?.charged ?? null) === null;
@@ -65,7 +65,7 @@ export class Receipts {
 
   #listSentReceipts = (): Receipt[] => this.#receipts.filter(({ cached }) => !cached);
 
-  #buildTotalCost(): Cost {
+  #buildTotalCost(): CallCost {
     const sentReceipts = this.#listSentReceipts();
     const knownCharges = this.sumKnownCharges();
     const charged = sentReceipts.some((receipt) => receipt.charged === null) ? null : knownCharges;
@@ -83,7 +83,7 @@ export class Receipts {
 
 const unsentReceipt: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
 
-function buildSingleCost(received: Receipt | undefined): Cost {
+function buildSingleCost(received: Receipt | undefined): CallCost {
   const { charged = null, remaining = null, cached = false, age, unusable } = received ?? {};
   const requestId = sanitizeRequestId(received);
   const receipt = { charged, remaining, cached, requestId, ...(unusable !== undefined && { unusable }) };

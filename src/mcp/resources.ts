@@ -54,7 +54,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
     );
   if (bytes > maxFileBytes) throw createTooLargeError(bytes);
   // In JSON, a quotation mark or a line break takes two bytes. The JSON may therefore be twice as large as the file.
-  const maxBytes = 2 * bytes;
+  const maxJsonBytes = 2 * bytes;
   return {
     isLarge: bytes > largeFileBytes,
     async readContents() {
@@ -65,7 +65,7 @@ export async function findExport(exports: Exports, { uri, errors: { notFound } }
       if (!textTypePattern.test(mimeType)) return { contents: [{ uri, mimeType, blob: content.toString('base64') }] };
       // Building the JSON needs several times as much memory, so check the size first.
       const jsonBytes = countBytesInJson(content);
-      if (jsonBytes > maxBytes) throw createTooLargeError(jsonBytes);
+      if (jsonBytes > maxJsonBytes) throw createTooLargeError(jsonBytes);
       return { contents: [{ uri, mimeType, text: content.toString() }] };
     },
   };

@@ -28,7 +28,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const capabilities = catalog.capabilities(session);
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   // Over stdio, the SDK does not set `getClientVersion()` and `getClientCapabilities()`, so read both from the request.
-  const getClientIdentity = (envelope: Envelope = {}) => {
+  const getClientIdentity = (envelope: RequestMeta = {}) => {
     const { [CLIENT_INFO_META_KEY]: clientInfo, [CLIENT_CAPABILITIES_META_KEY]: capabilities } = envelope;
     return identifyClient({ name: clientInfo?.name, capabilities, userAgent });
   };
@@ -105,7 +105,7 @@ function findFormPresenter({ envelope, inputResponses, requestState }: RequestOf
 }
 
 interface RequestOfClient {
-  envelope?: Envelope | undefined;
+  envelope?: RequestMeta | undefined;
   inputResponses?: Record<string, unknown> | undefined;
   requestState(): unknown;
 }
@@ -121,7 +121,7 @@ function buildInputRequest(error: unknown) {
 }
 
 /** The keys in a request's `_meta` that identify the client. The SDK's types do not declare them. */
-interface Envelope {
+interface RequestMeta {
   [CLIENT_INFO_META_KEY]?: { name?: string };
   [CLIENT_CAPABILITIES_META_KEY]?: object;
 }

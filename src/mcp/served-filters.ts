@@ -47,8 +47,8 @@ export async function fetchServedFilters({
     if (ads.length === 0 || ![...ads, ...pages].every(hasOnlyWords)) return undefined;
     return {
       ...otherFields,
-      ads: useBuiltInNotes(ads, builtInFilters.ads),
-      pages: useBuiltInNotes(pages, builtInFilters.pages),
+      ads: replaceNotes(ads, builtInFilters.ads),
+      pages: replaceNotes(pages, builtInFilters.pages),
     };
   } catch {
     return undefined;
@@ -90,7 +90,7 @@ const hasOnlyWords = ({ key, values = [], fields = [], default: defaultValue }: 
  * Replaces the notes and examples in another server's filters with those of this version, because sentences from
  * another server must not reach the model.
  */
-const useBuiltInNotes = (servedFilters: SearchFilter[], builtInFilters: SearchFilter[]): SearchFilter[] =>
+const replaceNotes = (servedFilters: SearchFilter[], builtInFilters: SearchFilter[]): SearchFilter[] =>
   servedFilters.map(({ description: _, note: __, example: ___, ...filter }) => {
     const { note, example } = builtInFilters.find(({ key, type }) => key === filter.key && type === filter.type) ?? {};
     return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };

@@ -210,8 +210,8 @@ function Cover({ head: { title, writtenAt, isDemo, headings, missingAdNotes = []
  */
 function formatBasis({ adCount, gatheredAds, gatherings, unlistedGatherings, period }: ReportMethod): string {
   if (period === undefined) return `${formatCount(adCount, 'ad')} that searches brought; no gathering covers them`;
-  const [first, last] = [formatDay(period.from), formatDay(period.to)];
-  const periodText = first === last ? `on ${first}` : `from ${first} to ${last}`;
+  const [firstDay, lastDay] = [formatDay(period.from), formatDay(period.to)];
+  const periodText = firstDay === lastDay ? `on ${firstDay}` : `from ${firstDay} to ${lastDay}`;
   const gatheredText = gatheredAds < adCount ? `${formatNumber(gatheredAds)} of them ` : '';
   return `${formatCount(adCount, 'ad')}, ${gatheredText}read in ${formatCount(gatherings.length + unlistedGatherings, 'gathering')} ${periodText}`;
 }

@@ -172,8 +172,8 @@ function countStoredAds(
   matchingCount: number | null | undefined,
   contents: DatasetContents,
 ): number | undefined {
-  const [newest] = findGatherings(contents, question);
-  if (newest !== undefined) return newest.adIds.size;
+  const [newestGathering] = findGatherings(contents, question);
+  if (newestGathering !== undefined) return newestGathering.adIds.size;
   return findBroaderGathering(contents, question) ? (matchingCount ?? undefined) : 0;
 }
 

@@ -82,9 +82,9 @@ const signatureLength = 11;
  * Signs a cursor with the caller's API key. Every replica can check the signature. The API key cannot be derived from
  * it.
  */
-export function signCursor(apiKey: string | undefined, text: string): string {
+export function signCursor(apiKey: string | undefined, cursorText: string): string {
   if (apiKey === undefined) throw new AdLibraryError({ kind: 'no_api_key', wasSent: false });
-  const signature = createHmac('sha256', apiKey).update(`ad-library-mcp cursor ${text}`).digest('base64url');
+  const signature = createHmac('sha256', apiKey).update(`ad-library-mcp cursor ${cursorText}`).digest('base64url');
   return signature.slice(0, signatureLength);
 }
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { invalidRequest } from '../api/errors.ts';
 import {
-  buildCountsView,
+  buildCoverageCounts,
   buildCoverageView,
   FileCoverageView,
   formatCoverage,
@@ -16,7 +16,7 @@ import {
   methodSheetName,
   writeExport,
 } from '../dataset/export.ts';
-import { buildMethodNote, buildNoteRows, renderNoteMarkdown } from '../dataset/methods-note.ts';
+import { buildMethodNote, buildMethodNoteRows, renderMethodNoteMarkdown } from '../dataset/methods-note.ts';
 import { normalizeAdId, sumNumbers } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
@@ -94,7 +94,7 @@ export const exportAds = defineTool({
       const isAboutAds = exportedSheets.some((sheet) => sheet.isAboutAds);
       const coverage = isAboutAds
         ? buildCoverageView({ ...coverageInput, ...idRows, readFieldsByStatement: reads })
-        : buildCountsView(contents);
+        : buildCoverageCounts(contents);
       return {
         coverage,
         isAboutAds,
@@ -115,7 +115,7 @@ export const exportAds = defineTool({
           }),
         );
         const method = (exportedStatements: readonly ExportCounts[]) =>
-          buildNoteRows(describeExport(exportedStatements).note);
+          buildMethodNoteRows(describeExport(exportedStatements).note);
         counts = await writeExport(statements, { format, buildMethodRows: method, writeBytes: writeChunk, maxBytes });
       },
     });
@@ -126,7 +126,7 @@ export const exportAds = defineTool({
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${methodNoteEnding}`,
         mimeType: 'text/markdown',
-        write: (writeChunk) => writeChunk(Buffer.from(renderNoteMarkdown(methodNote))),
+        write: (writeChunk) => writeChunk(Buffer.from(renderMethodNoteMarkdown(methodNote))),
       })
       .catch(async (error) => {
         await file.discard?.();

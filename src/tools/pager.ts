@@ -73,8 +73,8 @@ export function buildListBoardData(data: object, { price }: Pick<ToolOutput, 'pr
   };
 }
 
-/** Schema of the price of the next page. The fields have the same names as in the estimates of `gather_ads`. */
-const PriceView = z
+/** Schema of the price of the next page. Its fields have the same names as in the estimates of `gather_ads`. */
+const NextPagePriceView = z
   .looseObject({
     credits: z.number().nullable().describe('Credits of the next page. null if only the range is known.'),
     atLeast: z.number().optional().describe('Least credits. Missing if credits is known.'),
@@ -82,7 +82,7 @@ const PriceView = z
   })
   .meta({ title: 'Price' });
 
-const buildPriceView = (price: PriceBounds): z.infer<typeof PriceView> =>
+const buildPriceView = (price: PriceBounds): z.infer<typeof NextPagePriceView> =>
   price.atLeast === price.atMost ? { credits: price.atMost } : { credits: null, ...price };
 
 /**
@@ -103,7 +103,7 @@ export const pagingFields = {
     .meta({ title: 'Shown' })
     .optional()
     .describe('Which items are shown, if the page was cut to fit.'),
-  nextPage: PriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
+  nextPage: NextPagePriceView.optional().describe('Price of the next page. Missing if free or unknown.'),
   asOf: responseDaySchema.optional(),
   appUrlPattern: z.string().optional().describe('URL of an item in the app of the service. <id> stands for the id.'),
   notes: z.array(z.string()).optional().describe('Notes from the service.'),

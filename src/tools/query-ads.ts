@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { buildChart } from '../charts/chart.ts';
 import { chartKinds } from '../charts/chart-kinds.ts';
 import {
-  buildCountsView,
+  buildCoverageCounts,
   buildCoverageView,
   CoverageView,
   formatCoverage,
@@ -70,7 +70,7 @@ export const queryAds = defineTool({
       maxCellChars: cell,
       readFieldsByStatement: mergeReadFields([readFields]),
     };
-    const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCountsView(contents);
+    const coverage = isAboutAds ? buildCoverageView(coverageInput) : buildCoverageCounts(contents);
     const emptyResultNotes = isEmptyResult(rows, rowCount) ? listNotesOfEmptyResult(coverage) : [];
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const render = (shownRows: readonly Cell[][]) =>

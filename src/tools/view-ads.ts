@@ -153,7 +153,7 @@ export const viewAds = defineTool({
  * An ad to show on the sheet of pictures. If it represents several ads with the same picture, `adCount` is their
  * number.
  */
-interface ChosenAd {
+interface SheetAd {
   id: string;
   item: StoredItem | undefined;
   adCount?: number;
@@ -203,7 +203,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
   const groupsByAd = await groupPictures(contents.ads, perceptualHashes);
   const groups = groupBy(chosenAds, ({ item }) => groupsByAd.get(normalizeAdId(item.id))?.groupId);
   const plainPictureCount = groups.get(null)?.length ?? 0;
-  const shownAds = [...groups].flatMap(([group, members]): ChosenAd[] => {
+  const shownAds = [...groups].flatMap(([group, members]): SheetAd[] => {
     if (!group) return [];
     const membersWithDays = members.map((member) => ({
       ...member,
@@ -213,7 +213,7 @@ async function comparePictures(sql: string, dataset: Dataset, context: ToolConte
     const ad = longestFirst.find(({ picture }) => 'url' in picture) ?? longestFirst[0];
     return ad === undefined ? [] : [{ id: ad.item.id, item: ad.item, adCount: members.length, daysRunning: ad.days }];
   });
-  const compareByAdCount = (left: ChosenAd, right: ChosenAd) =>
+  const compareByAdCount = (left: SheetAd, right: SheetAd) =>
     (right.adCount ?? 0) - (left.adCount ?? 0) || (right.daysRunning ?? 0) - (left.daysRunning ?? 0);
   shownAds.sort(compareByAdCount);
   const comparedAdCount = storedItems.filter(({ id }) => groupsByAd.has(normalizeAdId(id))).length;
@@ -281,7 +281,7 @@ function createComparisonFormatter(
       : `${countsText}${notComparedText}${continueHint}`;
 }
 
-function buildTile({ id, item, adCount, daysRunning }: ChosenAd, pictureChoice: PictureOptions & { number: number }) {
+function buildTile({ id, item, adCount, daysRunning }: SheetAd, pictureChoice: PictureOptions & { number: number }) {
   if (item === undefined) {
     const picture: AdPicture = { reason: 'it is not in the dataset; get_ad reads it for credits' };
     return { tile: { number: pictureChoice.number, id: readId(id), shown: false } as AdTile, picture };

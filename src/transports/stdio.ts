@@ -8,7 +8,7 @@ import { parseJson } from '../api/json.ts';
 import type { Log, OnCall } from '../logging/log.ts';
 import type { Catalog, Session } from '../mcp/catalog.ts';
 import {
-  checkRequest,
+  findRequestError,
   isCancelNotification,
   isLatestRevision,
   isMessage,
@@ -204,7 +204,7 @@ function openTransport(write: SendMessage, schemas: RequestSchemas) {
       if ('method' in message && 'id' in message) {
         // Do not wait for the response to a subscription, because it is sent only when the subscription ends.
         if (!openRequests.has(message.id) && message.method !== 'subscriptions/listen') openRequest(message.id);
-        const error = checkRequest(schemas, message);
+        const error = findRequestError(schemas, message);
         if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
       }
       transport.onmessage?.(message);

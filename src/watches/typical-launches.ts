@@ -63,19 +63,19 @@ export async function computeTypicalLaunches(
   const lastDay = getDayNumber(previousCheck.at);
   /** The number of launches in each interval before the last check. The most recent interval comes first. */
   const launchesByInterval: number[] = [];
-  let [started, earliest] = [0, lastDay];
+  let [startedCount, earliestDay] = [0, lastDay];
   for await (const adRowsBatch of getAdRowReader().readRows(contents, { includeJson: false, ids: listedIds }))
     for (const { ad } of adRowsBatch) {
       if (ad.startedAt === null || ad.id === null) continue;
       const day = getDayNumber(Date.parse(ad.startedAt));
-      earliest = Math.min(earliest, day);
-      if (day >= lastDay) started += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
+      earliestDay = Math.min(earliestDay, day);
+      if (day >= lastDay) startedCount += newIds.has(normalizeAdId(ad.id)) ? 1 : 0;
       else {
         const intervalIndex = Math.floor((lastDay - 1 - day) / days);
         launchesByInterval[intervalIndex] = (launchesByInterval[intervalIndex] ?? 0) + 1;
       }
     }
-  const knownIntervals = Math.floor((lastDay - earliest) / days);
+  const knownIntervals = Math.floor((lastDay - earliestDay) / days);
   const intervals = Math.min(knownIntervals, Math.max(intervalCounts.most, Math.floor(maxComparedDays / days)));
   if (intervals < Math.max(intervalCounts.least, Math.ceil(minComparedDays / days))) return;
   const sortedCounts = Array.from(
@@ -83,7 +83,7 @@ export async function computeTypicalLaunches(
     (_, intervalIndex) => launchesByInterval[intervalIndex] ?? 0,
   ).sort((left, right) => left - right);
   return {
-    started,
+    started: startedCount,
     weeks: Math.floor((intervals * days) / 7),
     ...(days !== 7 && { days, intervals }),
     median: computeMedian(sortedCounts),

@@ -4,7 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { Catalog, Session } from '../../mcp/catalog.ts';
 import type { OutputSetting } from '../../mcp/hosts.ts';
 import {
-  checkRequest,
+  findRequestError,
   isCancelNotification,
   isLatestRevision,
   isMessage,
@@ -73,7 +73,7 @@ function createLatestHandler(catalog: Catalog, onerror: (error: Error) => void):
   );
   return async ({ request, body, ...extra }) => {
     const message = findRequest(body);
-    const error = message && checkRequest(requestSchemasV2, message);
+    const error = message && findRequestError(requestSchemasV2, message);
     if (error?.code === invalidParamsCode) return createErrorResponse(message, error);
     const { apiKey: token = '', tenantId: clientId } = extra.credentials;
     // The SDK passes only `authInfo` to the function that creates the server, so put all other values into its `extra`.
@@ -99,7 +99,7 @@ function createEarlierHandler(catalog: Catalog): ServeMcpRequest {
     if (isMessage(body) && isCancelNotification(body))
       cancellations.cancelRequest(credentials.tenantId, body.params?.requestId);
     const message = findRequest(body);
-    const error = message && checkRequest(requestSchemasV1, message);
+    const error = message && findRequestError(requestSchemasV1, message);
     if (error) return createErrorResponse(message, error);
     const { cancelled, stopListening } = listenForCancellation(mcpRequest, message, cancellations);
     const isStream = message !== undefined && asksForProgress(message, catalog);
