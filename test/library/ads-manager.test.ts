@@ -70,6 +70,39 @@ test('the command `library import` adds up the results of an ad from the Ads Man
 
 test.for([
   [
+    'an overlapping period',
+    '2026-01-28,2026-02-04,A,1,Sales,0.7,10,9,1,1',
+    'GBP',
+    /their period 2026-01-01 to 2026-01-31 overlaps the new period 2026-01-28 to 2026-02-04; before, the amount spent was 1\.5/,
+  ],
+  [
+    'another currency',
+    `${february},A,1,Sales,0.7,10,9,1,1`,
+    'USD',
+    /they are in GBP and the new results in USD; before/,
+  ],
+  [
+    'another breakdown',
+    `${january},A,1,DE,0.7,10,9,1,1`,
+    'GBP',
+    /they are broken down by nothing and the new results by Country; before/,
+  ],
+] as const)(
+  'an Ads Manager import reports that it replaced earlier results of an ad that have %s',
+  async ([name, line, currency, message], { libraryServer }) => {
+    await importExport(libraryServer, buildHeader('Objective'), `${january},A,1,Sales,1.50,100,90,5,1.5`);
+    const header = buildHeader(name === 'another breakdown' ? 'Country' : 'Objective').replace('GBP', currency);
+    const { report, ads } = await importExport(libraryServer, header, line);
+    expect(report.notes.join('\n')).toMatch(message);
+    expect(ads).toMatchObject([{ adSpendMin: 0.7 }]);
+    const nextImport = await importExport(libraryServer, header, line.replace('0.7', '0.8'));
+    expect(nextImport.report.notes.join('\n')).not.toContain('were replaced');
+    expect(nextImport.ads).toMatchObject([{ adSpendMin: 0.8 }]);
+  },
+);
+
+test.for([
+  [
     'equal periods and different results',
     [january, january],
     /Amount spent: 2\.5, but an earlier row .* has 1\.5; the total may be 2\.5, or 4 in both rows/,

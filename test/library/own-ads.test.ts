@@ -62,6 +62,21 @@ test('an imported table row replaces the stored ad that has the same id', async 
   expect(await findAds(libraryServer, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
 });
 
+test('the command `library import` rejects a table row whose lower bound is larger than its upper bound', async ({
+  libraryServer,
+}) => {
+  const rows = ['Good,10,20,5', 'Two columns,20,10,5', 'One column,10,20,300-200'];
+  expect(
+    await libraryServer.importRecords(['headline,spend min,spend max,impressions', ...rows].join('\n')),
+  ).toMatchObject({
+    ads: 1,
+    problems: [
+      { line: 3, problem: 'spend: the lower bound 20 is larger than the upper bound 10' },
+      { line: 4, problem: expect.stringContaining('the lower bound 300 is larger than the upper bound 200') },
+    ],
+  });
+});
+
 test('the command `library import` names the line of each invalid row and stores the other rows', async ({
   libraryServer,
 }) => {

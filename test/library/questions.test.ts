@@ -303,6 +303,7 @@ const incompleteFiles: [title: string, files: Record<string, unknown>][] = [
   ['tables without a first number', { 'ads-2.csv': buildTable(2), 'ads-3.csv': buildTable(3) }],
   ['a table without a number and a third table', { 'ads.csv': buildTable(1), 'ads-3.csv': buildTable(3) }],
   ['tables without the last number', { 'ads-1-of-3.csv': buildTable(1), 'ads-2-of-3.csv': buildTable(2) }],
+  ['only the first of three tables', { 'ads-1-of-3.csv': buildTable(1) }],
   ['a missing download of a browser', { 'ads.csv': buildTable(1), 'ads (2).csv': buildTable(3) }],
   ['a missing table by record number', { '0.csv': buildTable(1), '50.csv': buildTable(2), '150.csv': buildTable(3) }],
   ['numbered responses without paging', { 'page-1.json': [firstAd], 'page-3.json': [{ ...firstAd, id: '3' }] }],

@@ -97,12 +97,15 @@ const maxRecordIndex = 1_000_000;
  */
 export function findNumberGap(names: readonly string[], hasNextPage: (name: string) => boolean): string | undefined {
   const groups = groupBy(parseFileNames(names), ({ nameWithoutNumbers }) => nameWithoutNumbers);
-  for (const files of groups.values())
+  for (const files of groups.values()) {
+    const missingFile = findFileCountProblem(files.map(({ name }) => name));
+    if (missingFile !== undefined) return missingFile;
     for (const numberIndex of findVariableNumbers(files))
       for (const group of groupByNumber(files, numberIndex)) {
         const gap = findGap(group, numberIndex, hasNextPage);
         if (gap !== undefined) return gap;
       }
+  }
   return undefined;
 }
 
@@ -135,14 +138,17 @@ function findGap(
   if (gap) return `a file between ${gap.previousName} and ${gap.name} is missing`;
   const largestFirstNumber = isByPage ? maxPageNumber : maxRecordIndex;
   if (first.number > 1 && first.number <= largestFirstNumber) return `a file before ${first.name} is missing`;
-  const fileCount = parseFileCount(first.name);
-  if (isByPage && fileCount !== undefined && last.number < fileCount - (first.number === 0 ? 1 : 0))
-    return `a file after ${last.name} is missing`;
   return undefined;
 }
 
-/** Returns the total number of files if a file name contains it, e.g. 3 for `ads-1-of-3.csv`. */
-function parseFileCount(name: string): number | undefined {
+/**
+ * Returns a problem if a file name contains the total number of files, e.g. 3 in `ads-1-of-3.csv`, and there are fewer
+ * files. All names have the same text around their numbers.
+ */
+function findFileCountProblem(names: readonly string[]): string | undefined {
+  const [name = ''] = names;
   const [, fileCount] = /\d[-_ ]?of[-_ ]?(\d{1,3})(?!\d)/i.exec(name) ?? [];
-  return fileCount === undefined ? undefined : Number(fileCount);
+  if (fileCount === undefined || names.length >= Number(fileCount)) return undefined;
+  const missingCount = Number(fileCount) - names.length;
+  return `${name} says that there are ${fileCount} files, of which ${missingCount} ${missingCount === 1 ? 'is' : 'are'} missing`;
 }

@@ -155,7 +155,7 @@ export class FieldReader {
  * neither is used.
  * @throws Error if the lower bound is above the upper bound
  */
-function checkRange(rangeName: string, { min, max }: NumberRange): void {
+export function checkRange(rangeName: string, { min, max }: NumberRange): void {
   if (min !== undefined && max !== undefined && min > max)
     throw new Error(`${rangeName}: the lower bound ${min} is larger than the upper bound ${max}`);
 }

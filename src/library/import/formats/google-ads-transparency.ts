@@ -13,6 +13,7 @@ import {
   parseUpperCaseText,
 } from './field-parsers.ts';
 import {
+  checkRange,
   FieldReader,
   type FieldRule,
   isEmptyValue,
@@ -221,6 +222,8 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (Array.isArray(regions)) {
     const countries = regions.map((region) => String(region).toUpperCase()).filter(isCountryCode);
     if (countries.length > 0) ad.countries = countries;
+    // A region such as `EU` is not a country, so keep all regions under their own name.
+    if (countries.length < regions.length) ad.regions = regions;
   }
   readSpend(record, reader, parser);
   const domain = parser.parseText(record.get('targetdomain') ?? record.get('domain'));
@@ -296,12 +299,18 @@ function readVariations(record: SourceRecord, parser: ColumnValueParser): { fiel
 /** Reads the spend of a political ad in US dollars, the only currency that all rows have. */
 function readSpend(record: SourceRecord, reader: FieldReader, parser: ColumnValueParser): void {
   const [minKey, maxKey] = ['spendrangeminusd', 'spendrangemaxusd'];
-  const parseSpend: FieldParser = (value, keyName) => parser.parseNumber(keyName, value);
   if (!record.has(minKey)) return;
-  reader.readFields([
-    ['adSpendMin', parseSpend, minKey],
-    ['adSpendMax', parseSpend, maxKey],
-  ]);
+  const parseBound = (key: string, field: string) =>
+    reader.parseFirstValue([key], (value, keyName) => parser.parseNumber(keyName, value), field) as number | undefined;
+  const [min, max] = [parseBound(minKey, 'adSpendMin'), parseBound(maxKey, 'adSpendMax')];
+  try {
+    checkRange('spend_range_usd', { min, max });
+  } catch (error) {
+    parser.addValueError(error);
+    return;
+  }
+  reader.setField('adSpendMin', min);
+  reader.setField('adSpendMax', max);
   reader.setField('currency', 'USD');
 }
 

@@ -111,6 +111,7 @@ export function combineResultRows(
 /**
  * Combines an ad of an earlier import run with the same ad of a new import. Results of other periods are kept and added
  * up. If the periods overlap, the new results replace the earlier ones.
+ * @param reportProblem called if the replaced results are not an earlier version of the new results
  * @returns undefined if nothing of the earlier results is kept, or if a period is unknown
  */
 export function combineWithEarlierPeriods(
@@ -118,7 +119,8 @@ export function combineWithEarlierPeriods(
   ad: JsonObject,
   reportProblem: ReportProblem,
 ): JsonObject | undefined {
-  const [period] = listRows(ad).map(readPeriod);
+  const [newRow] = listRows(ad);
+  const period = newRow && readPeriod(newRow);
   const storedRows = listRows(storedAd);
   const keptRows = storedRows.filter((row) => {
     const storedPeriod = readPeriod(row);
@@ -126,7 +128,16 @@ export function combineWithEarlierPeriods(
       period && storedPeriod && hasResults(row) && (storedPeriod.end < period.start || period.end < storedPeriod.start)
     );
   });
-  if (keptRows.length === 0 || storedAd.currency !== ad.currency) return undefined;
+  const isKept = keptRows.length > 0 && storedAd.currency === ad.currency;
+  const replacedRows = storedRows.filter((row) => hasResults(row) && !(isKept && keptRows.includes(row)));
+  const reason = newRow && findReplacementReason(replacedRows, newRow, storedAd.currency, ad.currency);
+  if (reason !== undefined)
+    reportProblem(
+      new Error(
+        `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${storedAd.adSpendMin ?? 'unknown'}`,
+      ),
+    );
+  if (!isKept) return undefined;
   const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const keptAd = {
@@ -137,6 +148,33 @@ export function combineWithEarlierPeriods(
   const combinedAd = combineResultRows(keptAd, ad, reportProblem);
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
 }
+
+/**
+ * Returns why new results replace stored rows that are not an earlier version of them. Returns undefined if all rows
+ * are an earlier version, i.e. have the same period, breakdowns and currency.
+ */
+function findReplacementReason(
+  replacedRows: readonly ResultRow[],
+  newRow: ResultRow,
+  storedCurrency: unknown,
+  newCurrency: unknown,
+): string | undefined {
+  if (replacedRows.length === 0) return undefined;
+  if (storedCurrency !== newCurrency)
+    return `they are in ${storedCurrency ?? 'an unknown currency'} and the new results in ${newCurrency ?? 'an unknown currency'}`;
+  const otherPeriod = replacedRows
+    .map(describePeriod)
+    .find((replacedPeriod) => replacedPeriod !== describePeriod(newRow));
+  if (otherPeriod !== undefined) return `their period ${otherPeriod} overlaps the new period ${describePeriod(newRow)}`;
+  const [earlierNames, newNames] = [replacedRows, [newRow]].map(listBreakdownNames);
+  return earlierNames === newNames
+    ? undefined
+    : `they are broken down by ${earlierNames || 'nothing'} and the new results by ${newNames || 'nothing'}`;
+}
+
+/** Lists the breakdowns of rows, e.g. `Age, Gender`. */
+const listBreakdownNames = (rows: readonly ResultRow[]): string =>
+  [...new Set(rows.flatMap(({ values }) => Object.keys(values)).filter(isBreakdown))].sort().join(', ');
 
 const textFields = new Set(['headline', 'body', 'linkDescription', 'offerLink', 'ctaType']);
 const pickTexts = (ad: JsonObject): JsonObject =>

@@ -3,6 +3,7 @@ import { isUuid } from '../../../views/safe-text.ts';
 import { uuidFromName } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { parseCountryCode } from '../values/countries.ts';
+import { checkRange } from './field-reader.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computePageId } from './library-ids.ts';
 import type { SourceRecord } from './source-record.ts';
@@ -92,6 +93,10 @@ function toAd(record: SourceRecord, parser: ColumnValueParser): JsonObject {
   if (headline === '' && body === '') throw new Error('neither a headline nor a body; an ad needs one of them');
   const identifyingValues = id === '' ? [pageName, startedAt, headline, body] : [pageName || pageId, id];
   const [spendRange, impressionsRange] = [spend as NumberRange | undefined, impressions as NumberRange | undefined];
+  const { adSpendMin, adSpendMax, revenueMin, revenueMax } = fields as Record<string, number | undefined>;
+  checkRange('spend', spendRange ?? { min: adSpendMin, max: adSpendMax });
+  checkRange('impressions', impressionsRange ?? {});
+  checkRange('revenue', { min: revenueMin, max: revenueMax });
   return {
     ...collectOtherCells(record, parser),
     ...(spendRange && { adSpendMin: spendRange.min, adSpendMax: spendRange.max }),
