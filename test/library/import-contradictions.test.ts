@@ -24,6 +24,41 @@ test.for([
   },
 );
 
+test.for([
+  ['a table of your own', 'headline,advertiser,country,spend', ['Tea,A,DE,100', 'Tea,A,FR,50'], 'adSpendMin'],
+  [
+    'Google',
+    'creative_id,advertiser_id,region,first_shown,impressions',
+    ['CR1,AR1,DE,2026-01-05,90', 'CR1,AR1,FR,2026-01-05,80'],
+    'impressionsMin',
+  ],
+] as const)(
+  'an import reports two records of one ad with different results (table: %s)',
+  async ([_, header, rows, field], { libraryServer }) => {
+    const { notes } = await libraryServer.importRecords([header, ...rows].join('\n'));
+    expect(notes.join('\n')).toMatch(
+      new RegExp(`${field}: an earlier record of this ad has \\d+ and this record has \\d+,`),
+    );
+    const sameRows = await libraryServer.importRecords([header, rows[1], rows[1]].join('\n'));
+    expect(sameRows.notes.join('\n')).not.toContain('an earlier record');
+  },
+);
+
+test('a record with only one bound of a range replaces both bounds of an earlier record of the same ad', async ({
+  libraryServer,
+}) => {
+  const ad = { id: '1', page_id: '2', ad_delivery_start_time: '2026-01-05' };
+  await libraryServer.importRecords(
+    JSON.stringify([
+      { ...ad, currency: 'EUR', impressions: { lower_bound: '900000', upper_bound: '999999' } },
+      { ...ad, impressions: { lower_bound: '1000000' } },
+    ]),
+  );
+  const { body } = await libraryServer.search({});
+  expect(body.items).toMatchObject([{ impressionsMin: 1_000_000, currency: 'EUR' }]);
+  expect(body.items[0]).not.toHaveProperty('impressionsMax');
+});
+
 test('an imported amount with the sign of several currencies, such as $, has no currency, and the report says so', async ({
   libraryServer,
 }) => {

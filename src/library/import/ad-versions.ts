@@ -35,8 +35,42 @@ export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
 
 /** Copies fields from the older version of an ad if the newer version has no value for them. */
 export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): JsonObject {
-  const missingFields = Object.entries(olderAd).filter(([name]) => !hasValue(newerAd, name));
+  const missingFields = Object.entries(olderAd).filter(
+    ([name]) => !hasValue(newerAd, name) && !listFieldsOfSameValue(name).some((other) => hasValue(newerAd, other)),
+  );
   return missingFields.length > 0 ? { ...newerAd, ...Object.fromEntries(missingFields) } : newerAd;
+}
+
+const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
+
+/**
+ * Lists the fields that belong to the same value as a field: the other bound of a range such as `impressionsMin`, and
+ * the amounts in a currency. Bounds and currencies of two versions must not be mixed, because a range could then end
+ * before it begins.
+ */
+const listFieldsOfSameValue = (name: string): string[] =>
+  name === 'currency' ? amountFields : [name.replace(/(?:Min|Max)$/, (end) => (end === 'Min' ? 'Max' : 'Min'))];
+
+/** Fields with results of an ad, which differ between records of an ad if each record is only a part of the ad. */
+const resultFields = [
+  ...[...amountFields, 'impressionsMin', 'impressionsMax', 'audienceReach', 'reachMin', 'reachMax', 'countries'],
+  ...['euTotalReach', 'currency'],
+];
+
+/**
+ * Returns a problem if two records of the same ad in one import have different results. The later record is stored, but
+ * the records may be parts of the ad, e.g. one for each country.
+ */
+export function findContradictoryResult(storedAd: JsonObject, ad: JsonObject): Error | undefined {
+  const field = resultFields.find(
+    (name) =>
+      hasValue(storedAd, name) && hasValue(ad, name) && JSON.stringify(storedAd[name]) !== JSON.stringify(ad[name]),
+  );
+  if (field === undefined) return undefined;
+  const [earlierText, laterText] = [storedAd[field], ad[field]].map((value) => JSON.stringify(value));
+  return new Error(
+    `${field}: an earlier record of this ad has ${earlierText} and this record has ${laterText}, and only one of them is stored; if there is a row for each part of an ad, e.g. for each country, add the rows up first`,
+  );
 }
 
 /**

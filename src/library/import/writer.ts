@@ -1,7 +1,7 @@
 import type { Ad, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
-import { addHistory, fillMissingFields, isOlderVersion } from './ad-versions.ts';
+import { addHistory, fillMissingFields, findContradictoryResult, isOlderVersion } from './ad-versions.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
 import { addQuestion } from './questions.ts';
 
@@ -61,7 +61,11 @@ export async function openRecordWriter(
         // The files of one run may describe the same ads, e.g. one file with texts and one with results.
         if (isPartialRecord) mergedAd = format.combinePartialRecords?.(storedAd, ad, reportProblem) ?? ad;
         else if (combinedRuns) mergedAd = addHistory(combinedRuns, storedAd, now());
-        else mergedAd = addHistory(isRepeated ? fillMissingFields(newerAd, olderAd) : newerAd, olderAd, now());
+        else {
+          const contradiction = isRepeated ? findContradictoryResult(storedAd, ad) : undefined;
+          if (contradiction) reportProblem(contradiction);
+          mergedAd = addHistory(isRepeated ? fillMissingFields(newerAd, olderAd) : newerAd, olderAd, now());
+        }
       }
       mergedAd = addQuestion(mergedAd, storedAd, question);
       const adJson = mergedAd === (ad as JsonObject) ? json : JSON.stringify(mergedAd);

@@ -1,7 +1,9 @@
 import type { MediaAsset } from '../../../api/schemas.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
+import { findContradictoryResult } from '../ad-versions.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
+import { parseCountryCode } from '../values/countries.ts';
 import {
   type FieldParser,
   parseCount,
@@ -161,12 +163,16 @@ export const googleAdsTransparencyFormat: ImportFormat = {
       : undefined,
   toAd,
   toPage,
-  combinePartialRecords: (earlierAd, laterAd) =>
-    applyRegionStats({
+  combinePartialRecords(earlierAd, laterAd, reportProblem) {
+    // Without results by region, the rows of an ad cannot be added up.
+    const contradiction = laterAd.regionStats ? undefined : findContradictoryResult(earlierAd, laterAd);
+    if (contradiction) reportProblem(contradiction);
+    return applyRegionStats({
       ...earlierAd,
       ...laterAd,
       ...combineRegionStats(earlierAd.regionStats, laterAd.regionStats),
-    }),
+    });
+  },
 };
 
 /** Columns of the amount that a political advertiser spent, in the order in which they are read. */
@@ -195,7 +201,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
   const { regions = [], ...page } = reader.ad as JsonObject & { regions?: string[] };
   const spendKey = spendKeys.find((key) => !isMissing(record.get(key))) ?? '';
   const spend = reader.parseFirstValue([spendKey], (value, name) => parser.parseNumber(name, value), 'adSpendMin');
-  const countries = regions.map((region) => region.toUpperCase()).filter(isCountryCode);
+  const countries = findCountryCodes(regions);
   if (page.sourcePageExternalId === undefined && parser.areNotationsDecided) throw new Error('advertiser_id: missing');
   return {
     ...collectOtherFields(record, { ad: page, knownKeys, ownKeys, unnamedContainers: new Set() }, parser),
@@ -203,6 +209,7 @@ function toPage(record: SourceRecord, parser: ColumnValueParser): JsonObject | u
     pageId: computePageId('google', String(page.sourcePageExternalId)),
     adLibrary: 'google',
     ...(countries.length > 0 && { countries }),
+    ...(countries.length < regions.length && { regions }),
     ...(spend !== undefined && {
       ...{ adSpendMin: spend, adSpendMax: spend, currency: spendKey.slice('spend'.length).toUpperCase() },
     }),
@@ -220,7 +227,7 @@ function toAd(source: SourceRecord, parser: ColumnValueParser): JsonObject {
     'countries',
   );
   if (Array.isArray(regions)) {
-    const countries = regions.map((region) => String(region).toUpperCase()).filter(isCountryCode);
+    const countries = findCountryCodes(regions.map(String));
     if (countries.length > 0) ad.countries = countries;
     // A region such as `EU` is not a country, so keep all regions under their own name.
     if (countries.length < regions.length) ad.regions = regions;
@@ -401,6 +408,17 @@ function combineRegionStats(earlierStats: unknown, laterStats: unknown): { regio
   const statsByRegion = new Map(lists.map((stats) => [stats.regionCode, stats]));
   return statsByRegion.size > 0 ? { regionStats: [...statsByRegion.values()] } : {};
 }
+
+/** Returns the country codes of regions. A region may be a country code, a country name or another area such as `EU`. */
+const findCountryCodes = (regions: readonly string[]): string[] =>
+  regions.flatMap((region) => {
+    try {
+      const countryCode = parseCountryCode(region);
+      return isCountryCode(countryCode) ? [countryCode] : [];
+    } catch {
+      return [];
+    }
+  });
 
 const isCountryCode = (regionCode: string): boolean => /^[A-Z]{2}$/.test(regionCode) && regionCode !== 'EU';
 
