@@ -162,10 +162,8 @@ function findReplacementReason(
   if (replacedRows.length === 0) return undefined;
   if (storedCurrency !== newCurrency)
     return `they are in ${storedCurrency ?? 'an unknown currency'} and the new results in ${newCurrency ?? 'an unknown currency'}`;
-  const otherPeriod = replacedRows
-    .map(describePeriod)
-    .find((replacedPeriod) => replacedPeriod !== describePeriod(newRow));
-  if (otherPeriod !== undefined) return `their period ${otherPeriod} overlaps the new period ${describePeriod(newRow)}`;
+  const otherPeriod = replacedRows.map(formatPeriod).find((replacedPeriod) => replacedPeriod !== formatPeriod(newRow));
+  if (otherPeriod !== undefined) return `their period ${otherPeriod} overlaps the new period ${formatPeriod(newRow)}`;
   const [earlierNames, newNames] = [replacedRows, [newRow]].map(listBreakdownNames);
   return earlierNames === newNames
     ? undefined
