@@ -9,8 +9,8 @@ import { createAdRowReaders } from '../dataset/ad-rows.ts';
 import { openDatasetSql } from '../dataset/snapshot.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
 import type { AcceptedKeys } from '../storage/call-state.ts';
-import type { Exports, FileLinks } from '../storage/exports.ts';
-import type { State } from '../storage/open.ts';
+import type { FileLinks, TenantExports } from '../storage/exports.ts';
+import type { ServerState } from '../storage/open.ts';
 import { signCursor } from '../tools/cursors.ts';
 import type { CallerContext } from '../tools/tool.ts';
 import { Semaphore } from '../workers/semaphore.ts';
@@ -20,7 +20,7 @@ interface CallerContextOptions {
   callCache: CallCache;
   keys: AcceptedKeys;
   meter: Meter;
-  state: State;
+  state: ServerState;
   pictures(): Promise<OpenPictures>;
   baseUrl: string | undefined;
   version: string;
@@ -91,7 +91,7 @@ export function createCallerContexts(options: CallerContextOptions) {
     runHeavy: <Result>(tenantId: string, signal: AbortSignal, work: () => Promise<Result>) =>
       heavyCalls.run(tenantId, signal, () => nextTurn().then(work)),
     /** Returns the files of a caller. They can be read only while the service accepts the caller's API key. */
-    getExports(caller: Credentials): Exports {
+    getExports(caller: Credentials): TenantExports {
       const { tenantId } = caller;
       const exports = state.exports.forTenant(tenantId);
       const isKeyAccepted = async () => {

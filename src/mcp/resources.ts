@@ -1,6 +1,6 @@
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { ExportedFile, Exports } from '../storage/exports.ts';
+import type { ExportedFile, TenantExports } from '../storage/exports.ts';
 import { quoteId } from '../views/tokens.ts';
 import { skill } from './skill.ts';
 
@@ -41,7 +41,7 @@ export function findSkillFile(uri: string): Resource | undefined {
 const maxFileBytes = 16 * 1024 * 1024;
 const largeFileBytes = 256 * 1024;
 
-export async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRequest) {
+export async function findExport(exports: TenantExports, { uri, errors: { notFound } }: ResourceRequest) {
   const file = await exports.find(uri);
   if (file === undefined) {
     const problem = `There is no resource ${quoteId(uri)}. Exports can be read for an hour, reports for a day; making one again is free.`;

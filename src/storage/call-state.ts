@@ -51,7 +51,7 @@ export interface ResponseCache {
    * Waits while another process sends the same call. Resolves to the response of that process, or to the right (the
    * claim) to send the call, or to the notice that the process died.
    */
-  claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim>;
+  claim(call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<ClaimResult>;
   /**
    * Removes all responses of a group from the cache, e.g. the lists of a collection after an item was added. Responses
    * to calls that are still in progress are not cached either, because they may be outdated.
@@ -94,7 +94,7 @@ export interface GrantedClaim {
  * The result of `ResponseCache.claim`: the right to send the call, a cached response, or the notice that the process
  * that sent the call has died.
  */
-export type Claim =
+export type ClaimResult =
   | GrantedClaim
   /** The response was already in the cache, so the call must not be sent. */
   | { kind: 'cached'; cachedResponse: CachedResponse }

@@ -61,7 +61,7 @@ interface NewFile {
 }
 
 /** Creates, lists and finds the exported files of one API key. */
-export interface Exports {
+export interface TenantExports {
   create(file: NewFile): Promise<ExportedFile>;
   /** Returns the files that have not expired, the newest first. */
   list(): Promise<ExportedFile[]>;
@@ -75,7 +75,7 @@ export interface ExportStore {
    * @param callStartedAt the start of the tool call, in milliseconds since 1970; default: now. If the service has
    * rejected the API key since then, the files that this call creates get no download link.
    */
-  forTenant(tenantId: string, callStartedAt?: number): Exports;
+  forTenant(tenantId: string, callStartedAt?: number): TenantExports;
   /** The download links of the files. Undefined if the files are in a folder, where the user opens them directly. */
   links?: FileLinks;
 }
@@ -207,7 +207,7 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
   let recentFiles: ExportedFile[] = [];
   let count = 0;
   const list = async () => recentFiles.filter(({ at, ttlMs }) => Math.abs(now() - at) < ttlMs);
-  const exports: Exports = {
+  const exports: TenantExports = {
     create: async (newFile) => {
       const writtenFile = await writeToFirstFolder(folders, newFile);
       if ('problem' in writtenFile && 'folder' in exportTarget)

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CachedResponse, Claim, ResponseCache } from './call-state.ts';
+import type { CachedResponse, ClaimResult, ResponseCache } from './call-state.ts';
 import { estimateJsonMemory, TenantCache, type TenantCacheOptions } from './tenant-cache.ts';
 
 /** The memory overhead of a cached response, in bytes. It covers the charge, the balance and the parsed value. */
@@ -50,7 +50,7 @@ export const isNewerThan = ({ arrivedAt }: CachedResponse, time: number, now: nu
   arrivedAt > time && (arrivedAt <= now || time === Number.NEGATIVE_INFINITY);
 
 /** The right to send a call whose response will not be cached. Its methods do nothing. */
-const uncachedClaim: Extract<Claim, { kind: 'granted' }> = {
+const uncachedClaim: Extract<ClaimResult, { kind: 'granted' }> = {
   kind: 'granted',
   put: async () => {},
   forget: async () => {},

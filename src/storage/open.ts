@@ -12,7 +12,7 @@ import { openFullUsageWindows } from './store/ledger.ts';
 import type { ReplicaState } from './store/open-store.ts';
 
 /** All data that is kept between tool calls: cached responses, spending, datasets and exported files. */
-export interface State extends CallState {
+export interface ServerState extends CallState {
   datasets: Datasets;
   exports: ExportStore;
   slots: Slots;
@@ -34,7 +34,7 @@ interface OpenStateOptions extends Omit<FolderOptions, 'folder' | 'baseUrl' | 'a
 }
 
 /** Opens the state: in the store that replicas share, in the user's folder, or in the memory of this process. */
-export function openState(options: OpenStateOptions): State {
+export function openState(options: OpenStateOptions): ServerState {
   const { baseUrl, apiKey, shared, now, folder, exportTarget, hasDailyBudget } = options;
   if (shared) return shared.state(options);
   const state = openMemoryState(options);
@@ -53,7 +53,7 @@ const maxCachedBytes = 128 * MB;
 const maxSmallStoreBytes = 16 * MB;
 
 /** Opens the state in the memory of this process, where it is lost when the process ends. */
-export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): State {
+export function openMemoryState({ ttlMs, now, monotonicNow }: StateOptions): ServerState {
   const smallStore = openMemoryStore(now, { maxBytes: maxSmallStoreBytes });
   return {
     ledger: createMemoryLedger({ now: monotonicNow }),

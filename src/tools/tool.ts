@@ -7,7 +7,7 @@ import type { GatherContext } from '../dataset/gather.ts';
 import type { ErrorContext } from '../dataset/gathering-report.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import { type ExportedFile, type Exports, exportTtlMs } from '../storage/exports.ts';
+import { type ExportedFile, exportTtlMs, type TenantExports } from '../storage/exports.ts';
 import type { DataOf } from '../views/fields.ts';
 import { quote, quoteUnlessWord } from '../views/safe-text.ts';
 import type { Cursors } from './cursors.ts';
@@ -172,7 +172,7 @@ export interface CallerContext
   > {
   getAdRowReader(): AdRowReader;
   getDatasetSql(): DatasetSql;
-  getExports(): Exports;
+  getExports(): TenantExports;
   /** Version of this server, which exported files mention. */
   version: string;
   readSpending(): Promise<Spending>;

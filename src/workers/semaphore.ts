@@ -20,7 +20,7 @@ interface SemaphoreOptions {
  */
 const maxRememberedKeys = 1000;
 
-interface Waiter {
+interface WaitingCall {
   start(): void;
   refuse(): void;
 }
@@ -37,7 +37,7 @@ interface Waiter {
 export class Semaphore {
   readonly #options: Required<SemaphoreOptions>;
   readonly #runningCounts = new Map<string, number>();
-  readonly #waitersByKey = new Map<string, Waiter[]>();
+  readonly #waitersByKey = new Map<string, WaitingCall[]>();
   /** For each key, the number of the last slot that it got. A lower number means that this was longer ago. */
   readonly #lastSlotNumbers = new LRUCache<string, number>({ max: maxRememberedKeys });
   #slotCount = 0;

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ExportedFile, ExportStore, Exports } from '../../src/storage/exports.ts';
+import type { ExportedFile, ExportStore, TenantExports } from '../../src/storage/exports.ts';
 
 /** Exports a file that is written in several chunks. */
-export const exportFile = (exports: Exports, name: string, ...chunks: readonly (string | Uint8Array)[]) =>
+export const exportFile = (exports: TenantExports, name: string, ...chunks: readonly (string | Uint8Array)[]) =>
   exports.create({
     name,
     mimeType: 'text/csv',
@@ -12,7 +12,7 @@ export const exportFile = (exports: Exports, name: string, ...chunks: readonly (
     },
   });
 
-const readText = async (exports: Exports, uri: string) => {
+const readText = async (exports: TenantExports, uri: string) => {
   const file = await exports.find(uri);
   return file && Buffer.from(await file.readContent()).toString();
 };
@@ -75,7 +75,7 @@ export function testExports(name: string, open: () => Promise<ExportStore>): voi
     test('an exported file gets no link if the API rejects the API key while the file is written', async () => {
       const { forTenant, links } = await open();
       const call = forTenant('a');
-      const rejectAndWrite = (exports: Exports) =>
+      const rejectAndWrite = (exports: TenantExports) =>
         exports.create({
           name: 'x.csv',
           mimeType: 'text/csv',

@@ -135,8 +135,8 @@ export async function openDatabase(
     return statement;
   }
 
-  const all = <Row>(sql: string, values: SqlParameter[] = []) =>
-    prepare(sql).all(values.map(replaceNulCharacters)) as Row[];
+  const all = <Row>(sql: string, parameters: SqlParameter[] = []) =>
+    prepare(sql).all(parameters.map(replaceNulCharacters)) as Row[];
 
   const rollbackListeners: (() => void)[] = [];
 
@@ -165,14 +165,14 @@ export async function openDatabase(
      * Returns the first row of a query. All rows are read nevertheless, because an unfinished statement would keep its
      * transaction open.
      */
-    get: <Row>(sql: string, values?: SqlParameter[]) => all<Row>(sql, values)[0],
+    get: <Row>(sql: string, parameters?: SqlParameter[]) => all<Row>(sql, parameters)[0],
     /**
      * Runs a statement that changes data. `changes` is the number of changed rows, and `rowid` is the row number of the
      * last inserted row.
      */
-    run: (sql: string, values: SqlParameter[] = []) =>
+    run: (sql: string, parameters: SqlParameter[] = []) =>
       transaction(() => {
-        const { changes, lastInsertRowid } = prepare(sql).run(values.map(replaceNulCharacters));
+        const { changes, lastInsertRowid } = prepare(sql).run(parameters.map(replaceNulCharacters));
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,

@@ -60,7 +60,7 @@ export interface ImportCounts {
   isStoring: boolean;
 }
 
-interface ImportTarget {
+interface ImportDependencies {
   database: Database;
   recordStore: RecordStore;
   /** Returns the current time in Unix milliseconds. */
@@ -77,11 +77,11 @@ interface ImportTarget {
  * @throws Error if there is no format with the given name
  */
 export async function importRecords(
-  target: ImportTarget,
+  dependencies: ImportDependencies,
   source: AsyncIterable<string | Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
-  const importer = new SourceImporter(target, options);
+  const importer = new SourceImporter(dependencies, options);
   try {
     await importer.observeRecords(source);
     return await importer.storeRecords();
@@ -91,7 +91,7 @@ export async function importRecords(
 }
 
 /** Starts an import run, i.e. one use of `library import` with all its files, and returns its number. */
-export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' | 'now'>): number =>
+export const startImportRun = ({ database, now }: Pick<ImportDependencies, 'database' | 'now'>): number =>
   database.run('INSERT INTO import_runs (startedAt) VALUES (?)', [now()]).rowid;
 
 /**
@@ -101,7 +101,7 @@ export const startImportRun = ({ database, now }: Pick<ImportTarget, 'database' 
 type SpooledRecord = [line: number, path: string, kind: 'value' | 'text' | 'cells' | 'problem', content: unknown];
 
 class SourceImporter {
-  readonly #target: ImportTarget;
+  readonly #target: ImportDependencies;
   readonly #detector: FormatDetector;
   readonly #runNumber: number;
   readonly #question: string | undefined;
@@ -122,7 +122,7 @@ class SourceImporter {
   /** The number of ignored rows for each reason, e.g. because the row contains totals instead of an ad. */
   readonly #ignoredCountByReason = new Map<string, number>();
 
-  constructor(target: ImportTarget, { format, run, question, onProgress }: ImportOptions) {
+  constructor(target: ImportDependencies, { format, run, question, onProgress }: ImportOptions) {
     this.#target = target;
     this.#detector = new FormatDetector(format);
     this.#runNumber = run ?? startImportRun(target);

@@ -36,7 +36,7 @@ export function addQuestion(
  */
 const maxTransactionMs = 50;
 
-interface QuestionTarget {
+interface QuestionDependencies {
   database: Database;
   recordStore: RecordStore;
   now: () => number;
@@ -53,7 +53,7 @@ interface QuestionTarget {
  * @returns the number of ads that the search still lists, and the number of ads that are gone
  */
 export async function completeQuestion(
-  { database, recordStore, now }: QuestionTarget,
+  { database, recordStore, now }: QuestionDependencies,
   { run, question }: { run: number; question: string },
 ): Promise<{ listed: number; gone: number }> {
   const addLanguage = await loadAdLanguageDetector();

@@ -126,8 +126,9 @@ export class ImportReporter {
 
   /** Counts a key whose field another key already has. */
   countSecondKey({ key, isStored }: { key: string; isStored: boolean }): void {
-    const counts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
-    if (counts.has(key) || counts.size < maxCountedKeys) counts.set(key, (counts.get(key) ?? 0) + 1);
+    const secondKeyCounts = isStored ? this.#storedSecondKeys : this.#droppedSecondKeys;
+    if (secondKeyCounts.has(key) || secondKeyCounts.size < maxCountedKeys)
+      secondKeyCounts.set(key, (secondKeyCounts.get(key) ?? 0) + 1);
   }
 
   /** Counts a key that the import does not know. The report lists the most frequent ones. */

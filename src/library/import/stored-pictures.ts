@@ -152,7 +152,7 @@ export type FetchPicturesOptions = {
  * The methods of `StoredPictures` that `fetchMissingPictures` needs. They are asynchronous, because the library may be
  * open in another process.
  */
-type PictureTarget = {
+type PictureRecords = {
   findMissing(...args: Parameters<StoredPictures['findMissing']>): Promise<ReturnType<StoredPictures['findMissing']>>;
   savePictures(...args: Parameters<StoredPictures['savePictures']>): Promise<unknown>;
 };
@@ -164,7 +164,7 @@ const maxConcurrentFetches = 6;
  * the next call continues after the pictures that were already recorded.
  */
 export async function fetchMissingPictures(
-  target: PictureTarget,
+  pictureRecords: PictureRecords,
   options: FetchPicturesOptions,
 ): Promise<PicturesReport> {
   const { folder, maxBytes, shouldRetryFailed, fetch, makeFolder, onProgress } = options;
@@ -174,7 +174,7 @@ export async function fetchMissingPictures(
   };
   async function* readBatches() {
     for (let lastNumber = 0; ; ) {
-      const { lastAdNumber, ...batch } = await target.findMissing(lastNumber, shouldRetryFailed);
+      const { lastAdNumber, ...batch } = await pictureRecords.findMissing(lastNumber, shouldRetryFailed);
       if (lastAdNumber === null) return;
       yield batch;
       lastNumber = lastAdNumber;
@@ -221,7 +221,7 @@ export async function fetchMissingPictures(
       }
     };
     const outcomes = await Promise.allSettled(Array.from({ length: maxConcurrentFetches }, runWorker));
-    await target.savePictures(folder, fetchedPictures);
+    await pictureRecords.savePictures(folder, fetchedPictures);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     if (report.isFolderFull) break;
   }

@@ -25,7 +25,7 @@ interface WriterOptions {
   reportProblem(problem: Error): void;
 }
 
-interface WriterTarget {
+interface WriterDependencies {
   database: Database;
   recordStore: RecordStore;
   now: () => number;
@@ -33,7 +33,7 @@ interface WriterTarget {
 
 /** Opens a writer for the records of one import. For each record, it returns the outcome and the row number. */
 export async function openRecordWriter(
-  { recordStore, now }: WriterTarget,
+  { recordStore, now }: WriterDependencies,
   { runNumber, question, reportProblem }: WriterOptions,
 ) {
   const addLanguage = await loadAdLanguageDetector();

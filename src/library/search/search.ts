@@ -201,8 +201,8 @@ function buildBoundConditions(
     if (value === undefined) return [];
     // If the upper bound is a date without a time, it includes the whole day.
     const restOfDayMs = boundSuffix === 'To' && !/t/i.test(String(value)) ? dayMs - 1 : 0;
-    const bound = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
-    return [{ sql, parameters: [bound] }];
+    const boundValue = typeof value === 'string' ? Date.parse(value) + restOfDayMs - dateOrigin : Number(value);
+    return [{ sql, parameters: [boundValue] }];
   };
   const upperBoundSql = getMeasureSql(recordType, measure, asOf);
   const lowerBoundSql = getLowerBound ? `${recordType.name}."${key}Low"` : upperBoundSql;

@@ -59,8 +59,8 @@ export function createPresenter(
 function replaceTexts(value: object, replaceText: (text: string) => string): void {
   const childByKey = value as Record<string, unknown>;
   for (const key of Object.keys(childByKey)) {
-    const child = childByKey[key];
-    if (typeof child === 'string') childByKey[key] = replaceText(child);
-    else if (typeof child === 'object' && child !== null) replaceTexts(child, replaceText);
+    const childValue = childByKey[key];
+    if (typeof childValue === 'string') childByKey[key] = replaceText(childValue);
+    else if (typeof childValue === 'object' && childValue !== null) replaceTexts(childValue, replaceText);
   }
 }

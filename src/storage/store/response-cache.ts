@@ -4,7 +4,14 @@ import type { ServiceResponse } from '../../api/call.ts';
 import { responseSchemas } from '../../api/client.ts';
 import { isDeeperThan } from '../../api/json.ts';
 import type { OperationName } from '../../api/operations.ts';
-import type { CachedResponse, Claim, ClaimedCall, ClaimRequest, ResponseCache, StateOptions } from '../call-state.ts';
+import type {
+  CachedResponse,
+  ClaimedCall,
+  ClaimRequest,
+  ClaimResult,
+  ResponseCache,
+  StateOptions,
+} from '../call-state.ts';
 import { createMemoryResponseCache, isNewerThan } from '../memory-response-cache.ts';
 import { rememberedTtlMs, type StoreAccess } from './access.ts';
 import type { LeaseHolder } from './leases.ts';
@@ -96,7 +103,7 @@ export function openStoredResponseCache(
     );
   };
 
-  const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<Claim> => {
+  const claim = async (call: ClaimedCall, name: string | undefined, request: ClaimRequest): Promise<ClaimResult> => {
     if (name === undefined || !store.isUp()) return localCache.claim(call, name, request);
     const {
       request: { operation },
@@ -139,7 +146,7 @@ export function openStoredResponseCache(
      * that has ended, although the store may still contain it.
      */
     const isHeldByOtherCall = (claim: StoredClaim) => claim.id !== id && !leases.isClosed(claim.id, claim);
-    const grantedClaim: Claim = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
+    const grantedClaim: ClaimResult = { kind: 'granted', put, forget: () => end(() => null), end: () => end() };
     try {
       for (let awaitedClaimId: string | undefined; ; ) {
         const step = await documents.update<StoredCall, ClaimStep>(key, (doc, time, version) => {
@@ -205,7 +212,7 @@ export function openStoredResponseCache(
 }
 
 type ClaimStep =
-  | Extract<Claim, { kind: 'cached' }>
+  | Extract<ClaimResult, { kind: 'cached' }>
   | { kind: 'granted' }
   | { kind: 'waits'; id: string; version: string }
   | { kind: 'lost'; id: string };

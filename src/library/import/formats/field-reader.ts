@@ -21,7 +21,7 @@ export type RangeRule = readonly [field: string, keys: readonly string[], isCoun
  */
 const lowerBoundSuffixes = ['lower', 'lowerbound', 'low', 'min', 'from'];
 const upperBoundSuffixes = ['upper', 'upperbound', 'high', 'max', 'to'];
-const addSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
+const appendSuffixes = (keys: readonly string[], suffixes: readonly string[]) =>
   keys.flatMap((key) => suffixes.map((suffix) => `${key}${suffix}`));
 
 /** Returns the source keys for each field in the rules. A format lists them in its `keysByField`. */
@@ -32,8 +32,8 @@ export const listKeysByField = (
   ...Object.fromEntries(fields.map(([field, , ...keys]) => [field, keys])),
   ...Object.fromEntries(
     ranges.flatMap(([field, keys]) => [
-      [`${field}Min`, [...keys, ...addSuffixes(keys, lowerBoundSuffixes)]],
-      [`${field}Max`, addSuffixes(keys, upperBoundSuffixes)],
+      [`${field}Min`, [...keys, ...appendSuffixes(keys, lowerBoundSuffixes)]],
+      [`${field}Max`, appendSuffixes(keys, upperBoundSuffixes)],
     ]),
   ),
 });
@@ -124,7 +124,7 @@ export class FieldReader {
     for (const [field, keys, isCount] of ranges) {
       const parseBound = (suffixes: readonly string[], boundField: string) =>
         this.parseFirstValue(
-          addSuffixes(keys, suffixes),
+          appendSuffixes(keys, suffixes),
           (value, keyName) => this.#parser.parseNumber(keyName, value, { isCount }),
           boundField,
         ) as number | undefined;

@@ -141,16 +141,16 @@ export class ZipArchive {
    * method after all entries were read.
    */
   findProblem(): string | undefined {
-    const lastBytes = Buffer.concat(this.#lastChunks);
-    const endRecordStart = lastBytes.lastIndexOf(endRecordSignature);
-    if (endRecordStart < 0 || endRecordStart + endRecordBytes > lastBytes.length)
+    const archiveEnd = Buffer.concat(this.#lastChunks);
+    const endRecordStart = archiveEnd.lastIndexOf(endRecordSignature);
+    if (endRecordStart < 0 || endRecordStart + endRecordBytes > archiveEnd.length)
       return 'the ZIP archive is cut off: its end is missing, so files may be missing, too';
-    const statedEntryCount = lastBytes.readUInt16LE(endRecordStart + 10);
+    const statedEntryCount = archiveEnd.readUInt16LE(endRecordStart + 10);
     if (statedEntryCount !== unknownEntryCount && statedEntryCount > this.#entryCount)
       return `the ZIP archive is damaged: it lists ${statedEntryCount} entries, but only ${this.#entryCount} can be read`;
-    const listBytes = lastBytes.readUInt32LE(endRecordStart + 12);
+    const listBytes = archiveEnd.readUInt32LE(endRecordStart + 12);
     if (listBytes > endRecordStart) return undefined;
-    const listedChecksums = readEntryList(lastBytes.subarray(endRecordStart - listBytes, endRecordStart));
+    const listedChecksums = readEntryList(archiveEnd.subarray(endRecordStart - listBytes, endRecordStart));
     const damagedEntry = this.#checksums.find(
       ({ name, checksum }) => !(listedChecksums.get(name)?.has(checksum) ?? true),
     );

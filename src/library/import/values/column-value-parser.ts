@@ -1,9 +1,9 @@
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import type { SourceAmount } from './currencies.ts';
-import { DateColumn } from './dates.ts';
+import { DateColumnParser } from './dates.ts';
 import { type LiteralOptions, parseBracketed, parseLiteral } from './literals.ts';
-import { NumberColumn, type NumberOptions } from './numbers.ts';
+import { NumberColumnParser, type NumberOptions } from './numbers.ts';
 
 /**
  * Matches texts that mean "no value". For example, R writes `NA`, Python `None` and `nan`, and databases `NULL` and
@@ -59,8 +59,8 @@ export class ColumnValueParser {
   readonly secondKeys: { key: string; isStored: boolean }[] = [];
   /** The numbers of the current record that are not counts. Most of them are amounts of money. */
   readonly amounts: SourceAmount[] = [];
-  readonly #dateColumns = new Map<string, DateColumn>();
-  readonly #numberColumns = new Map<string, NumberColumn>();
+  readonly #dateColumns = new Map<string, DateColumnParser>();
+  readonly #numberColumns = new Map<string, NumberColumnParser>();
   /** True after `decideNotations`, i.e. in the second pass of the import, in which dates and numbers are parsed. */
   areNotationsDecided = false;
 
@@ -105,7 +105,7 @@ export class ColumnValueParser {
    */
   parseDate(columnName: string, value: unknown, label = columnName): string | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#dateColumns.get(columnName) ?? new DateColumn(columnName, this.now);
+    const column = this.#dateColumns.get(columnName) ?? new DateColumnParser(columnName, this.now);
     this.#dateColumns.set(columnName, column);
     if (this.areNotationsDecided) return column.parseValue(value, label);
     column.observeValue(value);
@@ -119,7 +119,7 @@ export class ColumnValueParser {
     { label = columnName, sourceText = String(value), ...options }: ColumnNumberOptions = {},
   ): number | undefined {
     if (isMissing(value)) return undefined;
-    const column = this.#numberColumns.get(columnName) ?? new NumberColumn(columnName, options);
+    const column = this.#numberColumns.get(columnName) ?? new NumberColumnParser(columnName, options);
     this.#numberColumns.set(columnName, column);
     if (this.areNotationsDecided) {
       const number = column.parseValue(value, label);

@@ -200,7 +200,7 @@ interface NotationObservations {
  * Parses the dates of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for each
  * value.
  */
-export class DateColumn {
+export class DateColumnParser {
   readonly #columnName: string;
   readonly #now: number;
   readonly #observationsByNotation = new Map<string, NotationObservations>();

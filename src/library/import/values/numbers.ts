@@ -69,7 +69,7 @@ const roundBinaryError = (value: number): number => Number(value.toPrecision(15)
  * Parses the numbers of one column. Call `observeValue` for each value, then `decideNotation`, then `parseValue` for
  * each value.
  */
-export class NumberColumn {
+export class NumberColumnParser {
   readonly #columnName: string;
   readonly #isCount: boolean;
   /** The decimal separators with which all values so far can be read. */
