@@ -81,9 +81,9 @@ export async function withLock<Result>(path: string, work: () => Promise<Result>
  * @throws Error if the lock file cannot be written
  */
 export async function acquireLock(path: string, signal = AbortSignal.timeout(maxWaitMs)): Promise<Lock> {
-  const content: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
+  const lockFileContent: LockFileContent = { id: randomUUID(), process: identifyThisProcess(), host: hostname() };
   for (;;) {
-    if (createLockFile(path, content)) return createLock(path, content);
+    if (createLockFile(path, lockFileContent)) return createLock(path, lockFileContent);
     const holder = removeAbandonedLock(path);
     if (holder === undefined) continue;
     if (signal.aborted || holder.content?.address) throw new LockHeldError(holder.path, holder.content);

@@ -53,14 +53,14 @@ function listEncodedForms(key: string): string[] {
     formatCodes((code) => `\\u00${code}`),
     formatCodes((code) => `&#x${code};`),
   ];
-  const forms = [
+  const encodedForms = [
     key,
     JSON.stringify(key).slice(1, -1),
     key.replace(/[&<>"']/g, (character) => htmlReferences[character] ?? character),
     ...withHexDigits.flatMap((form) => [form, changeDigitCase(form, 'lower'), changeDigitCase(form, 'upper')]),
   ];
   // Add each form with doubled backslashes, because JSON doubles the backslashes of a form inside a string.
-  return [...new Set(forms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
+  return [...new Set(encodedForms.flatMap((form) => [form, form.replaceAll('\\', '\\\\')]))];
 }
 
 const htmlReferences: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

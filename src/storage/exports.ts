@@ -350,11 +350,11 @@ interface StoredFileEntry extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType'
 
 /** Opens an export store in the memory of this process. One API key may use at most half of the memory. */
 export function openMemoryExports(now: () => number): ExportStore {
-  let count = 0;
+  let fileCount = 0;
   const storeAccess = openMemoryStore(now, { maxBytes: maxTenantBytes });
   return openStoredExports(storeAccess, now, {
     maxBytes: maxTenantBytes / 2,
-    createId: () => String(++count),
+    createId: () => String(++fileCount),
     lifetimeText: 'while this server runs',
   });
 }

@@ -29,7 +29,7 @@ const adsPerBatch = 25;
  * Matches the name of a picture file: the SHA-256 hash of its content and its perceptual hash. With the perceptual hash
  * in the name, a server can compare pictures of this library without fetching them.
  */
-const fileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
+const pictureFileNamePattern = /^[\da-f]{64}\.[\da-f]{16}-?\.(jpeg|png|webp)$/;
 
 /**
  * Opens the pictures that a library stores in a folder. They stay available after the picture URLs in the ads have
@@ -94,7 +94,7 @@ export function openStoredPictures(database: Database, now: () => number) {
     },
     /** Reads a picture by its file name. Returns undefined if there is no such picture. */
     async readPicture(name: string): Promise<Picture | undefined> {
-      const [, format] = fileNamePattern.exec(name) ?? [];
+      const [, format] = pictureFileNamePattern.exec(name) ?? [];
       const folder = getPicturesFolder();
       if (format === undefined || folder === undefined) return undefined;
       const bytes = await readFile(join(folder, name)).catch(() => undefined);

@@ -47,9 +47,9 @@ export class UsedKeys {
 
   /** Finds out which keys of a stored record became fields, for a format that does not report the sources of its fields. */
   observeRecord(format: ImportFormat, record: Record<string, unknown>): void {
-    const finder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
-    this.#finderByFormat.set(format, finder);
-    this.#observeObject(finder, record, []);
+    const fieldFinder = this.#finderByFormat.get(format) ?? new FieldFinder(format);
+    this.#finderByFormat.set(format, fieldFinder);
+    this.#observeObject(fieldFinder, record, []);
   }
 
   #observeObject(finder: FieldFinder, object: Record<string, unknown>, parentPath: readonly string[]): void {

@@ -25,15 +25,16 @@ export function normalizeTagValue({ isId }: Pick<Tag, 'isId'>, value: string): s
 /** Returns the values of all tags of a record, without duplicates. */
 export function collectTagValues({ tags }: Pick<RecordType, 'tags'>, record: unknown): TagValue[] {
   return tags.flatMap((tag) => {
-    const values = new Map<string, TagValue>();
+    const valueByNormalizedText = new Map<string, TagValue>();
     const addTexts = (isCounted: boolean, texts: (string | null | undefined)[]) => {
       for (const text of texts.filter(isNonBlank)) {
         const value = normalizeTagValue(tag, text);
-        if (!values.has(value)) values.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
+        if (!valueByNormalizedText.has(value))
+          valueByNormalizedText.set(value, { key: tag.key, value, spelling: toStorableText(text), isCounted });
       }
     };
     addTexts(true, tag.getValues(record));
     addTexts(false, tag.getExtraValues?.(record) ?? []);
-    return [...values.values()];
+    return [...valueByNormalizedText.values()];
   });
 }

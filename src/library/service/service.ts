@@ -130,8 +130,8 @@ const createContext = (database: Database, { now, random, demo }: ContextOptions
 
 /** Returns the secret that signs cursors. The database stores it, so that cursors stay valid after a restart. */
 function readCursorSecret(database: Database, random: RandomSource): string {
-  const row = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
-  if (row) return row.value;
+  const secretRow = database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'");
+  if (secretRow) return secretRow.value;
   const newSecret = Buffer.from(random.bytes(32)).toString('hex');
   database.run("INSERT INTO secrets VALUES ('cursor', ?)", [newSecret]);
   return newSecret;

@@ -169,8 +169,11 @@ export class MemoryStore implements Store {
   apply(record: StoreRecord): void {
     if ('key' in record) this.#setEntry(`document ${record.key}`, record.version === '' ? undefined : record);
     else {
-      const name = `collection ${record.name}`;
-      this.#setEntry(name, applyToCollection(record, this.#entries.get(name)?.record as Collection | undefined));
+      const entryName = `collection ${record.name}`;
+      this.#setEntry(
+        entryName,
+        applyToCollection(record, this.#entries.get(entryName)?.record as Collection | undefined),
+      );
       this.#lastSequenceNumber = Math.max(this.#lastSequenceNumber, record.lastSequenceNumber);
     }
     for (const [name, { isLasting }] of this.#entries) {

@@ -37,7 +37,7 @@ export function openRedisStore(
   log: StorageLog,
 ): RemoteStore {
   const client = createRedisClient(connection).on('error', onError);
-  const memory = watchMemory(() => client.sendCommand(['INFO']), log);
+  const memoryWatcher = watchMemory(() => client.sendCommand(['INFO']), log);
   const runScript = async (
     { text, sha }: Script,
     keys: readonly string[],
@@ -56,13 +56,13 @@ export function openRedisStore(
     `${name}:bodies`,
     `${name}:order`,
   ];
-  let connected: Promise<unknown> | undefined;
+  let pendingConnection: Promise<unknown> | undefined;
   return {
     // Call `client.connect` only once. If the first attempt fails, the client itself keeps trying.
     connect: async () => {
-      connected ??= client.connect();
-      await connected;
-      await memory.check();
+      pendingConnection ??= client.connect();
+      await pendingConnection;
+      await memoryWatcher.check();
     },
     readDocument: async (key, cachedVersion = '') =>
       parseReply(await runScript(readDocumentScript, [key], [cachedVersion])),
@@ -95,7 +95,7 @@ export function openRedisStore(
       ];
       return parseChunk(JSON.parse(String(metadataJson)), fields);
     },
-    isNearlyFull: () => memory.isNearlyFull(),
+    isNearlyFull: () => memoryWatcher.isNearlyFull(),
     isRefusal: (error) => {
       const reply = getErrorReply(error);
       return reply !== undefined && !isTemporaryRefusal(reply);

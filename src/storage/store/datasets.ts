@@ -115,10 +115,10 @@ export class StoreDatasets implements Datasets {
   async #addRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
     const { queue, warn } = this.#access;
-    let failure: unknown;
+    let writeFailure: unknown;
     const work = async () => {
       await this.#writeRecords(name, records).catch((error) => {
-        failure = error;
+        writeFailure = error;
         throw error;
       });
       this.#hasWarnedOfLoss = false;
@@ -129,7 +129,7 @@ export class StoreDatasets implements Datasets {
       this.#hasWarnedOfLoss = true;
     };
     await queue.write(work, { bytes: estimateBytes(records), onGiveUp });
-    if (failure !== undefined) throw failure;
+    if (writeFailure !== undefined) throw writeFailure;
   }
 
   async #writeRecords(name: string, records: readonly DatasetRecord[]): Promise<void> {

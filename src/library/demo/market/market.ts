@@ -384,9 +384,13 @@ const getBrand = ({ domain }: Advertiser) => domain.replace('.example', '');
 /** Returns the URL of a demo picture. The library replaces `{media_url}` in it with its own URL. */
 const getPictureUrl = ({ name }: Pick<Picture, 'name'>) => `{media_url}/demo/${name}.webp`;
 
-function getProductPicture(advertiser: Advertiser, product: string, kind: string): Picture {
-  const productNumber = advertiser.products.findIndex(({ name }) => name === product) + 1;
-  return { name: `${getBrand(advertiser)}-${productNumber}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
+function getProductPicture(advertiser: Advertiser, productName: string, pictureKind: string): Picture {
+  const productNumber = advertiser.products.findIndex(({ name }) => name === productName) + 1;
+  return {
+    name: `${getBrand(advertiser)}-${productNumber}-${pictureKind}`,
+    width: 384,
+    height: pictureKind === 'tall' ? 480 : 384,
+  };
 }
 
 /**

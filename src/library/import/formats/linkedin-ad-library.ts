@@ -31,8 +31,8 @@ const parseAdUrl: FieldParser = (value, keyName, parser) =>
  */
 const parseAdvertiserId: FieldParser = (value, keyName, parser) => {
   if (/^\d{1,15}$/.test(String(value))) return parseId(value, keyName, parser);
-  const [, kind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
-  return id === undefined ? undefined : kind === 'in' ? `in/${id}` : id;
+  const [, pageKind, id] = /linkedin\.com\/(company|school|showcase|in)\/([^/?#\s]{1,200})/.exec(String(value)) ?? [];
+  return id === undefined ? undefined : pageKind === 'in' ? `in/${id}` : id;
 };
 
 /** The share of an ad's impressions in a country, from 0 to 1. `<1%` only has a `percentageMax`. */

@@ -122,7 +122,7 @@ function guessRecords(value: unknown, path: string, depth: number): LocatedValue
   // A list of plain values in another list is probably a row of a table. Report the row once, and not each of its
   // values.
   const isTableRow =
-    depth > 0 && Array.isArray(value) && value.length > 0 && !value.some((item) => typeof item === 'object');
+    depth > 0 && Array.isArray(value) && value.length > 0 && !value.some((listItem) => typeof listItem === 'object');
   if (depth < maxWrapperDepth && Array.isArray(value) && !isTableRow)
     return value.flatMap((item, index) => guessRecords(item, `${path}[${index}]`, depth + 1));
   if (depth < maxWrapperDepth && isObject(value) && !('id' in value) && !('pageId' in value)) {

@@ -342,18 +342,18 @@ class JsonReader {
    */
   #handleDamage(): void {
     const unit = this.#currentUnit;
-    const record = this.#frames.find((frame) => frame.isRecord);
+    const recordFrame = this.#frames.find((frame) => frame.isRecord);
     const canOpenUnit =
-      this.#frames.length > this.#openedFrameCount && this.#openedFrameCount < maxWrapperDepth && !record;
+      this.#frames.length > this.#openedFrameCount && this.#openedFrameCount < maxWrapperDepth && !recordFrame;
     if (unit && !unit.isDropped && canOpenUnit) {
       this.#openUnit(unit, this.#describeDamage(unit));
       return;
     }
-    if (!record) {
+    if (!recordFrame) {
       const damageLocation = { line: unit?.line ?? this.#tokenizer.line, path: this.#getItemPath() };
       this.#addProblem(damageLocation, unit ? this.#describeDamage(unit) : notJsonProblem);
     }
-    const damagedValue = record ?? (unit?.isDropped ? undefined : unit);
+    const damagedValue = recordFrame ?? (unit?.isDropped ? undefined : unit);
     this.#frames = [];
     this.#openedFrameCount = 0;
     this.#currentUnit = undefined;
@@ -411,10 +411,10 @@ class JsonReader {
    */
   #addRecords(value: unknown, location: { line: number; itemLine: number; path: string; text?: string }): void {
     const enclosingPage = this.#findEnclosingPage();
-    const parent = this.#frames[this.#openedFrameCount - 1];
-    if (enclosingPage && parent && !parent.isList) {
-      updateResultPage(enclosingPage, { [parent.key]: value }, parent.path);
-      if (isRequestKey(parent.key)) return;
+    const parentFrame = this.#frames[this.#openedFrameCount - 1];
+    if (enclosingPage && parentFrame && !parentFrame.isList) {
+      updateResultPage(enclosingPage, { [parentFrame.key]: value }, parentFrame.path);
+      if (isRequestKey(parentFrame.key)) return;
     }
     const { records, areRecordsCertain, resultPages } = findRecords(
       value,
@@ -429,9 +429,9 @@ class JsonReader {
       resultPages.some(({ hasRecordList }) => hasRecordList) &&
       records[0]?.path === location.path;
     if (isEmptyPage) return;
-    const isRecordList = parent !== undefined && recordListKeys.includes(parent.key) && Array.isArray(value);
+    const isRecordList = parentFrame !== undefined && recordListKeys.includes(parentFrame.key) && Array.isArray(value);
     // An object around records usually contains other values as well, e.g. a page number, so do not report them.
-    if (!areRecordsCertain && parent && !parent.isList && !isRecordList) return;
+    if (!areRecordsCertain && parentFrame && !parentFrame.isList && !isRecordList) return;
     for (const { path, value: record } of records) {
       const isWholeValue = path === location.path;
       const recordLocation = { line: isWholeValue ? location.line : location.itemLine, path };

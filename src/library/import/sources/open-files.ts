@@ -277,9 +277,10 @@ const tooLargeWorkbookProblem =
 function toCsvCell(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return cell.toISOString();
-  const text = String(cell);
+  const cellText = String(cell);
   // Spreadsheets store 15 digits of a number. A longer number is probably an id whose last digits were lost, so write
   // it in a form that cannot be mistaken for the id.
-  const isRounded = typeof cell !== 'boolean' && /^\d{16,}$/.test(text) && Number(text) > 0 && text.endsWith('0');
-  return `"${(isRounded ? Number(text).toExponential() : text).replaceAll('"', '""')}"`;
+  const isRounded =
+    typeof cell !== 'boolean' && /^\d{16,}$/.test(cellText) && Number(cellText) > 0 && cellText.endsWith('0');
+  return `"${(isRounded ? Number(cellText).toExponential() : cellText).replaceAll('"', '""')}"`;
 }

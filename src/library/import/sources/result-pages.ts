@@ -65,17 +65,17 @@ const requestKeys = new Set(['searchparameters', 'requestparameters', 'request',
  * Reads what an object around the records says about its result page: other pages of the results, and any error.
  * @param path the path of the object in its document, e.g. `data.search_results_connection`
  */
-export function updateResultPage(page: ResultPage, wrapper: Record<string, unknown>, path = ''): void {
-  const statesTotal = mayStateTotal(wrapper) || informationPathPattern.test(path);
-  const isConnection = 'edges' in wrapper || /connection$/i.test(path);
-  for (const [name, value] of Object.entries(wrapper)) {
+export function updateResultPage(page: ResultPage, enclosingObject: Record<string, unknown>, path = ''): void {
+  const statesTotal = mayStateTotal(enclosingObject) || informationPathPattern.test(path);
+  const isConnection = 'edges' in enclosingObject || /connection$/i.test(path);
+  for (const [name, value] of Object.entries(enclosingObject)) {
     const key = normalizeKey(name);
     if (isEmptyRecordList(key, value)) page.hasRecordList = true;
     if (requestKeys.has(key) && isObject(value)) rememberRequestToken(page, value);
     if (nextPageKeys.has(key)) rememberNextPage(page, value);
     if (lastPageKeys.has(key) && typeof value === 'boolean') rememberNextPage(page, !value);
     // In GraphQL, each edge has a cursor of its own beside its node.
-    if (key === 'cursor' && !('node' in wrapper)) rememberNextPage(page, value);
+    if (key === 'cursor' && !('node' in enclosingObject)) rememberNextPage(page, value);
     if (key === 'endcursor' && typeof value === 'string') page.nextToken = computeHash(value);
     if (previousPageKeys.has(key) && (value === true || isFilledText(value))) page.hasPrevious = true;
     if ((totalResultKeys.has(key) && statesTotal) || (key === 'count' && isConnection)) rememberTotal(page, value);
@@ -125,8 +125,8 @@ const errorKeys = new Set(['error', 'errors']);
  * Returns true for an object with a list, whose total counts the records. A long document is read key by key, so that an
  * object with a single key may be a part of such an object.
  */
-const mayStateTotal = (wrapper: Record<string, unknown>): boolean =>
-  Object.keys(wrapper).length === 1 || Object.values(wrapper).some(Array.isArray);
+const mayStateTotal = (enclosingObject: Record<string, unknown>): boolean =>
+  Object.keys(enclosingObject).length === 1 || Object.values(enclosingObject).some(Array.isArray);
 
 /** Remembers the number of all results. Some services write the number as text, e.g. `"1,200"`. */
 function rememberTotal(page: ResultPage, statedTotal: unknown): void {

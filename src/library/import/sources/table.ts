@@ -117,7 +117,7 @@ const parserSliceLength = 64 * 1024;
 export async function* readTableRows(text: AsyncIterable<string>, table: TableLayout): AsyncGenerator<SourceEntry[]> {
   const { parse } = await import('csv-parse');
   const newline = getNewline(table.lineEndings);
-  let reader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
+  let rowReader = new TableRowReader(parse, table, { line: 1, rowsToSkip: table.headerRowIndex + 1 });
   /**
    * The text that starts with the first incomplete row, the line number of that row, and how many characters of the
    * text were already parsed.
@@ -143,15 +143,15 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
       while (error === undefined && pendingRows.parsedLength < pendingRows.text.length) {
         const slice = pendingRows.text.slice(pendingRows.parsedLength, pendingRows.parsedLength + parserSliceLength);
         pendingRows.parsedLength += slice.length;
-        error = await reader.parseChunk(slice);
-        yield reader.takeEntries();
-        dropLinesBefore(reader.nextLineNumber);
+        error = await rowReader.parseChunk(slice);
+        yield rowReader.takeEntries();
+        dropLinesBefore(rowReader.nextLineNumber);
         dropEmptyLines();
       }
-      if (error === undefined && isEndOfText) error = await reader.parseLastRow();
-      yield reader.takeEntries();
+      if (error === undefined && isEndOfText) error = await rowReader.parseLastRow();
+      yield rowReader.takeEntries();
       if (error === undefined) return;
-      dropLinesBefore(reader.nextLineNumber);
+      dropLinesBefore(rowReader.nextLineNumber);
       dropEmptyLines();
       yield [{ line: pendingRows.line, path: '', problem: describeCsvError(error) }];
       rereadLength += pendingRows.parsedLength;
@@ -159,7 +159,7 @@ export async function* readTableRows(text: AsyncIterable<string>, table: TableLa
         throw new UnreadableSourceError('too many rows do not end; nothing after this place was read');
       dropLinesBefore(pendingRows.line + 1);
       pendingRows.parsedLength = 0;
-      reader = new TableRowReader(parse, table, { line: pendingRows.line, rowsToSkip: reader.rowsToSkip });
+      rowReader = new TableRowReader(parse, table, { line: pendingRows.line, rowsToSkip: rowReader.rowsToSkip });
     }
   }
   for await (const chunk of text) {

@@ -49,5 +49,5 @@ export function removeAccessTokensDeep(value: unknown): unknown {
 export function hasAccessToken(value: unknown): boolean {
   if (typeof value === 'string') return tokenNamePattern.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, child]) => tokenNamePattern.test(key) || hasAccessToken(child));
+  return Object.entries(value).some(([key, childValue]) => tokenNamePattern.test(key) || hasAccessToken(childValue));
 }

@@ -24,8 +24,8 @@ function createCodesByName(): Map<string, string> {
   const currentCodes = letterPairs.filter((code) => new Intl.Locale(`und-${code}`).region === code);
   const codeByName = new Map([['usa', 'US']]);
   for (const language of ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl']) {
-    const names = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
-    for (const code of currentCodes) codeByName.set((names.of(code) ?? code).toLowerCase(), code);
+    const displayNames = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
+    for (const code of currentCodes) codeByName.set((displayNames.of(code) ?? code).toLowerCase(), code);
   }
   return codeByName;
 }
