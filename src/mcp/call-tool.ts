@@ -12,7 +12,7 @@ import { createKeyMasker } from '../logging/key-masking.ts';
 import type { CallEvent, Log, OnCall } from '../logging/log.ts';
 import type { ImageContent, ResourceLink, Tool, ToolContext, ToolDescription, ToolOutput } from '../tools/tool.ts';
 import { joinLines } from '../views/safe-text.ts';
-import { clampBytes, clampLines, quoteUntrusted } from '../views/tokens.ts';
+import { clampText, quoteUntrusted } from '../views/tokens.ts';
 import { readArguments } from './arguments.ts';
 import type { CallResources } from './caller-context.ts';
 import { type Confirmation, confirmSpend, estimatePrice, FormNeeded, type FormPresenter } from './confirm-spend.ts';
@@ -96,7 +96,7 @@ export async function callTool(server: CallingContext, call: ToolCall, form: Res
     // `FormNeeded` is not a failure. No request was sent, because the user must confirm the price first. The client
     // then repeats the call.
     if (thrown instanceof FormNeeded) throw thrown;
-    return buildErrorOutcome(server, call, receipts, thrown);
+    return buildErrorOutcome({ server, call, form }, receipts, thrown);
   });
   const durationMs = server.monotonicNow() - startedAt;
   const maskKey = createKeyMasker(call.apiKey);
@@ -219,7 +219,10 @@ async function createToolContext(
     linkOrigin: call.linkOrigin,
     isOffered: (name) => server.tools.has(name),
     explainError: (thrown) => {
-      const { text, error } = explainError(thrown, listToolsForModels(server), { wasSent: receipts.wasSent() });
+      const { text, error } = explainError(thrown, listToolsForModels(server), {
+        wasSent: receipts.wasSent(),
+        resultTokens: form.resultTokens,
+      });
       return { kind: error.kind, text };
     },
     ...(onProgress && { onProgress }),
@@ -302,14 +305,13 @@ const removeLinks = ({ attachments = [], ...result }: FinishedResult): FinishedR
 type FinishedResult = ToolOutput & { text: string };
 
 /**
- * Runs a tool. If it returns only data, formats the data as text of at most `resultTokens` tokens. Shortens every text
- * to the number of bytes that the host accepts.
+ * Runs a tool. If it returns only data, formats the data as text. Shortens every text to the number of tokens and bytes
+ * that the host accepts.
  */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<FinishedResult> {
   const result = await tool.run(input, context);
-  const { resultTokens, resultBytes } = context;
-  const { data, text = clampLines(tool.render?.(data, input, context) ?? '', resultTokens) } = result;
-  return { ...result, text: clampBytes(text, resultBytes) };
+  const { data, text = tool.render?.(data, input, context) ?? '' } = result;
+  return { ...result, text: clampText(text, { maxTokens: context.resultTokens, maxBytes: context.resultBytes }) };
 }
 
 /**
@@ -349,7 +351,11 @@ function buildToolResult(
   };
 }
 
-function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Receipts, thrown: unknown): CallOutcome {
+function buildErrorOutcome(
+  { server, call, form }: Omit<RunningCall, 'tool'>,
+  receipts: Receipts,
+  thrown: unknown,
+): CallOutcome {
   const isExpected = thrown instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {
@@ -357,7 +363,11 @@ function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Rece
       error: createKeyMasker(call.apiKey)(getStack(thrown)),
     });
   const cost = receipts.formatEarlierCharges(isExpected ? thrown.failure : undefined);
-  const { result, error } = buildErrorResult(server, thrown, { cost, wasSent: receipts.wasSent() });
+  const { result, error } = buildErrorResult(server, thrown, {
+    cost,
+    wasSent: receipts.wasSent(),
+    resultTokens: form.resultTokens,
+  });
   const { status, requestId } = error;
   // An aborted request fails with a network error. Its real cause is the cancellation, so report that.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
@@ -368,9 +378,9 @@ function buildErrorOutcome(server: ServerContext, call: ToolCall, receipts: Rece
 export function buildErrorResult(
   { notice, tools }: Pick<ServerContext, 'notice' | 'tools'>,
   thrown: unknown,
-  { cost = '', wasSent = false } = {},
+  { cost = '', ...options }: { cost?: string; wasSent?: boolean; resultTokens?: number } = {},
 ) {
-  const { text: explanation, error } = explainError(thrown, listToolsForModels({ tools }), { wasSent });
+  const { text: explanation, error } = explainError(thrown, listToolsForModels({ tools }), options);
   const text = joinLines([notice, explanation, cost]);
   const _meta = { 'ad-library/error': error };
   const result: ToolResult = { content: [{ type: 'text', text }], isError: true, _meta };

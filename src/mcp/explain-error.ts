@@ -26,23 +26,29 @@ interface ErrorMeta extends Record<string, unknown> {
  * Explains an error to a model. Quotes text from the service, so that the model treats it as data. Never shows details
  * of internal errors.
  * @param wasSent true if the tool call had sent a request before it failed
+ * @param resultTokens maximum number of tokens of a result. Texts from the service get at most an eighth of it each.
  */
-export function explainError(thrown: unknown, offeredTools: readonly ToolDescription[], { wasSent = false } = {}) {
+export function explainError(
+  thrown: unknown,
+  offeredTools: readonly ToolDescription[],
+  { wasSent = false, resultTokens = Number.POSITIVE_INFINITY } = {},
+) {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, requestId } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const { retry, next } = findExplanation(failure);
+  const maxPartTokens = Math.min(600, Math.floor(resultTokens / 8));
   const lines = [
     formatHappened(failure),
     problem,
-    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, 600)}`,
-    formatDetails(failure),
+    serviceMessage && `The service says: ${quoteUntrusted(serviceMessage, maxPartTokens)}`,
+    formatDetails(failure, maxPartTokens),
     usageLimit && formatWindows(usageLimit),
     formatCharge(failure, wasSent),
     [retryTexts[retry], next, listWorkingTools(failure, offeredTools)].filter(Boolean).join(' '),
     requestId && `Request id: ${quoteId(requestId)}`,
   ];
-  return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure) };
+  return { text: lines.filter(Boolean).join('\n'), error: buildErrorMeta(failure, maxPartTokens) };
 }
 
 type RetryAdvice = 'now' | 'later' | 'never' | 'atACost';
@@ -256,19 +262,19 @@ function listWorkingTools({ kind }: Failure, offeredTools: readonly ToolDescript
 }
 
 /** Formats the details of an error as text. Returns an empty string if the message already contains them. */
-function formatDetails({ details, serviceMessage = '', problem = '' }: Failure): string {
+function formatDetails({ details, serviceMessage = '', problem = '' }: Failure, maxTokens: number): string {
   const detailValues: string[] = [];
-  const detailsJson = JSON.stringify(sanitizeValue(details, 600), (_, value) => {
+  const detailsJson = JSON.stringify(sanitizeValue(details, maxTokens), (_, value) => {
     if (typeof value !== 'object') detailValues.push(String(value));
     return value;
   });
   if (detailsJson === undefined) return '';
   const isRepeated =
     detailValues.length > 0 && detailValues.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return isRepeated ? '' : `Details: ${quoteUntrusted(detailsJson, 700)}`;
+  return isRepeated ? '' : `Details: ${quoteUntrusted(detailsJson, maxTokens + 100)}`;
 }
 
-function buildErrorMeta(failure: Failure): ErrorMeta {
+function buildErrorMeta(failure: Failure, maxDetailsTokens: number): ErrorMeta {
   const { kind, status, code, requestId, details } = failure;
   const usageLimit = failure.kind === 'usage_limit' ? failure.usageLimit : undefined;
   const meta = {
@@ -278,7 +284,7 @@ function buildErrorMeta(failure: Failure): ErrorMeta {
     code: code && sanitizeId(code),
     requestId: requestId && sanitizeId(requestId),
     usageLimit: usageLimit && sanitizeValue(usageLimit, 300),
-    details: sanitizeValue(details, 600),
+    details: sanitizeValue(details, maxDetailsTokens),
   };
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ErrorMeta;
 }

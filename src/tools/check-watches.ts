@@ -26,7 +26,7 @@ import { formatDay, formatMinute } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote } from '../views/safe-text.ts';
-import { clampLines, estimateTokens, sanitizeId } from '../views/tokens.ts';
+import { estimateTokens, sanitizeId } from '../views/tokens.ts';
 import { collectReportedAds, formatReportedAds } from '../watches/changes.ts';
 import { type CheckedWatch, defaultMaxAds, findRecentOutcome, runChecks } from '../watches/check.ts';
 import { parseWatches, pickQuestion, saveChecks, type Watch } from '../watches/stored-watches.ts';
@@ -296,12 +296,9 @@ async function buildChecksOutput(
   });
   return {
     data: { watches: views.map(({ data }) => data), ...callFields, ...(file && buildFileAddressFields(file, context)) },
-    text: clampLines(
-      [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
-        .filter(Boolean)
-        .join('\n\n'),
-      context.resultTokens,
-    ),
+    text: [introduction, ...watchTexts, file && `As a mail: ${formatFileLocation(file, context)}.`]
+      .filter(Boolean)
+      .join('\n\n'),
   };
 }
 

@@ -25,6 +25,7 @@ import type { DataOf } from '../views/fields.ts';
 import { formatServiceNotes, readServiceNotes } from '../views/lists.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinLines, quote, sanitizeLine } from '../views/safe-text.ts';
+import { truncate } from '../views/tokens.ts';
 import { adFilters, checkSelectionArguments, fresh, split } from './arguments.ts';
 import {
   buildMissingFilter,
@@ -33,6 +34,7 @@ import {
   type Filters,
   findCountableFilter,
 } from './filter-values.ts';
+import { getItemTokens } from './pager.ts';
 import { defineTool, readOnlyAnnotations, type ToolContext } from './tool.ts';
 
 const CountFields = z.looseObject({
@@ -123,14 +125,17 @@ export const countAds = defineTool({
     };
     return { data };
   },
-  render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }) => {
+  render: ({ counts, none, rest, restHoldsNone, leftOut, estimate, stopped, problem, next, ...total }, _, context) => {
     if (estimate)
       return `Estimate: ${formatCount(estimate.calls, 'search', 'searches')} of one ad each, ${formatPrice(estimate)}. Nothing was sent.`;
     const notesOfTotal = total.notes ?? [];
+    const maxFilterTokens = Math.max(8, getItemTokens(context) / counts.length - tokensBesideFilters);
     return joinLines([
       total.total === null ? noTotalText : `${formatCount(total.total, 'ad')} in all${formatRemarks(total)}.`,
       ...formatServiceNotes(total),
-      ...(total.total === null ? [] : counts.flatMap((part) => formatPartCount(part, notesOfTotal))),
+      ...(total.total === null
+        ? []
+        : counts.flatMap((part) => formatPartCount(part, { notesOfTotal, maxFilterTokens }))),
       none === undefined ? '' : `none: ${formatNumber(none)}`,
       rest === undefined
         ? ''
@@ -490,8 +495,15 @@ function formatRunningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): 
   return `the service decides what is active; ${adsText}: ${seenNote}`;
 }
 
-function formatPartCount(part: PartCountView, notesOfTotal: readonly string[]): string[] {
-  const name = part.value ?? formatFilters(part.filters);
+interface PartFormat {
+  /** Notes that the text contains once, for the total. */
+  notesOfTotal: readonly string[];
+  /** Maximum number of tokens of the filters of a part. */
+  maxFilterTokens: number;
+}
+
+function formatPartCount(part: PartCountView, { notesOfTotal, maxFilterTokens }: PartFormat): string[] {
+  const name = part.value ?? formatFilters(part.filters, maxFilterTokens);
   const notes = (part.notes ?? []).filter((note) => !notesOfTotal.includes(note));
   return [
     `${name}: ${part.total === null ? 'not counted' : formatNumber(part.total)}${formatRemarks(part)}`,
@@ -509,9 +521,13 @@ function formatRemarks({ gatheredAt, note }: Pick<PartCountView, 'gatheredAt' | 
  * Formats filters as JSON. Sanitizes the JSON, because the caller may have copied the values from an ad, and ad texts
  * are not trusted.
  */
-function formatFilters(filters: Filters): string {
+function formatFilters(filters: Filters, maxTokens: number): string {
   const filtersJson = sanitizeLine(JSON.stringify(filters));
-  return filtersJson.length > maxFiltersChars ? quote(`${filtersJson.slice(0, maxFiltersChars)}…`) : filtersJson;
+  const hiddenChars = Math.max(0, filtersJson.length - maxFiltersChars);
+  const shownJson = truncate(filtersJson.slice(0, maxFiltersChars), maxTokens, hiddenChars);
+  return shownJson === filtersJson ? filtersJson : quote(shownJson);
 }
 
 const maxFiltersChars = 300;
+/** Number of tokens that a line of the result needs beside the filters, e.g. for the number of ads. */
+const tokensBesideFilters = 10;

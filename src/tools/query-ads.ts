@@ -75,10 +75,11 @@ export const queryAds = defineTool({
     const coverageText = isAboutAds ? formatCoverage(coverage, emptyResultNotes) : undefined;
     const render = (shownRows: readonly Cell[][]) =>
       joinLines([...emptyResultNotes, formatRows({ columns, rows: shownRows, rowCount, limit }), coverageText]);
-    const readableRows = rows.slice(
-      0,
-      countFittingItems({ items: rows, maxTokens: resultTokens, maxBytes: resultBytes, render }),
-    );
+    const textLimits = {
+      maxTokens: resultTokens - (chart ? chartNoteTokens : 0),
+      maxBytes: resultBytes - (chart ? chartNoteBytes : 0),
+    };
+    const readableRows = rows.slice(0, countFittingItems({ items: rows, ...textLimits, render }));
     const dataLimits = {
       maxTokens: dataTokensPerTextToken * resultTokens,
       maxBytes: dataTokensPerTextToken * resultBytes,
@@ -111,6 +112,9 @@ export const queryAds = defineTool({
   },
 });
 
+/** Number of tokens and of UTF-8 bytes that are reserved for the note about the chart. */
+const chartNoteTokens = 80;
+const chartNoteBytes = 400;
 const numberedRowsNote = '; names in scripts that it cannot write are row 1, row 2 …, in this order';
 
 interface ResultRows {

@@ -14,7 +14,7 @@ import { dataTokensPerTextToken } from '../views/full-view.ts';
 import { groupBy } from '../views/lists.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
-import { clampLines, fitsWithin } from '../views/tokens.ts';
+import { fitsWithin } from '../views/tokens.ts';
 import { type Fields, readId } from '../views/view.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
@@ -136,7 +136,7 @@ export const viewAds = defineTool({
         : `There is no image: ${sheet.reason}.`;
     const note = sheet.jpeg ? sheetNote : noSheetText;
     const comparisonText = comparison?.formatText(sheet.jpeg !== undefined);
-    const text = clampLines(joinLines([note, comparisonText, ...tiles.map(formatTile)]), resultTokens);
+    const text = joinLines([note, comparisonText, ...tiles.map(formatTile)]);
     return {
       data: {
         tiles: shortenTiles(tiles, dataTokensPerTextToken * resultTokens),

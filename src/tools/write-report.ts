@@ -46,6 +46,7 @@ import { checkSelectionArguments, fileName } from './arguments.ts';
 import { readCoverageInput } from './coverage-input.ts';
 
 import { FirstRows, formatFirstRows, selectFirstRows } from './first-rows.ts';
+import { getItemTokens } from './pager.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
 import { loadThumbnails } from './thumbnails.ts';
 import {
@@ -192,10 +193,11 @@ export const writeReport = defineTool({
       write: (writeChunk) => writeChunk(bytes),
     });
     const coverage = buildReportCoverage();
+    const rowTokens = Math.min(firstRowsTokens, getItemTokens(context) / 2) / results.length;
     const sectionViews = results.map(({ heading, rowCount, tableStart, previousFigures, pictures, problem }) => ({
       heading,
       ...(rowCount !== undefined && { rows: rowCount }),
-      ...(tableStart && selectFirstRows(tableStart, firstRowsTokens / results.length)),
+      ...(tableStart && selectFirstRows(tableStart, rowTokens)),
       ...(previousFigures && { last: { ...previousFigures.row, at: formatDay(previousFigures.reportWrittenAt) } }),
       ...(pictures.length > 0 && { ads: pictures.length }),
       ...(problem && { problem }),
@@ -227,6 +229,7 @@ export const writeReport = defineTool({
 
 const inMemoryNote = 'The report is kept in memory under its name, and ends with this server.';
 
+/** Maximum number of tokens of the first rows of all sections together. */
 const firstRowsTokens = 1500;
 
 type SavedSection = SavedReport['sections'][number];

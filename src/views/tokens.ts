@@ -163,11 +163,8 @@ function findCutPosition(text: string, end: number): number {
 const asciiPairPattern = /^[ -~]{2}$/;
 
 /** A list of items, and the limits for its rendered text. */
-interface FitOptions<Item> {
+interface FitOptions<Item> extends TextLimits {
   items: readonly Item[];
-  maxTokens: number;
-  /** Maximum number of UTF-8 bytes. Unlimited by default. */
-  maxBytes?: number | undefined;
   render: (items: readonly Item[]) => string;
 }
 
@@ -203,38 +200,36 @@ export function countFittingItems<Item>({ items, maxTokens, maxBytes, render }: 
 
 const maxGuesses = 4;
 
-/**
- * Cuts a text at a line break and appends how many characters are missing. Used as a last resort, if the token budget
- * is smaller than a single item.
- */
-export function clampLines(text: string, budget: number): string {
-  if (fitsWithin(text, budget)) return text;
-  const cutPosition = text.lastIndexOf('\n', measureFittingPrefix(text, budget - noteTokens));
-  const startText = cutPosition > 0 ? text.slice(0, cutPosition) : truncate(text, budget - noteTokens);
-  return `${startText}\n${formatCutNote(text.length - startText.length)}`;
+/** Maximum size of a text. */
+export interface TextLimits {
+  maxTokens: number;
+  /** Maximum number of UTF-8 bytes. Unlimited by default. */
+  maxBytes?: number | undefined;
 }
 
-const noteTokens = 16;
-const formatCutNote = (missingChars: number) => `(cut to fit: ${missingChars} more characters)`;
-
 /**
- * Shortens a text to a number of UTF-8 bytes and appends how many characters are missing. Keeps the last paragraph,
- * because a list ends with the cursor of its next page. Used only for a single item that is too large, in a script with
- * many bytes per token.
+ * Shortens a text to a number of estimated tokens and of UTF-8 bytes, and appends how many characters are missing.
+ * Keeps the last paragraph, because a list ends with the cursor of its next page. Used as a last resort: most tools
+ * fit their text to the limits by themselves.
  */
-export function clampBytes(text: string, maxBytes: number): string {
-  if (measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
+export function clampText(text: string, { maxTokens, maxBytes = Number.POSITIVE_INFINITY }: TextLimits): string {
+  if (fitsWithin(text, maxTokens) && measurePrefixWithinBytes(text, maxBytes) === text.length) return text;
   const lastParagraph = text.slice(Math.max(0, text.lastIndexOf('\n\n')));
-  const footer = Buffer.byteLength(lastParagraph) <= maxBytes / 4 ? lastParagraph : '';
-  const end = measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes);
+  const fitsInQuarter = fitsWithin(lastParagraph, maxTokens / 4) && Buffer.byteLength(lastParagraph) <= maxBytes / 4;
+  const footer = fitsInQuarter ? lastParagraph : '';
+  const end = Math.min(
+    measureFittingPrefix(text, maxTokens - estimateTokens(footer) - noteTokens),
+    measurePrefixWithinBytes(text, maxBytes - Buffer.byteLength(footer) - noteBytes),
+  );
   const lineEnd = text.lastIndexOf('\n', end);
   // Cut at a line break, because most lines are short. If a single long line takes up the space, keep the beginning of
   // that line.
   const startText = text.slice(0, lineEnd > end / 2 ? lineEnd : findCutPosition(text, end));
   const missingChars = text.length - footer.length - startText.length;
-  return `${startText}${closeQuote(startText)}\n${formatCutNote(missingChars)}${footer}`;
+  return `${startText}${closeQuote(startText)}\n(cut to fit: ${missingChars} more characters)${footer}`;
 }
 
+const noteTokens = 16;
 const noteBytes = 80;
 
 /**

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { countTokens } from 'gpt-tokenizer';
 import { describe, expect } from 'vitest';
 import { chooseResultForm, hosts, identifyClient, type OutputSetting, outputSettings } from '../../src/mcp/hosts.ts';
 import { mcpAppsCapabilities } from '../support/capabilities.ts';
@@ -215,18 +216,85 @@ test('a long list is cut for an MCP host with a low token limit and ends with a 
 
 /** Words with few estimated tokens per byte, in Latin, Cyrillic, Devanagari, Thai and Chinese letters. */
 const words = ['understanding ', 'слово ', 'предложение ', 'विज्ञापन ', 'โฆษณาออนไลน์ ', '广告设计'];
-const limitedHosts = hosts.flatMap(({ names: [name = ''], maxResultBytes }) =>
-  maxResultBytes === undefined ? [] : [{ name, maxResultBytes }],
+const limitedHosts = hosts.flatMap(({ names: [name], prefixes: [prefix] = [], maxResultBytes }) =>
+  maxResultBytes === undefined ? [] : [{ name: name ?? `${prefix}ads`, maxResultBytes }],
 );
 const countBytes = (texts: readonly string[]) => Buffer.byteLength(texts.join(''));
 const readTexts = ({ content }: Called) => content.map(({ text = '' }) => text);
 
-test('the file hosts.json sets a byte limit only for Codex and Copilot CLI', () => {
+/** Cline CLI cuts the middle of a result whose JSON is longer, including `_meta`. */
+const maxClineJsonChars = 8000;
+
+test('the file hosts.json sets a byte limit only for Codex, Copilot CLI, Qwen Code and Cline CLI', () => {
   expect(limitedHosts).toEqual([
     { name: 'codex-mcp-client', maxResultBytes: 40_000 },
     { name: 'copilot-cli', maxResultBytes: 16_700 },
+    { name: 'qwen-cli-mcp-client-ads', maxResultBytes: 32_000 },
+    { name: '@cline/core', maxResultBytes: 7000 },
   ]);
 });
+
+const createSections = (section: object) =>
+  Array.from({ length: 20 }, (_, index) => ({ heading: `${'слово '.repeat(30)}${index}`, ...section }));
+const repeatInCell = (word: string) => `replace(hex(zeroblob(${Math.floor(240 / word.length)})), '00', '${word}')`;
+const manyRows = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)';
+const longFilters = (word: string) =>
+  Array.from({ length: 30 }, (_, index) => ({ query: `${word.repeat(300 / word.length)} ${index}` }));
+
+/** Calls whose results would be long. The words have few tokens per character, or need escapes in JSON. */
+const longCalls: [tool: string, args: Record<string, unknown>][] = [
+  ...['aaaaaaaa', 'responsibilities ', 'слово '].flatMap((word): [string, Record<string, unknown>][] => [
+    ['count_ads', { split: longFilters(word), maxCredits: 100 }],
+    [
+      'write_report',
+      { title: 'Long', sections: createSections({ sql: `SELECT ${word.trim().repeat(200)} FROM ads` }) },
+    ],
+    ['write_report', { title: 'Long', sections: createSections({ sql: `SELECT ${repeatInCell(word)} AS a` }) }],
+    ['query_ads', { sql: `SELECT ${word.trim().repeat(200)} FROM ads` }],
+  ]),
+  ...['aaaaaaaa', 'responsibilities ', '\\', '"', 'a\\'].map((word): [string, Record<string, unknown>] => [
+    'query_ads',
+    { sql: `${manyRows} SELECT i, ${repeatInCell(word)} AS a FROM n`, limit: 900, cell: 240 },
+  ]),
+];
+
+test.for(longCalls)(
+  'a long result of %s fits the size limit of each MCP host (case %$)',
+  async ([tool, args], { server, service }) => {
+    for (const { name, maxResultBytes } of limitedHosts) {
+      const { call } = await server.connectAs(service.createKey({ credits: 1000 }), name, {});
+      const { raw, text } = await call(tool, args);
+      expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+      if (name === '@cline/core') expect(JSON.stringify(raw).length).toBeLessThanOrEqual(maxClineJsonChars);
+      // Only a report with long headings is cut, after the line that says where the file is.
+      if (tool === 'write_report') expect(text, name).toContain('ad-library://exports/');
+      else expect(text, name).not.toContain('cut to fit:');
+    }
+  },
+);
+
+test('a report whose sections all fail fits the token limit of a result', async ({ server, service }) => {
+  const { call } = await server.connectAs(service.createKey(), 'opencode', {});
+  const sections = createSections({ sql: `SELECT ${'слово_'.repeat(300)} FROM ads` });
+  const { text } = await call('write_report', { title: 'Long', sections });
+  expect(countTokens(text)).toBeLessThanOrEqual(8000);
+});
+
+upstreamTest(
+  'an error with long texts from the service fits the size limit of each MCP host',
+  async ({ upstream, server }) => {
+    const message = 'aaaaaaaa '.repeat(1000);
+    const error = { code: 'invalid_request', message, details: { field: 'bbbbbbbb '.repeat(1000) } };
+    for (const { name, maxResultBytes } of limitedHosts) {
+      const { call } = await server.connectAs('svc_live_test', name, {});
+      upstream.respondWith(json({ error }, { status: 422 }));
+      const { raw, text } = await call('search_ads', { fresh: true });
+      expect(countBytes(readTexts(raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+      if (name === '@cline/core') expect(JSON.stringify(raw).length).toBeLessThanOrEqual(maxClineJsonChars);
+      expect(text).toContain('Correct it as described above');
+    }
+  },
+);
 
 test.for(words)(
   'an SQL result full of the word "%s" fits the byte limit of each MCP host and says what is missing',
@@ -264,6 +332,7 @@ upstreamTest.for(words)(
         upstream.respondWith(json(longAd));
         const one = await call('get_ad', { adId: '1', detail, fresh: true });
         expect(countBytes(readTexts(one.raw as Called)), name).toBeLessThanOrEqual(maxResultBytes);
+        if (name === '@cline/core') expect(JSON.stringify(one.raw).length).toBeLessThanOrEqual(maxClineJsonChars);
       }
     }
   },

@@ -1,10 +1,11 @@
 import { isSimilar, sortBySimilarity } from '../../api/nearest.ts';
-import { joinNames, quote, quoteUnlessWord } from '../../views/safe-text.ts';
+import { joinNames, quote } from '../../views/safe-text.ts';
+import { quoteId, quoteUntrusted } from '../../views/tokens.ts';
 import { getColumnNames, type TableName, tableNames, viewNames } from '../tables.ts';
 
 /**
  * Explains an SQLite error message: what is wrong, and which valid name is most similar. Quotes parts of the message
- * that may come from an advertiser. Returns undefined if there is no explanation.
+ * that may come from an advertiser, and shortens long ones. Returns undefined if there is no explanation.
  */
 export function explainSqliteMessage(message: string): string | undefined {
   for (const [pattern, explain] of explanations) {
@@ -42,6 +43,8 @@ function findNearestColumn(unqualifiedName: string): string | undefined {
 
 /** Maximum length of a text that an explanation repeats in single quotes, in characters. */
 const maxQuotedChars = 60;
+/** Maximum length of any other text that an explanation repeats, in tokens. */
+const maxQuotedTokens = 60;
 
 function explainDoubleQuotedText(text: string): string {
   const nearestName = findNearestColumn(text);
@@ -49,17 +52,17 @@ function explainDoubleQuotedText(text: string): string {
   const isPlain = text.length <= maxQuotedChars && !/[\p{Cc}\p{Cf}"\\]/u.test(text);
   const quotingAdvice = `Write a text in single quotes${isPlain ? `: ${quote(`'${text.replaceAll("'", "''")}'`)}` : ''}.`;
   const nearestColumnText = nearestName === undefined ? '' : ` The nearest column is ${nearestName}.`;
-  return `Double quotes mark a column, and there is no column ${quote(text)}. ${quotingAdvice}${nearestColumnText}`;
+  return `Double quotes mark a column, and there is no column ${quoteUntrusted(text, maxQuotedTokens)}. ${quotingAdvice}${nearestColumnText}`;
 }
 
 function explainColumn(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
-  const shownName = quoteUnlessWord(name);
+  const shownName = quoteId(name);
   const tablesWithColumn = listTablesWithColumn(unqualifiedName);
   if (tablesWithColumn.length > 0) {
     const tables = joinNames(tablesWithColumn);
     const correction = name.includes('.') ? 'write the name of its table in FROM before it' : 'add the table to FROM';
-    return `There is no column ${shownName} here. ${quoteUnlessWord(unqualifiedName)} is a column of ${tables}: ${correction}.`;
+    return `There is no column ${shownName} here. ${quoteId(unqualifiedName)} is a column of ${tables}: ${correction}.`;
   }
   const nearestName = findNearestColumn(unqualifiedName);
   if (nearestName !== undefined)
@@ -71,15 +74,15 @@ function explainTable(name: string): string {
   const unqualifiedName = name.slice(name.lastIndexOf('.') + 1);
   const [nearestName = ''] = sortBySimilarity(unqualifiedName, readableNames);
   const advice = isSimilar(unqualifiedName, nearestName) ? `The nearest is ${nearestName}.` : `${listTables()}`;
-  return `There is no table ${quoteUnlessWord(name)}. ${advice}`;
+  return `There is no table ${quoteId(name)}. ${advice}`;
 }
 
 function explainAmbiguousColumn(name: string): string {
-  return `Several tables of the statement have a column ${quoteUnlessWord(name)}: write the name of its table before it.`;
+  return `Several tables of the statement have a column ${quoteId(name)}: write the name of its table before it.`;
 }
 
 function explainFunction(name: string): string {
-  return `There is no function ${quoteUnlessWord(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
+  return `There is no function ${quoteId(name)}. Functions are those of SQLite, with median, percentile, JSON and dates, and text REGEXP pattern.`;
 }
 
 /** Lists the tables without their columns, which the description of `query_ads` lists. */
