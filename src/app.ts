@@ -399,6 +399,9 @@ const publicTools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
 /** The names of all tools that a user can enable with `AD_LIBRARY_TOOLS`, e.g. `search_ads`. */
 export const toolNames = publicTools.map(({ name }) => name);
 
+/** The names of all tools, including the tools that only the board calls. */
+export const allToolNames = describedTools.map(({ name }) => name);
+
 /**
  * Selects the enabled tools. If one of them shows the board (the interactive view of ads), adds the tools that the
  * board calls.

@@ -33,6 +33,11 @@ export interface FailureFacts {
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
+  /**
+   * True if the response has no error body as the API document defines it, so that it may come from another server,
+   * e.g. from a proxy.
+   */
+  isUndocumented?: true;
   /** The number of credits that the service charged although the call failed. */
   charged?: number | undefined;
   /** True if the header with the charge cannot be parsed. The charge is then unknown. */
@@ -47,9 +52,10 @@ export interface FailureFacts {
   changesData?: boolean | undefined;
   /**
    * The part of this server's own storage that failed, if any. Requests of the call may already have been sent and
-   * charged. `slot` and `lock` mean that another call or process holds a lock that this call needs.
+   * charged. `slot` and `lock` mean that another call or process holds a lock that this call needs. `folder` means that
+   * no file can be written to the folder for exports.
    */
-  storage?: 'data' | 'full' | 'lock' | 'slot' | undefined;
+  storage?: 'data' | 'folder' | 'full' | 'lock' | 'slot' | undefined;
 }
 
 /** Describes a failed call. Which fields exist depends on its `kind`. */

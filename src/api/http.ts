@@ -204,15 +204,16 @@ function detectBaseUrlProblem(
 }
 
 /**
- * Detects a 404 for a path without ids. It cannot mean a missing item, so the base URL is probably wrong. A documented
- * error with a code other than `no_such_path` comes from the API and is not changed.
+ * Detects a 404 for a path without ids. It cannot mean a missing item, so the base URL is probably wrong. An error with
+ * a request id and a code other than `no_such_path` comes from the API and is not changed: the API document requires
+ * the id, and other servers do not send it.
  */
 function detectUnknownPath(
   status: number,
   serviceError: FailureFacts | undefined,
   { path }: ApiCall['request']['operation'],
 ): BaseUrlProblem | undefined {
-  const isPathUnknown = serviceError === undefined || serviceError.code === 'no_such_path';
+  const isPathUnknown = serviceError?.requestId === undefined || serviceError.code === 'no_such_path';
   return status === 404 && isPathUnknown && !path.includes('{') ? { reason: 'unknownPath' } : undefined;
 }
 
@@ -297,6 +298,7 @@ function parseServiceError(body: unknown): FailureFacts | undefined {
 
 const missingErrorBody: FailureFacts = {
   problem: 'The answer has no documented error body: it may not come from the API.',
+  isUndocumented: true,
 };
 
 const ServiceError = createLenientSchema(ErrorBody.shape.error, []);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openApp, monotonicNow as processMonotonicNow, toolNames, version } from '../app.ts';
+import { allToolNames, openApp, monotonicNow as processMonotonicNow, version } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
@@ -37,7 +37,9 @@ export async function serveHttp(
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret, fileLinks, demo } = config;
   const { callsAtOnce, callsPerKey, callsWaiting } = config;
   const log = createLog(config.logLevel, writeLogLine, { format: config.logFormat ?? 'json', now: Date.now });
-  const metrics = config.metrics ? (await import('../transports/http/metrics.ts')).createMetrics(toolNames) : undefined;
+  const metrics = config.metrics
+    ? (await import('../transports/http/metrics.ts')).createMetrics(allToolNames)
+    : undefined;
   const sharedState = await openReplicaState(config, log, Date.now);
   const now = sharedState?.now ?? Date.now;
   const acceptedKeys = sharedState?.keys ?? createMemoryAcceptedKeys(monotonicNow);

@@ -92,6 +92,8 @@ export interface CallEvent {
    * failure.
    */
   storage?: string | undefined;
+  /** True if the response of the service has no documented error body. Another server may have sent it. */
+  isUndocumented?: true | undefined;
   /** The HTTP status of the service's response, if there was one. */
   status?: number | undefined;
   requestId?: string | null | undefined;
@@ -100,6 +102,9 @@ export interface CallEvent {
   remaining?: number | null | undefined;
   cached?: boolean | undefined;
 }
+
+/** The tool name under which the sign-in page reports that it has checked an API key. */
+export const signInToolName = 'sign_in';
 
 /** Called after each tool call, e.g. to log or count it. */
 export type OnCall = (event: CallEvent) => void;
@@ -115,7 +120,8 @@ export const createCallLogger =
 
 /** The kinds of failures that the caller of a tool did not cause. The log warns the server's operator about them. */
 const operatorFailures = new Set(['network', 'unavailable', 'unexpected_response', 'timeout']);
-const isOperatorFailure = (kind: string | undefined): boolean => kind !== undefined && operatorFailures.has(kind);
+const isOperatorFailure = ({ kind, isUndocumented }: CallEvent): boolean =>
+  isUndocumented === true || (kind !== undefined && operatorFailures.has(kind));
 /** The minimum time between two warnings with the same message, in milliseconds. */
 const warningIntervalMs = 60_000;
 
@@ -151,8 +157,9 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
     monotonicNow,
     'the storage of this server fails; check the shared store or the data folder',
   );
-  return ({ kind, status, tool, storage }) => {
-    if (!isOperatorFailure(kind)) return;
+  return (event) => {
+    if (!isOperatorFailure(event)) return;
+    const { kind, status, tool, storage } = event;
     const warn = storage === undefined ? warnOfServiceFailure : warnOfStorage;
     warn((failures) => ({ kind, storage, status, tool, failures }));
   };
@@ -165,8 +172,9 @@ export function createFailureWarnings(log: Log, monotonicNow: () => number): OnC
 export function trackServiceState(): { onCall: OnCall; getServiceState(): 'up' | 'away' | undefined } {
   let serviceState: 'up' | 'away' | undefined;
   return {
-    onCall({ kind, storage, requestId, status }) {
-      if (isOperatorFailure(kind)) {
+    onCall(event) {
+      const { storage, requestId, status } = event;
+      if (isOperatorFailure(event)) {
         if (storage === undefined) serviceState = 'away';
       } else if (requestId !== undefined || status !== undefined) serviceState = 'up';
     },

@@ -210,6 +210,7 @@ async function createToolContext(
     isFirstPageOnly,
     isDemo: server.notice !== undefined,
     wantsHtml: call.wantsHtml === true,
+    allowsPictures: form.allowsPictures,
     cacheMs: server.cacheMs,
     isDraining: () => server.draining.aborted || server.closing.aborted,
     adFilters: tool.makesSeveralCalls ? await server.adFilters() : [],
@@ -371,8 +372,11 @@ function buildErrorOutcome(
   const { status, requestId } = error;
   // An aborted request fails with a network error. Its real cause is the cancellation, so report that.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  const storage = isExpected ? thrown.failure.storage : undefined;
-  return { result, logFields: { kind, storage, status, requestId, charged: receipts.sumKnownCharges() || undefined } };
+  const { storage, isUndocumented } = isExpected ? thrown.failure : {};
+  return {
+    result,
+    logFields: { kind, storage, isUndocumented, status, requestId, charged: receipts.sumKnownCharges() || undefined },
+  };
 }
 
 export function buildErrorResult(

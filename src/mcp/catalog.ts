@@ -147,22 +147,10 @@ export function createCatalog({ server, version, openCallResources, searchFilter
   };
 }
 
-/**
- * Removes the parts of a result that the host cannot handle, e.g. pictures or the data for the board (the interactive
- * view of ads).
- */
-function adaptToHost(result: ToolResult, { allowsPictures, showsBoard }: ResultForm): ToolResult {
-  const { content, _meta, ...otherFields } = result;
+/** Removes the data for the board (the interactive view of ads) if the host cannot show the board. */
+function adaptToHost(result: ToolResult, { showsBoard }: ResultForm): ToolResult {
+  if (showsBoard) return result;
+  const { _meta, ...otherFields } = result;
   const { [boardKey]: _, ...otherMeta } = _meta ?? {};
-  const meta = showsBoard ? _meta : Object.keys(otherMeta).length > 0 ? otherMeta : undefined;
-  const withoutPictures = content.filter(({ type }) => type !== 'image');
-  const hasLostPicture = !allowsPictures && withoutPictures.length < content.length;
-  return {
-    content: hasLostPicture ? [...withoutPictures, { type: 'text', text: pictureRemovedText }] : content,
-    ...otherFields,
-    ...(meta && { _meta: meta }),
-  };
+  return { ...otherFields, ...(Object.keys(otherMeta).length > 0 && { _meta: otherMeta }) };
 }
-
-const pictureRemovedText =
-  'The picture is left out, because this host does not show pictures to its model. Rely on the text above.';

@@ -132,6 +132,7 @@ const explanations: Record<ErrorKind, { retry: RetryAdvice; happened: string; ne
 function findExplanation(failure: Failure): (typeof explanations)[ErrorKind] {
   if (failure.storage) return storageExplanations[failure.storage];
   const generalExplanation = explanations[failure.kind];
+  if (failure.isUndocumented && isRejection(failure)) return { ...generalExplanation, ...undocumentedRejection };
   switch (failure.kind) {
     case 'no_api_key':
       return failure.hasInvalidSettings ? wrongSettings : generalExplanation;
@@ -190,6 +191,13 @@ function explainAddress(wrongAddress: BaseUrlProblem) {
   };
 }
 
+/** Returns true if the service seems to reject the caller or the caller's key, rather than the arguments of the call. */
+const isRejection = ({ kind }: Failure) => kind === 'unauthorized' || kind === 'forbidden' || kind === 'usage_limit';
+
+const undocumentedRejection = {
+  happened: 'The server at the address of the service rejected the call.',
+  next: 'A proxy or a firewall may have answered instead of the API. Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.',
+};
 const wrongSettings = {
   retry: 'never' as const,
   happened: 'Some settings of this server are wrong, so it makes no calls.',
@@ -201,6 +209,11 @@ const storageExplanations = {
     retry: 'now',
     happened: 'This server could not use its stored data.',
     next: 'Try again in a minute. If it keeps failing, the problem is on the side of this server; its log says more.',
+  },
+  folder: {
+    retry: 'later',
+    happened: 'This server cannot write the file.',
+    next: 'Ask the user to make the folder writable, or to choose another one in AD_LIBRARY_FILES (in the host\'s form: "Folder for files").',
   },
   full: {
     retry: 'later',

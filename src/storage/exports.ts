@@ -3,7 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import { dayMs } from '../views/durations.ts';
 import { createPrivateFolder, explainFileError, ignoreErrorCodes, securePrivateFolder } from './drivers/file.ts';
 import { openMemoryStore } from './in-memory.ts';
@@ -211,7 +211,7 @@ export function openFolderExports(exportTarget: ExportTarget, now: () => number)
     create: async (newFile) => {
       const writtenFile = await writeToFirstFolder(folders, newFile);
       if ('problem' in writtenFile && 'folder' in exportTarget)
-        throw invalidRequest(`${writtenFile.problem}. Tell the user.`);
+        throw new AdLibraryError({ kind: 'unavailable', storage: 'folder', problem: `${writtenFile.problem}.` });
       if ('problem' in writtenFile) return { ...(await memoryExports.create(newFile)), ...writtenFile };
       const { path, bytes } = writtenFile;
       const { mimeType, ttlMs = exportTtlMs } = newFile;

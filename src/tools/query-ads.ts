@@ -19,7 +19,13 @@ import { isWord, joinLines, quote, quoteUnlessWord } from '../views/safe-text.ts
 import { countFittingItems } from '../views/tokens.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { RowView } from './first-rows.ts';
-import { createJpegContent, defineTool, getRemainingDrawingMs, readOnlyAnnotations } from './tool.ts';
+import {
+  createJpegContent,
+  defineTool,
+  getRemainingDrawingMs,
+  picturesNotAllowedReason,
+  readOnlyAnnotations,
+} from './tool.ts';
 
 const derivedColumns = describeComputedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -96,6 +102,7 @@ export const queryAds = defineTool({
       const note = `No chart: ${reason}.`;
       return { data: { ...data, chart: note }, text: addNote(note) };
     };
+    if (!context.allowsPictures) return buildOutputWithoutChart(picturesNotAllowedReason);
     const readAt = getLaunchesKnownUntil(contents)?.completeUntil;
     const notes = isAboutAds ? listCaptionNotes(coverageInput) : [];
     const drawing = buildChart(chart, { columns, rows: shownRows, sql, isTruncated: isCut }, { readAt, isDemo, notes });

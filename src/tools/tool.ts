@@ -117,6 +117,9 @@ export const createJpegContent = (jpeg: Uint8Array): ImageContent => ({
   mimeType: 'image/jpeg',
 });
 
+/** The reason for a missing picture if `allowsPictures` is false. */
+export const picturesNotAllowedReason = 'this host does not show pictures to its model';
+
 /** Time reserved at the end of a call for sending the result, in milliseconds. */
 const resultMarginMs = 1000;
 
@@ -192,6 +195,8 @@ export interface ToolContext extends CallerContext, GatherContext, ErrorContext 
   isEstimate: boolean;
   /** True if the caller also wants the result of `check_watches` as an HTML file. */
   wantsHtml: boolean;
+  /** False if the host does not show pictures to its model. The result must then contain no picture. */
+  allowsPictures: boolean;
   /** How long responses are cached, in milliseconds. 0 if they are not cached. */
   cacheMs: number;
   /** Maximum number of tokens in the text that the tool returns. */

@@ -18,7 +18,14 @@ import { fitsWithin } from '../views/tokens.ts';
 import { type Fields, readId } from '../views/view.ts';
 import { readCoverageInput } from './coverage-input.ts';
 import { formatMissingPictureReasons } from './picture-reasons.ts';
-import { createJpegContent, defineTool, getRemainingDrawingMs, readOnlyAnnotations, type ToolContext } from './tool.ts';
+import {
+  createJpegContent,
+  defineTool,
+  getRemainingDrawingMs,
+  picturesNotAllowedReason,
+  readOnlyAnnotations,
+  type ToolContext,
+} from './tool.ts';
 
 /**
  * The note for the model that accompanies a sheet of pictures. Some hosts deliver a picture one conversation turn late,
@@ -104,7 +111,7 @@ export const viewAds = defineTool({
     const tilesToDraw = chosenAds.map((ad, index) => buildTile(ad, { number: index + 1, card, now }));
     const remainingMs = deadline - clock();
     const waitMs = Math.max(remainingMs / 2, remainingMs - drawingReserveMs);
-    const sheet = await (await loadPictures()).drawSheet(
+    const drawnSheet = await (await loadPictures()).drawSheet(
       tilesToDraw.map(({ tile: { number, headline, ads, daysRunning, picture: shows }, picture }): SheetTile => {
         const comparisonTexts =
           ads === undefined ? [] : [ads > 1 && `×${ads}`, daysRunning !== undefined && formatCount(daysRunning, 'day')];
@@ -118,6 +125,10 @@ export const viewAds = defineTool({
         usesPreviewSize: comparison !== undefined,
       },
     );
+    // The sheet is drawn for every host, because drawing loads the pictures, and their hashes are stored below.
+    const sheet = context.allowsPictures
+      ? drawnSheet
+      : { tiles: drawnSheet.tiles, jpeg: undefined, reason: picturesNotAllowedReason };
     const fetchedPictures = tilesToDraw.map(({ tile, picture }, index) => ({
       adId: tile.id,
       picture,

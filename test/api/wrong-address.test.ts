@@ -74,6 +74,7 @@ test.for(['/v1', '/v1/', '/api/v1'])(
 const answersOfOtherServers: Record<string, Behaviour> = {
   HTML: (_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'),
   'other JSON': json({ message: 'Not here' }, { status: 404 }),
+  'an error without a request id': json({ error: { code: 'not_found', message: 'Not here' } }, { status: 404 }),
   no_such_path: errorResponse(404, { code: 'no_such_path', message: 'There is no such path' }),
 };
 
@@ -87,6 +88,18 @@ test.for(Object.entries(answersOfOtherServers))(
       expect(error?.kind, tool).toBe(hasId ? 'not_found' : 'unexpected_response');
       expect(text.includes('The address of the service (AD_LIBRARY_BASE_URL) is wrong.'), tool).toBe(!hasId);
     }
+  },
+);
+
+test.for([401, 403, 429])(
+  'the error asks to check the base URL if a response with HTTP status %i has no documented error body',
+  async (status, { upstream, server }) => {
+    upstream.respondWith((_, response) =>
+      response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Blocked</h1>'),
+    );
+    const { text } = await server.call('get_credits');
+    expect(text).toContain('Ask the user to check AD_LIBRARY_BASE_URL first, and then the API key.');
+    expect(text).not.toMatch(/is wrong or has been revoked|lacks the scope|usage limit is reached/);
   },
 );
 

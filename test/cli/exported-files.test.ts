@@ -136,7 +136,8 @@ test('an export that fails during writing leaves no file behind and gives the re
   const expectRefusal = async (reason: string, args: object, maxFileBytes?: number) => {
     const { data, text } = await call('export_ads', args, maxFileBytes);
     expect(text).toContain(`No file can be written in ${exports}: this server may not write ${reason}.`);
-    expect(data).toMatchObject({ kind: 'invalid_request', retryable: false });
+    expect(text).toContain('Ask the user to make the folder writable');
+    expect(data).toMatchObject({ kind: 'unavailable', retryable: true });
   };
   // First the exports folder cannot be created, because its parent folder is read-only. Then it exists and is read-only
   // itself.

@@ -396,14 +396,37 @@ test('pictures are left out for an MCP host that drops them or passes them to th
   service,
 }) => {
   const chart = { sql: "SELECT 'a' AS name, 2 AS number UNION SELECT 'b', 3", chart: 'bar' };
-  const listContentTypes = async (name: string) => {
+  const readChart = async (name: string) => {
     const { call } = await server.connectAs(service.createKey(), name, {});
     const { raw, text } = await call('query_ads', chart);
-    return [raw.content.map(({ type }) => type), text.includes('The picture is left out')];
+    return { types: raw.content.map(({ type }) => type), text };
   };
-  expect(await listContentTypes('claude-code')).toEqual([['text', 'image'], false]);
-  for (const name of ['@cline/core', 'continue-cli-client', 'copilot-cli', 'qwen-cli-mcp-client-ads'])
-    expect(await listContentTypes(name)).toEqual([['text', 'text'], true]);
+  expect((await readChart('claude-code')).types).toEqual(['text', 'image']);
+  for (const name of ['@cline/core', 'continue-cli-client', 'copilot-cli', 'qwen-cli-mcp-client-ads']) {
+    const { types, text } = await readChart(name);
+    expect(types).toEqual(['text']);
+    expect(text).toContain('No chart: this host does not show pictures to its model.');
+    expect(text).not.toContain('The chart shows');
+  }
+});
+
+test('view_ads asks for the word on the picture only if the MCP host shows the picture', async ({
+  server,
+  service,
+}) => {
+  const viewFirstAd = async (name: string) => {
+    const { call } = await server.connectAs(service.createKey(), name, {});
+    const { text } = await call('search_ads', { limit: 1 });
+    const [adId] = /[\da-f]{8}-[\da-f-]{27}/.exec(text) ?? [];
+    const result = await call('view_ads', { adIds: [adId] });
+    return { text: result.text, hasPicture: result.raw.content.some(({ type }) => type === 'image') };
+  };
+  const viewed = await viewFirstAd('claude-code');
+  expect(viewed.text.includes('Name that word')).toBe(viewed.hasPicture);
+  const { text, hasPicture } = await viewFirstAd('copilot-cli');
+  expect(hasPicture).toBe(false);
+  expect(text).toContain('There is no image: this host does not show pictures to its model.');
+  expect(text).not.toContain('Name that word');
 });
 
 serviceTest({ config: { output: 'both' } })(

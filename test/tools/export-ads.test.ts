@@ -188,8 +188,10 @@ describe('export_ads with a data folder', () => {
       rmSync(exports, { recursive: true });
       writeFileSync(exports, '');
       const { text, error } = await server.call('export_ads', {});
-      expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+      expect(error).toMatchObject({ kind: 'unavailable', retryable: true });
       expect(text).toContain(`No file can be written in ${exports}: a file is in the way.`);
+      expect(text).toContain('Ask the user to make the folder writable');
+      expect(text).not.toContain('The call is not valid');
     },
   );
 

@@ -1,6 +1,6 @@
 import type { Context, Next } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { CallEvent } from '../../logging/log.ts';
+import { type CallEvent, signInToolName } from '../../logging/log.ts';
 
 /** The Prometheus metrics of this process, with the functions that update them. */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -28,7 +28,7 @@ export function createMetrics(toolNames: readonly string[]) {
     labelNames: ['tool'],
     registers: registries,
   });
-  for (const tool of toolNames) {
+  for (const tool of [...toolNames, signInToolName]) {
     callDurations.zero({ tool, outcome: 'internal' });
     chargedCredits.inc({ tool }, 0);
   }

@@ -9,6 +9,7 @@ import {
   delays,
   documentedResponse,
   errorResponse,
+  json,
 } from '../../support/faulty-upstream.ts';
 import { httpTest as test } from '../../support/fixtures.ts';
 import { createGate } from '../../support/gate.ts';
@@ -104,6 +105,13 @@ describe('Metrics and logs of the HTTP server', () => {
     expect((await (await serve(documentedResponse)).get('/metrics')).status).toBe(404);
   });
 
+  test('the counters of errors start at 0 for the tools of the board and for sign-in, too', async ({ serve }) => {
+    const { get } = await serve(documentedResponse, { metrics: true });
+    const { text } = await get('/metrics');
+    for (const tool of ['search_ads', 'board_ads', 'board_pictures', 'sign_in'])
+      expect(text).toContain(`ad_library_call_seconds_count{tool="${tool}",outcome="internal"} 0`);
+  });
+
   test('the page docs/operations.md lists exactly the metrics that the server exports', async () => {
     const metrics = createMetrics([]);
     metrics.addCallGauges(() => ({ running: 0, waiting: 0 }));
@@ -153,6 +161,16 @@ test('GET /readyz shows whether the API responded to the latest call', async ({ 
   await post('svc_live_a', toolCall('get_credits'));
   expect(await readState()).toEqual({ status: 'ready', service: 'up' });
 });
+
+test.for([401, 403, 404, 429])(
+  'a response with HTTP status %i and without a documented body counts as a failure of the service',
+  async (status, { serve }) => {
+    const { get, post, server } = await serve(json('<h1>Blocked</h1>', { status }));
+    await post('svc_live_a', toolCall('get_credits'));
+    expect((await get('/readyz')).json).toEqual({ status: 'ready', service: 'away' });
+    expect(server.logged.join('')).toContain('the service fails; check AD_LIBRARY_BASE_URL');
+  },
+);
 
 test('the log warns at startup if a server with a public URL limits attempts and has no setting for its proxy', async ({
   serve,

@@ -2,9 +2,9 @@ import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { withDeadline } from '../../../api/abort.ts';
 import type { Caller } from '../../../api/client.ts';
-import { AdLibraryError } from '../../../api/errors.ts';
+import { AdLibraryError, type Failure } from '../../../api/errors.ts';
 import { parseJson } from '../../../api/json.ts';
-import type { CallEvent, Log, OnCall } from '../../../logging/log.ts';
+import { type CallEvent, type Log, type OnCall, signInToolName } from '../../../logging/log.ts';
 import { Semaphore } from '../../../workers/semaphore.ts';
 import { hasKeyInUrl, isApiKey } from '../authentication.ts';
 import { readBody } from '../body-limit.ts';
@@ -250,7 +250,7 @@ export function createSignIn(options: SignInOptions) {
     }
     const startedAt = monotonicNow();
     const reportCall = (outcome: Partial<CallEvent>) =>
-      options.onCall({ tool: 'sign_in', tenantId, ms: monotonicNow() - startedAt, ...outcome });
+      options.onCall({ tool: signInToolName, tenantId, ms: monotonicNow() - startedAt, ...outcome });
     try {
       const deadline = { signals: [context.req.raw.signal], timeoutMs: keyCheckTimeoutMs };
       const releaseSlot = await withDeadline(deadline, (signal) => checkSlots.acquire(address, signal));
@@ -258,8 +258,9 @@ export function createSignIn(options: SignInOptions) {
       reportCall({ cached: false });
       return undefined;
     } catch (error) {
-      const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
-      reportCall({ kind, status, requestId });
+      const failure: Failure = error instanceof AdLibraryError ? error.failure : { kind: 'internal' };
+      const { kind, status, requestId, isUndocumented } = failure;
+      reportCall({ kind, status, requestId, isUndocumented });
       if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
       if (kind === 'busy') return createFormProblem('Too many keys are being checked. Try again.', 503, 5);
       if (kind === 'internal' && !context.req.raw.signal.aborted)
