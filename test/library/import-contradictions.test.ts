@@ -207,3 +207,41 @@ test('the URL of an ad of Google is neither the id nor the name of its advertise
   expect(items).toMatchObject([{ adSnapshotUrl: url }]);
   for (const field of ['page', 'pageId', 'sourcePageExternalId']) expect(items[0]).not.toHaveProperty(field);
 });
+
+test('a newer download replaces an ad even if the ad now ends earlier', async ({ libraryServer }) => {
+  const buildAd = (stopDay: string, spend: string) => ({
+    ...{ id: '1', page_id: '2', ad_delivery_start_time: '2026-01-05', ad_delivery_stop_time: stopDay, currency: 'EUR' },
+    spend: { lower_bound: spend, upper_bound: spend },
+  });
+  await libraryServer.importRecords(JSON.stringify([buildAd('2026-03-10', '100')]));
+  expect(await libraryServer.importRecords(JSON.stringify([buildAd('2026-03-05', '300')]))).toMatchObject({
+    updated: 1,
+  });
+  const { body } = await libraryServer.search({});
+  expect(body.items).toMatchObject([{ adSpendMin: 300, endDate: expect.stringContaining('2026-03-05') }]);
+});
+
+test('a political ad on Google keeps a region that is not a country, and no contradictory range of spend', async ({
+  libraryServer,
+}) => {
+  const report = await libraryServer.importRecords(
+    [
+      'Ad_ID,Ad_Type,Regions,Advertiser_ID,Advertiser_Name,Date_Range_Start,Spend_Range_Min_USD,Spend_Range_Max_USD',
+      'CR1,TEXT,"EU, United Kingdom",AR1,Tea Party,2026-01-05,100,1000',
+      'CR2,TEXT,GB,AR1,Tea Party,2026-01-05,1000,100',
+    ].join('\n'),
+  );
+  expect(report).toMatchObject({ ads: 2, skipped: 0 });
+  expect(report.notes.join('\n')).toContain('spend_range_usd: the lower bound 1000 is larger than the upper bound 100');
+  const { items } = await libraryServer.searchAll({});
+  const [both, contradictory] = ['CR1', 'CR2'].map((id) => items.find(({ adArchiveId }) => adArchiveId === id));
+  expect(both).toMatchObject({
+    countries: ['GB'],
+    regions: ['EU', 'United Kingdom'],
+    adSpendMin: 100,
+    adSpendMax: 1000,
+  });
+  expect(contradictory).toMatchObject({ countries: ['GB'] });
+  expect(contradictory).not.toHaveProperty('adSpendMin');
+  expect(contradictory).not.toHaveProperty('regions');
+});

@@ -559,31 +559,6 @@ test("the command `library import` reads Google's table of political advertisers
   expect(items.find(({ pageId }) => pageId === 'google:AR6')).toMatchObject({ currency: 'EUR', adSpendMin: 120 });
 });
 
-test('a political ad on Google keeps a region that is not a country, and no contradictory range of spend', async ({
-  libraryServer,
-}) => {
-  const report = await libraryServer.importRecords(
-    [
-      'Ad_ID,Ad_Type,Regions,Advertiser_ID,Advertiser_Name,Date_Range_Start,Spend_Range_Min_USD,Spend_Range_Max_USD',
-      'CR1,TEXT,"EU, United Kingdom",AR1,Tea Party,2026-01-05,100,1000',
-      'CR2,TEXT,GB,AR1,Tea Party,2026-01-05,1000,100',
-    ].join('\n'),
-  );
-  expect(report).toMatchObject({ ads: 2, skipped: 0 });
-  expect(report.notes.join('\n')).toContain('spend_range_usd: the lower bound 1000 is larger than the upper bound 100');
-  const { items } = await libraryServer.searchAll({});
-  const [both, contradictory] = ['CR1', 'CR2'].map((id) => items.find(({ adArchiveId }) => adArchiveId === id));
-  expect(both).toMatchObject({
-    countries: ['GB'],
-    regions: ['EU', 'United Kingdom'],
-    adSpendMin: 100,
-    adSpendMax: 1000,
-  });
-  expect(contradictory).toMatchObject({ countries: ['GB'] });
-  expect(contradictory).not.toHaveProperty('adSpendMin');
-  expect(contradictory).not.toHaveProperty('regions');
-});
-
 test.for(['Week_Start_Date', 'Country_Subdivision_Primary'])(
   "the command `library import` ignores rows of Google's political advertisers that split the spend by %s",
   async (column, { libraryServer }) => {

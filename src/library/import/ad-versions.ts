@@ -29,8 +29,17 @@ const maxEarlierValueLength = 10_000;
  * is unknown.
  */
 export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
-  const [lastSeenAt, storedLastSeenAt] = [parseTime(ad.lastSeenAt), parseTime(storedAd.lastSeenAt)];
+  const [lastSeenAt, storedLastSeenAt] = [readLastSeenAt(ad), readLastSeenAt(storedAd)];
   return lastSeenAt !== undefined && storedLastSeenAt !== undefined && lastSeenAt < storedLastSeenAt;
+}
+
+/**
+ * Reads when an ad was last seen. Returns undefined if the ad had not ended before that day. For an ended ad, many
+ * libraries state only the end, and an end that is corrected or that lies in the future says nothing about the reading.
+ */
+function readLastSeenAt({ lastSeenAt, endDate }: JsonObject): number | undefined {
+  const [seenAt, endAt] = [parseTime(lastSeenAt), parseTime(endDate)];
+  return seenAt !== undefined && endAt !== undefined && seenAt <= endAt ? undefined : seenAt;
 }
 
 /** Copies fields from the older version of an ad if the newer version has no value for them. */
