@@ -34,12 +34,14 @@ export function isOlderVersion(ad: JsonObject, storedAd: JsonObject): boolean {
 }
 
 /**
- * Reads when an ad was last seen. Returns undefined if the ad had not ended before that day. For an ended ad, many
- * libraries state only the end, and an end that is corrected or that lies in the future says nothing about the reading.
+ * Reads when an ad was last seen. Returns undefined for an ad of the Meta Ad Library that had not ended before that
+ * day. For an ended ad, Meta states only the end. An end that is corrected or that lies in the future does not show
+ * which of two downloads is newer.
  */
-function readLastSeenAt({ lastSeenAt, endDate }: JsonObject): number | undefined {
+function readLastSeenAt({ adLibrary, lastSeenAt, endDate }: JsonObject): number | undefined {
   const [seenAt, endAt] = [parseTime(lastSeenAt), parseTime(endDate)];
-  return seenAt !== undefined && endAt !== undefined && seenAt <= endAt ? undefined : seenAt;
+  const isDerivedFromEnd = adLibrary === 'meta' && seenAt !== undefined && endAt !== undefined && seenAt <= endAt;
+  return isDerivedFromEnd ? undefined : seenAt;
 }
 
 /** Copies fields from the older version of an ad if the newer version has no value for them. */
