@@ -18,7 +18,7 @@ interface Session {
   call: CallTool;
   queryRows(sql: string, limit?: number): Promise<Rows>;
   advanceWeek(): void;
-  /** Ids of the three ads in the answer to the first question. */
+  /** Ids of three ads that the first question of the evaluation found. Later questions are about these ads. */
   adIds: string[];
   pageId: string;
 }

@@ -57,7 +57,10 @@ const printStatus: PrintStatus = (level, message) => {
   else writeToStderr(maskPrefixedKeys(`ad-library-mcp: ${message.replaceAll('\n', '\n  ')}\n`));
 };
 
-/** Prints a part of a command's report, e.g. the counts of an import. Text has no prefix, which would be repeated often. */
+/**
+ * Prints a part of a command's report, e.g. the counts of an import. A report has many lines, so they do not begin with
+ * the name of the program.
+ */
 const printReport: PrintStatus = (level, text) => {
   if (isJsonLog) jsonLog[level](text);
   else writeToStderr(`${text}\n`);

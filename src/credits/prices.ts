@@ -47,7 +47,10 @@ interface PriceRule {
  */
 const maxStoredSizes = 32;
 
-/** The parts of a response that reveal its price: its items, and the number of unusable items, which had no id. */
+/**
+ * The parts of a response that are compared with its charge to learn a price: the parsed body with its items (`value`),
+ * and the number of items without an id (`unusable`), which the service charges for as well.
+ */
 export interface PricedResponse extends Pick<ServiceResponse, 'value'> {
   receipt?: Pick<Receipt, 'unusable'>;
 }

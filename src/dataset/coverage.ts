@@ -175,8 +175,8 @@ export function buildCoverageView(input: CoverageInput): CoverageView {
 }
 
 /**
- * Returns the coverage of a result that is not about ads, such as a list of gatherings. It contains only counts,
- * because missing ads do not affect such a result.
+ * Returns the coverage (how much data is stored) for a result that is not about ads, such as a list of gatherings
+ * (stored search results). It contains only the two counts, because missing ads cannot make such a result wrong.
  */
 export const buildCoverageCounts = ({ ads, gatherings }: DatasetContents): CoverageView => ({
   ads: ads.length,

@@ -24,9 +24,7 @@ export interface OneDayAdvertiser {
   day: string;
 }
 
-/**
- * Nearly all ads of an advertiser were last seen on the same day if at least 80 % of them were, and at least 10 ads.
- */
+/** An advertiser is reported if at least 80 % of its ads, and at least ten ads, were last seen on the same day. */
 const minShareOnDay = 0.8;
 const minAdsOnDay = 10;
 

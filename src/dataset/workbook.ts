@@ -134,7 +134,10 @@ async function* writeSheetXml({ columns, rows, isTable }: Sheet): AsyncGenerator
   yield `</sheetData>${isTable ? `<autoFilter ref="A1:${columnLetters.at(-1)}${rowNumber}"/>` : ''}${closingXml}`;
 }
 
-/** After a cell with more characters, the event loop gets a turn, so that other calls can run. */
+/**
+ * The length of a short cell, in characters. After a longer cell, the event loop gets a turn, so that other calls can
+ * run.
+ */
 const maxShortCellChars = 1000;
 /** XML is compressed in chunks of about this many characters. */
 const charsPerChunk = 200_000;

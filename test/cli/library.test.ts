@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts';
 const databaseFlag = (database: string) => ['--database', database];
 
 describe('The library key command', () => {
-  test('the "library key" commands create, list and revoke an API key of the local library', async ({ database }) => {
+  test('the commands `library key` create, list and revoke an API key of the local library', async ({ database }) => {
     const creation = await run([
       'key',
       'create',
@@ -34,7 +34,7 @@ describe('The library key command', () => {
     expect((await run(['key', 'list', ...databaseFlag(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('"library key create" commands that run at the same time each create a different key', async ({ database }) => {
+  test('commands `library key create` that run at the same time each create a different key', async ({ database }) => {
     const creations = await Promise.all(
       Array.from({ length: 3 }, () => runCommand(['library', 'key', 'create', ...databaseFlag(database)])),
     );
@@ -43,7 +43,7 @@ describe('The library key command', () => {
     for (const { stdout } of creations) expect(out).toContain(stdout.slice(0, 17));
   });
 
-  test('the "library key create" command sets the credits, limits and subscription of the new key from its options', async ({
+  test('the command `library key create` sets the credits, limits and subscription of the new key from its options', async ({
     database,
   }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
@@ -67,7 +67,7 @@ describe('The library key command', () => {
     [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)(
-    'the "library key create" command rejects the options %j before it creates a database',
+    'the command `library key create` rejects the options %j before it creates a database',
     async ([options, problem], { folder, database }) => {
       await expect(run(['key', 'create', ...options, ...databaseFlag(database)])).rejects.toThrow(problem);
       expect(await readdir(folder)).toEqual([]);
@@ -130,7 +130,7 @@ describe('The library import command', () => {
     },
   );
 
-  test('the "library formats" command lists every format name that "library import" accepts', async ({ database }) => {
+  test('the command `library formats` lists every format name that `library import` accepts', async ({ database }) => {
     const { out } = await run(['formats']);
     const names = out.split('\n').filter((line) => /^\S/.test(line));
     expect(names).toContain('meta-ad-library');
@@ -158,7 +158,7 @@ describe('The library import command', () => {
   });
 });
 
-test('the "library serve" command rejects a request whose Host header names a host that is not allowed', async ({
+test('the command `library serve` rejects a request whose Host header names a host that is not allowed', async ({
   database,
 }) => {
   const { origin, close } = await serveDatabase(database, ['--allowed-hosts', 'ads.example.com']);
@@ -174,7 +174,7 @@ test('the "library serve" command rejects a request whose Host header names a ho
   expect(await close()).toBe(0);
 });
 
-test('the "library serve --demo" command prints its API key and its URLs when it starts', async () => {
+test('the command `library serve --demo` prints its API key and its URLs when it starts', async () => {
   // Use another loopback address than the default to check that the server listens on it. macOS has only one.
   const host = process.platform === 'darwin' ? '127.0.0.1' : '127.0.0.2';
   const { origin, readStderr, close } = await serveDatabase(':memory:', ['--demo', '--host', host]);
@@ -187,7 +187,7 @@ test('the "library serve --demo" command prints its API key and its URLs when it
   expect(await close()).toBe(0);
 });
 
-test('the output of the "library filters" command can be used as the filter file of a server', async ({ folder }) => {
+test('the output of the command `library filters` can be used as the filter file of a server', async ({ folder }) => {
   const { code, out, err } = await run(['filters']);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   const filterFile = join(folder, 'filters.json');

@@ -22,7 +22,7 @@ async function readAds(database: string): Promise<unknown[]> {
 
 const toCsv = (...headlines: string[]) => `advertiser,headline\n${headlines.map((text) => `Tea,${text}\n`).join('')}`;
 
-test('the command `library import` reports each changed byte in an entry of a ZIP archive', async ({
+test('the command `library import` reports any single wrong byte in an entry of a ZIP archive', async ({
   folder,
   database,
 }) => {

@@ -420,7 +420,7 @@ for (const [outcome, cases] of [
   ['marks the other ads as gone', completeFiles],
 ] as const)
   test.for(cases)(
-    `library import of a saved search ${outcome} (files of the import: %s)`,
+    `an import with --complete ${outcome} (files of the import: %s)`,
     async ([_, files], { folder, database }) => {
       const databaseFlag = ['--database', database];
       await run(['import', ...(await writeFiles(folder, { 'x.json': goneAd })), ...question, ...databaseFlag]);

@@ -133,7 +133,7 @@ test('the library returns an ad whose text contains 120,000 incomplete URLs with
   expect(media[0]?.url).toContain('/media/kept/');
 });
 
-test('the "library pictures" command skips picture URLs that have expired and counts them', async ({ run }) => {
+test('the command `library pictures` skips picture URLs that have expired and counts them', async ({ run }) => {
   // The parameter `oe` of a signed URL is its expiry as a Unix time in hexadecimal digits.
   const expiredUrls = Array.from({ length: 1200 }, (_, index) => `https://scontent.example/${index}.jpg?oe=60000000`);
   const ads = expiredUrls.map((url, index) => ({ id: deriveUuid(`ad ${index}`), media: [{ type: 'IMAGE', url }] }));
@@ -143,7 +143,7 @@ test('the "library pictures" command skips picture URLs that have expired and co
   );
 });
 
-test('the "library pictures" command fetches only the missing pictures after it was killed and started again', async ({
+test('the command `library pictures` fetches only the missing pictures after it was killed and started again', async ({
   database,
   pictureFolder,
   run,
@@ -177,7 +177,7 @@ test('the "library pictures" command fetches only the missing pictures after it 
   expect(readFileSync(join(pictureFolder, fileName))).toEqual(Buffer.from(bytes));
 });
 
-test('the "library pictures" command stops at the folder size --max-mb and continues with a larger size', async ({
+test('the command `library pictures` stops at the folder size --max-mb and continues with a larger size', async ({
   pictureFolder,
   run,
 }) => {

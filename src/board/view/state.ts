@@ -23,7 +23,7 @@ export interface BoardState {
   finding?: Finding | undefined;
   /** Ids of ads that the board has requested but not received yet. */
   pendingIds: readonly string[];
-  /** Ids of ads in a tool result that the server no longer stores. */
+  /** Ids of ads that are in the tool result, but that the server has removed from its memory since then. */
   missingIds: readonly string[];
   chosenValues: ChosenValues;
   /**

@@ -2,6 +2,7 @@ import { extractContent } from '../../views/ad-changes.ts';
 import { parseTime } from '../../views/dates.ts';
 import { isObject } from '../../views/view.ts';
 import type { JsonObject } from './formats/import-format.ts';
+import { amountFields } from './values/currencies.ts';
 
 /**
  * An earlier value of an ad's field, e.g. the old headline. The library keeps it when a newer import changes the field.
@@ -51,8 +52,6 @@ export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): Jso
   );
   return missingFields.length > 0 ? { ...newerAd, ...Object.fromEntries(missingFields) } : newerAd;
 }
-
-const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /**
  * Lists the fields that belong to the same value as a field: the other bound of a range such as `impressionsMin`, and

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../../api/schemas.ts';
 import { isPathId, maxIdLength } from '../../api/url.ts';
-import { parseTime } from '../../views/dates.ts';
+import { countDays, parseTime } from '../../views/dates.ts';
 import { isUuid } from '../../views/safe-text.ts';
 import { maxNestingDepth, quoteValue } from '../service/request.ts';
 import { apiFormat } from './formats/api.ts';
@@ -117,11 +117,10 @@ function applyStatedCurrency(convertedItem: JsonObject, isStrict: boolean, parse
 function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser): Ad {
   const startTime = parseTime(ad.startedAt);
   if (startTime === undefined) return ad;
-  const startDay = toDayNumber(startTime);
   const earlierFields = (['endDate', 'lastSeenAt'] as const).filter((field) => {
     const time = parseTime(ad[field]);
     // An ad that starts in the future may have been seen before its start.
-    return time !== undefined && toDayNumber(time) < startDay && (field === 'endDate' || startTime <= parser.now);
+    return time !== undefined && countDays(startTime, time) < 0 && (field === 'endDate' || startTime <= parser.now);
   });
   const [field] = earlierFields;
   if (field === undefined) return ad;
@@ -141,9 +140,6 @@ function checkDateOrder(ad: Ad, format: ImportFormat, parser: ColumnValueParser)
   return { ...(Object.fromEntries(otherFields) as Ad), contradictoryDates };
 }
 
-const dayMs = 86_400_000;
-/** Returns the number of a day in UTC. */
-const toDayNumber = (time: number): number => Math.floor(time / dayMs);
 const formatDay = (date: unknown): string => String(date).slice(0, 10);
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];

@@ -89,7 +89,7 @@ export class FileStore implements Store {
   readItemsSince: Store['readItemsSince'] = (...args) =>
     this.#enqueue(false, (memory) => memory.readItemsSince(...args));
   swapDocument: Store['swapDocument'] = (key, expected, { ttlMs, ...next }) =>
-    // This call is a write, unless it removes a document that is expected not to exist. Such a call changes nothing.
+    // A swap without a new body that expects no document (`''`) changes nothing, so it only has to read.
     this.#enqueue(expected !== '' || next.body !== undefined, (memory) =>
       memory.swapDocument(key, expected, { ...next, ttlMs: toStoredTtlMs(ttlMs) }),
     );

@@ -224,7 +224,7 @@ describe('The address of the HTTP server', () => {
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
   ])(
-    'a demo server that listens on %s with the allowed hosts %j returns picture URLs at the host %s',
+    'the picture URLs of a demo server contain the address that clients can reach (host: %s, allowed hosts: %j, in the URL: %s)',
     async (host, allowedHosts, name) => {
       const port = await freePort();
       const server = await startHttp({ demo: true, host, port, allowedHosts });

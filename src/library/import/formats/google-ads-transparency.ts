@@ -3,7 +3,7 @@ import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import { findContradictoryResult } from '../ad-versions.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
-import { parseCountryCode } from '../values/countries.ts';
+import { findCountryCode } from '../values/countries.ts';
 import {
   type FieldParser,
   parseCount,
@@ -412,12 +412,8 @@ function combineRegionStats(earlierStats: unknown, laterStats: unknown): { regio
 /** Returns the country codes of regions. A region may be a country code, a country name or another area such as `EU`. */
 const findCountryCodes = (regions: readonly string[]): string[] =>
   regions.flatMap((region) => {
-    try {
-      const countryCode = parseCountryCode(region);
-      return isCountryCode(countryCode) ? [countryCode] : [];
-    } catch {
-      return [];
-    }
+    const countryCode = findCountryCode(region);
+    return countryCode !== undefined && isCountryCode(countryCode) ? [countryCode] : [];
   });
 
 const isCountryCode = (regionCode: string): boolean => /^[A-Z]{2}$/.test(regionCode) && regionCode !== 'EU';

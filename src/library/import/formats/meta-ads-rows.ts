@@ -128,8 +128,8 @@ export function combineWithEarlierPeriods(
       period && storedPeriod && hasResults(row) && (storedPeriod.end < period.start || period.end < storedPeriod.start)
     );
   });
-  const isKept = keptRows.length > 0 && storedAd.currency === ad.currency;
-  const replacedRows = storedRows.filter((row) => hasResults(row) && !(isKept && keptRows.includes(row)));
+  const keepsEarlierResults = keptRows.length > 0 && storedAd.currency === ad.currency;
+  const replacedRows = storedRows.filter((row) => hasResults(row) && !(keepsEarlierResults && keptRows.includes(row)));
   const reason = newRow && findReplacementReason(replacedRows, newRow, storedAd.currency, ad.currency);
   if (reason !== undefined)
     reportProblem(
@@ -137,7 +137,7 @@ export function combineWithEarlierPeriods(
         `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${storedAd.adSpendMin ?? 'unknown'}`,
       ),
     );
-  if (!isKept) return undefined;
+  if (!keepsEarlierResults) return undefined;
   const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const keptAd = {

@@ -3,6 +3,7 @@ import { isUuid } from '../../../views/safe-text.ts';
 import { uuidFromName } from '../../service/request.ts';
 import { type ColumnValueParser, isMissing, type NumberRange } from '../values/column-value-parser.ts';
 import { parseCountryCode } from '../values/countries.ts';
+import { amountFields } from '../values/currencies.ts';
 import { checkRange } from './field-reader.ts';
 import type { ImportFormat, JsonObject } from './import-format.ts';
 import { computePageId } from './library-ids.ts';
@@ -53,7 +54,6 @@ const keysByField = Object.fromEntries(
 
 const dateFields = ['startedAt', 'lastSeenAt', 'endDate'];
 const countFields = ['duplicates', 'audienceReach'];
-const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /** A table of ads that a user collected. A row is rejected if the value of a known column cannot be parsed. */
 export const ownAdsFormat: ImportFormat = {

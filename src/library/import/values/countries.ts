@@ -3,13 +3,21 @@ import { quoteValue } from '../../service/request.ts';
 let codesByName: Map<string, string> | undefined;
 
 /**
- * Returns the ISO 3166 code of a country. The country may be a code, or a name in one of seven languages.
+ * Returns the ISO 3166 code of a country. The country may be a code, or a name in one of seven languages. Returns
+ * undefined for any other text.
+ */
+export function findCountryCode(country: string): string | undefined {
+  if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
+  codesByName ??= createCodesByName();
+  return codesByName.get(country.toLowerCase());
+}
+
+/**
+ * Returns the ISO 3166 code of a country, as `findCountryCode` does.
  * @throws Error that quotes the text if it is not a country
  */
 export function parseCountryCode(country: string): string {
-  if (/^[a-z]{2}$/i.test(country)) return new Intl.Locale(`und-${country}`).region ?? country.toUpperCase();
-  codesByName ??= createCodesByName();
-  const code = codesByName.get(country.toLowerCase());
+  const code = findCountryCode(country);
   if (code === undefined)
     throw new Error(
       `countries: ${quoteValue(country)} is not a country such as DE or Germany; use the two-letter country code`,

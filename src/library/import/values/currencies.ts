@@ -67,7 +67,8 @@ function findCurrencies({ key, text }: SourceAmount): AmountCurrency[] {
   });
 }
 
-const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
+/** The fields of an ad or a page with an amount in its currency. */
+export const amountFields = ['adSpendMin', 'adSpendMax', 'revenueMin', 'revenueMax'];
 
 /**
  * Sets the currency of an ad or a page if only its amounts state one. If the amounts contradict the currency of the ad,
