@@ -227,10 +227,18 @@ function reportError(error: unknown): number {
   return 1;
 }
 
-type ListenError = NodeJS.ErrnoException & { address?: string; port?: number };
+type ListenError = NodeJS.ErrnoException & { address?: string; hostname?: string; port?: number };
 
-function formatReason({ code, message, address, port }: ListenError): string {
-  return code === 'EADDRINUSE' ? `port ${port} of ${address} is in use: choose another one with --port` : message;
+/** Describes an error. If the server cannot listen on its host and port, the text names the setting to change. */
+function formatReason({ code, message, address, hostname, port, syscall }: ListenError): string {
+  if (code === 'EADDRINUSE') return `port ${port} of ${address} is in use: choose another one with --port`;
+  if (code === 'EACCES' && syscall === 'listen')
+    return `port ${port} of ${address} needs more rights: choose a port above 1023 with --port`;
+  if (code === 'EADDRNOTAVAIL' && syscall === 'listen')
+    return `${address} is not an address of this machine: choose another host with --host or AD_LIBRARY_HOST`;
+  if (syscall === 'getaddrinfo' && hostname !== undefined)
+    return `the host ${hostname} was not found: choose another one with --host or AD_LIBRARY_HOST`;
+  return message;
 }
 
 /**

@@ -30,9 +30,14 @@ export const addDefaultValue =
 /** A parser that accepts any text and returns it unchanged, e.g. for a folder name. */
 export const parseText: Parser<string> = (text) => text;
 
-/** Parses an API key, which consists of printable ASCII characters without spaces. */
+/**
+ * Parses an API key, which consists of printable ASCII characters without spaces. A key in quotation marks is rejected,
+ * because Docker's `--env-file` and systemd pass on quotation marks that a shell would remove.
+ */
 export const parseApiKey: Parser<string> = (text) =>
-  /^[\x21-\x7e]+$/.test(text) ? text : throwProblem('must be the key as shown in the developer portal, without spaces');
+  /^[\x21-\x7e]+$/.test(text) && !/^(["']).*\1$/.test(text)
+    ? text
+    : throwProblem('must be the key as shown in the developer portal, without spaces or quotation marks');
 
 const trueWords = ['true', '1', 'yes', 'on'];
 const falseWords = ['false', '0', 'no', 'off'];
@@ -75,8 +80,16 @@ export const parseNames: Parser<string[]> = (text) => {
   return names.length > 0 ? names : throwProblem('must contain at least one name, or be left empty');
 };
 
-/** Parses a host name or IP address. Brackets around an IPv6 address, as in URLs, are removed. */
-export const parseHostName: Parser<string> = (text) => text.replace(/^\[(.*)\]$/, '$1');
+/** Removes the brackets that surround an IPv6 address in a URL. */
+const removeBrackets = (host: string) => host.replace(/^\[(.*)\]$/, '$1');
+
+/** Parses the host name or IP address on which a server listens. Brackets around an IPv6 address are removed. */
+export const parseListenHost: Parser<string> = (text) => {
+  const host = removeBrackets(text);
+  const isHostName = /^[a-z\d_-]+(\.[a-z\d_-]+)*\.?$/i.test(host) && !/^[\d.]+$/.test(host);
+  if (isHostName || isIP(host) !== 0) return host;
+  return throwProblem('must be a host name or an IP address, without scheme or port, such as 127.0.0.1');
+};
 
 /** Parses a comma-separated list of host names without ports. */
 export const parseHostNames: Parser<string[]> = (text) => {
@@ -217,7 +230,7 @@ export const parseStoreUrl = (text: string) =>
   throwProblem(storeUrlProblem);
 
 function parseStoreConnection({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
-  const host = parseHostName(hostname);
+  const host = removeBrackets(hostname);
   const [user, secret, database] = [username, password, pathname.slice(1)].map(decodeUrlPart);
   if (user === undefined || secret === undefined || database === undefined) return undefined;
   if (!/^[\w.:-]+$/.test(host) || hash) return undefined;

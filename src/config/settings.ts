@@ -6,8 +6,8 @@ import {
   makeOptional,
   parseApiKey,
   parseBaseUrl,
-  parseHostName,
   parseHostNames,
+  parseListenHost,
   parseMediaHosts,
   parseNames,
   parseOnOff,
@@ -103,7 +103,7 @@ export const settings = addNames({
   },
   host: {
     onlyFor: 'http',
-    parse: addDefaultValue(parseHostName, '127.0.0.1'),
+    parse: addDefaultValue(parseListenHost, '127.0.0.1'),
     valueName: 'name',
     help: 'Host on which http and library serve listen',
   },

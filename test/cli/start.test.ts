@@ -98,6 +98,24 @@ test('a server whose port is in use prints one sentence and exits with code 1', 
   await close();
 });
 
+test('a server whose host is not an address of this machine names the setting to change', async () => {
+  const database = join(folder, 'unused.db');
+  for (const [host, problem] of [
+    // RFC 5737 reserves this address for documentation, so no machine has it.
+    ['192.0.2.1', '192.0.2.1 is not an address of this machine'],
+    ['host.invalid', 'the host host.invalid was not found'],
+  ])
+    for (const args of [
+      ['http', '--base-url', baseUrl],
+      ['library', 'serve', '--database', database],
+    ]) {
+      const { code, stdout, stderr } = await runCommand([...args, '--allowed-hosts', 'a.example', '--host', `${host}`]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain(`ad-library-mcp: ${problem}: choose another`);
+      expect(stderr).toMatch(/--host or AD_LIBRARY_HOST\n$/);
+    }
+});
+
 test('an HTTP server prints its URL when it starts', async () => {
   const database = join(folder, 'ads.db');
   const readStartLines = async (args: string[], host: string) => {

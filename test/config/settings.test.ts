@@ -63,6 +63,12 @@ const acceptedTexts: Partial<Record<SettingName, [text: string, value: unknown][
     ...['true', '1', 'YES', 'on'].map((text): [string, boolean] => [text, true]),
     ...['false', '0', 'no', 'Off'].map((text): [string, boolean] => [text, false]),
   ],
+  host: [
+    ['[::1]', '::1'],
+    ['fd00::1', 'fd00::1'],
+    ['0.0.0.0', '0.0.0.0'],
+    ['Ads_1.Example.com', 'Ads_1.Example.com'],
+  ],
   tools: [[' search_ads, get_ad ,,', ['search_ads', 'get_ad']]],
   allowedHosts: [['Ads.Example.com,[::1]', ['ads.example.com', '[::1]']]],
   baseUrl: [
@@ -121,7 +127,10 @@ const refusedTexts: Record<string, Record<string, string[]>> = {
   LOG_LEVEL: { debug: ['loud'] },
   DEMO: { true: ['maybe'] },
   READ_ONLY: { true: ['ja'] },
-  API_KEY: { 'without spaces': ['two words of a secret'] },
+  API_KEY: { 'without spaces or quotation marks': ['two words of a secret', '"secret"', "'secret'"] },
+  HOST: {
+    'a host name or an IP address': splitWords('http://localhost localhost:3000 ::1: 999.1.1.1 10.0.0 a..b [localhost'),
+  },
   TOOLS: { 'at least one name': [' , '] },
   ALLOWED_ORIGINS: { 'at least one name': [' , '] },
   ALLOWED_HOSTS: {
