@@ -68,6 +68,34 @@ test('the command `library import` adds up the results of an ad from the Ads Man
   expect(december.ads).toMatchObject([{ adSpendMin: 7, impressionsMin: 370, 'Link clicks': 14 }]);
 });
 
+test('a newer Ads Manager export by day replaces the results of each day, in any order of rows', async ({
+  libraryServer,
+}) => {
+  const header = buildHeader('Objective');
+  const addUp = (days: number[]) => days.reduce((total, day) => total + day, 0);
+  let adId = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.shuffledSubarray([1, 2, 3, 4], { minLength: 1 }),
+      fc.shuffledSubarray([2, 3, 4, 5], { minLength: 1 }),
+      async (earlierDays, laterDays) => {
+        adId++;
+        const formatRow = (day: number, spend: number) =>
+          `2026-01-0${day},2026-01-0${day},A,${adId},Sales,${spend},10,9,1,1`;
+        await importExport(libraryServer, header, ...earlierDays.map((day) => formatRow(day, day)));
+        const newRows = laterDays.map((day) => formatRow(day, 10 * day));
+        const { report, ads } = await importExport(libraryServer, header, ...newRows);
+        expect(report.skipped).toBe(0);
+        expect(report.notes.join('\n')).not.toContain('were replaced');
+        const ad = ads.find((candidate: { adId: string }) => candidate.adId === String(adId));
+        const keptDays = earlierDays.filter((day) => !laterDays.includes(day));
+        expect(ad).toMatchObject({ adSpendMin: addUp(keptDays) + 10 * addUp(laterDays) });
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
 test.for([
   [
     'an overlapping period',

@@ -338,6 +338,46 @@ test('an imported ad whose end date is in the future was last seen at the time o
   expect(await findAds(libraryServer, { daysRunningFrom: 25, daysRunningTo: 25 })).toHaveLength(1);
 });
 
+test('a later record without measurements keeps the spend, impressions and reach of an earlier import', async ({
+  libraryServer,
+}) => {
+  const download = {
+    ...{ id: '1', ad_creative_bodies: ['First text'], ad_delivery_start_time: '2026-02-18', currency: 'EUR' },
+    ...{ spend: { lower_bound: '100', upper_bound: '199' }, impressions: { lower_bound: '1000', upper_bound: '1999' } },
+    eu_total_reach: 500,
+    demographic_distribution: [{ age: '18-24', gender: 'female', percentage: '1' }],
+  };
+  const measurements = {
+    ...{ adSpendMin: 100, adSpendMax: 199, currency: 'EUR', impressionsMin: 1000, impressionsMax: 1999 },
+    ...{ audienceReach: 500, demographics: [{ age: '18-24' }] },
+  };
+  const scrape = { ad_archive_id: '1', snapshot: { body: { text: 'Second text' } }, is_active: true };
+  await libraryServer.importRecords(download);
+  await libraryServer.importRecords(scrape);
+  expect(await findAds(libraryServer)).toMatchObject([{ ...measurements, body: 'Second text' }]);
+  // A newer measurement replaces all fields of the same measurement.
+  await libraryServer.importRecords({ ...scrape, spend: { lower_bound: '200' }, currency: 'EUR' });
+  const [ad] = await findAds(libraryServer);
+  const { adSpendMax: _, ...otherMeasurements } = measurements;
+  expect(ad).toMatchObject({ ...otherMeasurements, adSpendMin: 200 });
+  expect(ad).not.toHaveProperty('adSpendMax');
+});
+
+test('amounts of an earlier import are not kept beside amounts in another currency', async ({ libraryServer }) => {
+  const revenue = { id: createUuid(1), headline: 'T', revenueMin: 5, revenueMax: 5, currency: 'USD' };
+  await libraryServer.importRecords({
+    id: createUuid(1),
+    headline: 'T',
+    adSpendMin: 1,
+    adSpendMax: 1,
+    currency: 'EUR',
+  });
+  await libraryServer.importRecords(revenue);
+  const [ad] = await findAds(libraryServer);
+  expect(ad).toMatchObject({ revenueMin: 5, currency: 'USD' });
+  expect(ad).not.toHaveProperty('adSpendMin');
+});
+
 test('an imported ad whose link is a Facebook redirect gets the domain of the target page', async ({
   libraryServer,
 }) => {

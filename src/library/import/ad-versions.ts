@@ -45,21 +45,45 @@ function readLastSeenAt({ adLibrary, lastSeenAt, endDate }: JsonObject): number 
   return isDerivedFromEnd ? undefined : seenAt;
 }
 
+/**
+ * Fields that describe one value together, e.g. both bounds of a range. They are copied from one version of an ad to
+ * another only together, because a range with bounds of two versions could end before it begins.
+ */
+const fieldGroups = [
+  ['adSpendMin', 'adSpendMax'],
+  ['revenueMin', 'revenueMax'],
+  ['impressionsMin', 'impressionsMax', 'regionStats'],
+  ['audienceReach', 'reachMin', 'reachMax', 'euTotalReach', 'reachByCountry', 'ageCountryGenderReachBreakdown'],
+];
+
+/** Fields that an archive measured, e.g. the spend. Some downloads and scrapes of an ad leave all of them out. */
+const measuredFields = new Set([...fieldGroups.flat(), 'currency', 'demographics', 'regions']);
+
 /** Copies fields from the older version of an ad if the newer version has no value for them. */
 export function fillMissingFields(newerAd: JsonObject, olderAd: JsonObject): JsonObject {
-  const missingFields = Object.entries(olderAd).filter(
-    ([name]) => !hasValue(newerAd, name) && !listFieldsOfSameValue(name).some((other) => hasValue(newerAd, other)),
-  );
+  const canCopyAmounts = hasSameCurrency(newerAd, olderAd);
+  const missingFields = Object.entries(olderAd).filter(([name]) => {
+    if (hasValue(newerAd, name)) return false;
+    if (!canCopyAmounts && (name === 'currency' || amountFields.includes(name))) return false;
+    const group = fieldGroups.find((fields) => fields.includes(name)) ?? [];
+    return !group.some((field) => hasValue(newerAd, field));
+  });
   return missingFields.length > 0 ? { ...newerAd, ...Object.fromEntries(missingFields) } : newerAd;
 }
 
 /**
- * Lists the fields that belong to the same value as a field: the other bound of a range such as `impressionsMin`, and
- * the amounts in a currency. Bounds and currencies of two versions must not be mixed, because a range could then end
- * before it begins.
+ * Copies the measured fields, e.g. the spend, from the older version of an ad if the newer version does not have them.
+ * Otherwise, a scrape without spend would delete the spend of an earlier download. All other fields of the newer version
+ * stay as they are, because an advertiser may have removed a text or a link.
  */
-const listFieldsOfSameValue = (name: string): string[] =>
-  name === 'currency' ? amountFields : [name.replace(/(?:Min|Max)$/, (end) => (end === 'Min' ? 'Max' : 'Min'))];
+export const keepMeasuredFields = (newerAd: JsonObject, olderAd: JsonObject): JsonObject =>
+  fillMissingFields(newerAd, Object.fromEntries(Object.entries(olderAd).filter(([name]) => measuredFields.has(name))));
+
+/** Returns true if the amounts of both versions have the same currency, or if only the older version has amounts. */
+function hasSameCurrency(newerAd: JsonObject, olderAd: JsonObject): boolean {
+  if (newerAd.currency === olderAd.currency) return true;
+  return !hasValue(newerAd, 'currency') && !amountFields.some((name) => hasValue(newerAd, name));
+}
 
 /** Fields with results of an ad, which differ between records of an ad if each record is only a part of the ad. */
 const resultFields = [

@@ -1,7 +1,13 @@
 import type { Ad, Page } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguageDetector, type RecordStore } from '../database/records.ts';
-import { addHistory, fillMissingFields, findContradictoryResult, isOlderVersion } from './ad-versions.ts';
+import {
+  addHistory,
+  fillMissingFields,
+  findContradictoryResult,
+  isOlderVersion,
+  keepMeasuredFields,
+} from './ad-versions.ts';
 import type { ImportFormat, JsonObject } from './formats/import-format.ts';
 import { addQuestion } from './questions.ts';
 
@@ -64,7 +70,8 @@ export async function openRecordWriter(
         else {
           const contradiction = isRepeated ? findContradictoryResult(storedAd, ad) : undefined;
           if (contradiction) reportProblem(contradiction);
-          mergedAd = addHistory(isRepeated ? fillMissingFields(newerAd, olderAd) : newerAd, olderAd, now());
+          const fillFields = isRepeated ? fillMissingFields : keepMeasuredFields;
+          mergedAd = addHistory(fillFields(newerAd, olderAd), olderAd, now());
         }
       }
       mergedAd = addQuestion(mergedAd, storedAd, question);

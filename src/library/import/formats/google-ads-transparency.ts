@@ -439,7 +439,8 @@ function applyRegionStats(ad: JsonObject): JsonObject {
   const regionsWithImpressions = countedRegions.filter(
     ({ timesShownMin, timesShownMax }) => (timesShownMin ?? timesShownMax) !== undefined,
   );
-  const hasOpenRange = regionsWithImpressions.some(({ timesShownMax }) => timesShownMax === undefined);
+  // Google counts impressions only in some regions. If one region has no upper bound, the whole ad has none.
+  const hasOpenRange = countedRegions.some(({ timesShownMax }) => timesShownMax === undefined);
   const sumCounts = (values: (number | undefined)[]) =>
     values.reduce<number>((total, value) => total + (value ?? 0), 0);
   const surfaces = [...new Set(regions.flatMap(({ surfaceServingStats }) => listSurfaces(surfaceServingStats)))];

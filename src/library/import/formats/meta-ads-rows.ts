@@ -36,6 +36,8 @@ interface ResultRow extends AdResults {
   values: Record<string, string>;
   reportingStarts?: string;
   reportingEnds?: string;
+  /** True if an earlier import run read this row. A row of the current run with an overlapping period replaces it. */
+  isFromEarlierImport?: boolean;
 }
 
 /** The maximum number of rows of an ad. All rows are stored with the ad, so each new row takes longer. */
@@ -85,8 +87,12 @@ export function combineResultRows(
   reportProblem: ReportProblem,
 ): JsonObject {
   checkCurrency(earlierAd, laterAd);
-  const earlierRows = listRows(earlierAd);
   const [laterRow] = listRows(laterAd);
+  const replacedRows = listRows(earlierAd).filter(
+    (row) => row.isFromEarlierImport && laterRow && !areSeparate(readPeriod(row), readPeriod(laterRow)),
+  );
+  const earlierRows = listRows(earlierAd).filter((row) => !replacedRows.includes(row));
+  if (laterRow) reportReplacedRows(replacedRows, laterRow, [earlierAd.currency, laterAd.currency], reportProblem);
   if (earlierRows.length === 0 || !laterRow || !hasResults(laterRow)) return { ...earlierAd, ...laterAd };
   if (earlierRows.every((row) => !hasResults(row))) return { ...earlierAd, ...laterAd };
   if (earlierRows.length >= maxRowsPerAd)
@@ -122,31 +128,38 @@ export function combineWithEarlierPeriods(
   const [newRow] = listRows(ad);
   const period = newRow && readPeriod(newRow);
   const storedRows = listRows(storedAd);
-  const keptRows = storedRows.filter((row) => {
-    const storedPeriod = readPeriod(row);
-    return (
-      period && storedPeriod && hasResults(row) && (storedPeriod.end < period.start || period.end < storedPeriod.start)
-    );
-  });
+  const keptRows = storedRows.filter((row) => hasResults(row) && areSeparate(readPeriod(row), period));
   const keepsEarlierResults = keptRows.length > 0 && storedAd.currency === ad.currency;
   const replacedRows = storedRows.filter((row) => hasResults(row) && !(keepsEarlierResults && keptRows.includes(row)));
-  const reason = newRow && findReplacementReason(replacedRows, newRow, storedAd.currency, ad.currency);
-  if (reason !== undefined)
-    reportProblem(
-      new Error(
-        `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${storedAd.adSpendMin ?? 'unknown'}`,
-      ),
-    );
+  if (newRow) reportReplacedRows(replacedRows, newRow, [storedAd.currency, ad.currency], reportProblem);
   if (!keepsEarlierResults) return undefined;
   const starts = keptRows.flatMap(({ reportingStarts }) => reportingStarts ?? []).sort();
   const ends = keptRows.flatMap(({ reportingEnds }) => reportingEnds ?? []).sort();
   const keptAd = {
     ...(storedAd.goneAt === undefined ? storedAd : withoutFields(storedAd, ['goneAt', 'isActive', 'endDate'])),
-    ...{ breakdown: keptRows, reportingStarts: starts[0], reportingEnds: ends.at(-1) },
+    breakdown: keptRows.map((row) => ({ ...row, isFromEarlierImport: true })),
+    ...{ reportingStarts: starts[0], reportingEnds: ends.at(-1) },
   };
   const isNewer = String(ad.lastSeenAt ?? '') >= String(storedAd.lastSeenAt ?? '');
   const combinedAd = combineResultRows(keptAd, ad, reportProblem);
   return isNewer ? combinedAd : { ...combinedAd, ...pickTexts(storedAd) };
+}
+
+/** Reports that a new row replaces rows of an earlier import, unless these rows are an earlier version of its results. */
+function reportReplacedRows(
+  replacedRows: readonly ResultRow[],
+  newRow: ResultRow,
+  [storedCurrency, newCurrency]: [stored: unknown, new: unknown],
+  reportProblem: ReportProblem,
+): void {
+  const reason = findReplacementReason(replacedRows, newRow, storedCurrency, newCurrency);
+  if (reason === undefined) return;
+  const { adSpend } = computeTotal(replacedRows);
+  reportProblem(
+    new Error(
+      `results of an earlier import were replaced, because ${reason}; before, the amount spent was ${adSpend ?? 'unknown'}`,
+    ),
+  );
 }
 
 /**
@@ -355,6 +368,12 @@ const readPeriod = ({ reportingStarts, reportingEnds }: ResultRow): Period | und
     ? undefined
     : { start: reportingStarts.slice(0, 10), end: reportingEnds.slice(0, 10) };
 
+/** Returns true if both periods are known and have no day in common. */
+const areSeparate = (period: Period | undefined, otherPeriod: Period | undefined): boolean =>
+  period !== undefined &&
+  otherPeriod !== undefined &&
+  (period.end < otherPeriod.start || otherPeriod.end < period.start);
+
 /**
  * Computes the results of an ad from its rows. For each period, these are the results of the row of totals, or the sums
  * of all other rows. A period that lies within another one is a part of that period.
@@ -374,7 +393,7 @@ function computeTotal(rows: readonly ResultRow[]): AdResults {
   );
   for (const [index, { period, total, name }] of outerPeriods.entries())
     for (const other of outerPeriods.slice(index + 1)) {
-      if (period && other.period && (period.end < other.period.start || other.period.end < period.start)) continue;
+      if (areSeparate(period, other.period)) continue;
       const sums = sumResults([total, other.total]).adSpend;
       throw new Error(
         `Reporting starts: the periods ${name} and ${other.name} are not separate, so the amount spent may be ${other.total.adSpend ?? 'unknown'} or ${sums ?? 'unknown'}; export the ad without overlapping periods`,
