@@ -71,6 +71,11 @@ const fields: readonly FieldRule[] = [
 ];
 const ranges: readonly RangeRule[] = [['impressions', ['timesshown', 'impressions', 'overallimpressions'], true]];
 
+/** Google states each amount in US dollars and in these currencies. Only the amounts in US dollars become fields. */
+const otherCurrencies = 'eur gbp inr bgn hrk czk dkk huf pln ron sek nzd ils aud twd brl ars zar clp mxn cop'.split(
+  ' ',
+);
+
 /**
  * Documented keys without a corresponding field in the API. They are stored under their own names, e.g. `region_stats`
  * as `regionStats`.
@@ -81,7 +86,7 @@ const keysWithoutField = `
   advertiser_regions public_ids_list elections ad_campaigns_list age_targeting gender_targeting geo_targeting_included geo_targeting_excluded
   spend_usd spend_range_min_usd spend_range_max_usd first_served_timestamp last_served_timestamp
   variations variants creative_regions image_width image_height
-  ${['eur', 'gbp', 'inr', 'bgn', 'hrk', 'czk', 'dkk', 'huf', 'pln', 'ron', 'sek', 'nzd', 'ils', 'aud', 'twd', 'brl', 'ars', 'zar', 'clp', 'mxn', 'cop'].map((currency) => `spend_${currency}`).join(' ')}
+  ${otherCurrencies.map((currency) => `spend_${currency} spend_range_min_${currency} spend_range_max_${currency}`).join(' ')}
 `;
 /** Documented keys of a region that have no own field. They are stored with the region, under the key in camel case. */
 const regionKeysWithoutField = ['timesshownstartdate', 'timesshownenddate', 'timesshownavailabilitydate'];

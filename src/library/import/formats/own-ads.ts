@@ -24,7 +24,7 @@ const columnNames: Record<string, string> = {
   displayUrl: 'displayurl displaylink',
   ctaType: 'ctatype cta calltoaction',
   displayFormat: 'displayformat format',
-  startedAt: 'startedat started start starts startdate firstseen date',
+  startedAt: 'startedat started start starts startdate startedrunning startedrunningon firstseen date',
   lastSeenAt: 'lastseenat lastseen',
   endDate: 'enddate ended end',
   countries: 'countries country',
