@@ -1,5 +1,5 @@
 import { capitalize, splitColumnName } from '../views/column-title.ts';
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinNames, sanitizeLine } from '../views/safe-text.ts';
 import { type CalendarUnit, createCalendar } from './calendar.ts';

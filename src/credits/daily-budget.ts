@@ -1,6 +1,5 @@
 import { AdLibraryError } from '../api/errors.ts';
-
-const dayMs = 86_400_000;
+import { dayMs } from '../views/durations.ts';
 
 /** The fields of a stored credit account that change when a new day begins. */
 interface DailyAccount {

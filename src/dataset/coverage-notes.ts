@@ -1,5 +1,5 @@
 import { formatPrice } from '../credits/credit-text.ts';
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { joinNames, quote } from '../views/safe-text.ts';
 import { truncateLine } from '../views/tokens.ts';

@@ -3,7 +3,7 @@ import { toCanonicalJson } from '../api/json.ts';
 import { type DatasetContents, type Gathering, normalizeAdId, sumNumbers } from '../storage/dataset.ts';
 import { formatDay } from '../views/dates.ts';
 import type { DataOf } from '../views/fields.ts';
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 import { formatCount, formatNumber } from '../views/numbers.ts';
 import { quote } from '../views/safe-text.ts';
 import { sanitizeId, truncateLine } from '../views/tokens.ts';

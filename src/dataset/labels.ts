@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { normalizeAdId } from '../storage/dataset.ts';
 import type { RecordsById } from '../storage/user-records.ts';
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 import { sanitizeLine } from '../views/safe-text.ts';
 import { formatIsoTime } from './tables.ts';
 

@@ -1,4 +1,4 @@
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 
 const maxReasons = 4;
 

@@ -11,7 +11,7 @@ import { type AdPicture, listCardMedia, type PictureOptions, selectPicture } fro
 import { computeRunningTime } from '../views/days-running.ts';
 import type { DataOf } from '../views/fields.ts';
 import { dataTokensPerTextToken } from '../views/full-view.ts';
-import { groupBy } from '../views/lists.ts';
+import { groupBy } from '../views/group-by.ts';
 import { formatCount } from '../views/numbers.ts';
 import { joinLines, joinNonEmpty, quote, quoteUnlessWord } from '../views/safe-text.ts';
 import { fitsWithin } from '../views/tokens.ts';

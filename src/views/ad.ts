@@ -21,8 +21,9 @@ import {
   moveMismatchesToOtherTypes,
   otherTypesSchema,
 } from './full-view.ts';
+import { groupBy } from './group-by.ts';
 import { findLandingDomain } from './landing.ts';
-import { countryPattern, formatDuplicates, formatFramedList, groupBy, type ListFrame } from './lists.ts';
+import { countryPattern, formatDuplicates, formatFramedList, type ListFrame } from './lists.ts';
 import { abbreviateNetwork, formatNetworkLegend, networkPattern } from './networks.ts';
 import { formatCount } from './numbers.ts';
 import {

@@ -126,15 +126,3 @@ export function readServiceNotes(apiResponse: unknown): { notes?: string[] } {
 /** Formats the notes of the service as lines that appear above the list, because they explain its numbers. */
 export const formatServiceNotes = ({ notes = [] }: { notes?: readonly string[] | undefined }): string[] =>
   notes.map((note) => `The service notes: ${quote(note)}`);
-
-/** Groups items by key. `Map.groupBy` does the same, but Node 20 does not support it. */
-export function groupBy<Item, Key>(items: Iterable<Item>, getKey: (item: Item) => Key): Map<Key, Item[]> {
-  const groups = new Map<Key, Item[]>();
-  for (const item of items) {
-    const key = getKey(item);
-    const group = groups.get(key);
-    if (group) group.push(item);
-    else groups.set(key, [item]);
-  }
-  return groups;
-}

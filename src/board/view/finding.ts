@@ -1,6 +1,7 @@
 import { countValues } from '../../ui/bars.tsx';
 import type { Formats } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
+import { groupBy } from '../../views/group-by.ts';
 import { computeMedian } from '../../views/numbers.ts';
 import type { BriefAd } from '../payload.ts';
 
@@ -220,17 +221,6 @@ function findSharedLandingPage(advertisers: readonly Advertiser[], { formats }: 
     sentence: [{ name }, text, { name: page }, '.'],
     clickTarget: { values: { advertiser: name, landing: page } },
   };
-}
-
-/** Groups items by key, in the order in which the keys first occur. */
-export function groupBy<Item, Key>(items: readonly Item[], getKey: (item: Item) => Key): Map<Key, Item[]> {
-  const groups = new Map<Key, Item[]>();
-  for (const item of items) {
-    const group = groups.get(getKey(item));
-    if (group) group.push(item);
-    else groups.set(getKey(item), [item]);
-  }
-  return groups;
 }
 
 const findLargestGroup = <Key, Item>(groups: ReadonlyMap<Key, Item[]>): [Key, Item[]] | undefined =>

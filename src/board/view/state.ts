@@ -1,8 +1,9 @@
 import { countValues } from '../../ui/bars.tsx';
 import { englishFormats, type Formats, formatAdLibrary, formatConstant, formatCountry } from '../../ui/formats.ts';
 import { dayMs } from '../../views/durations.ts';
+import { groupBy } from '../../views/group-by.ts';
 import type { BoardContext, BoardGathering, BriefAd, FullAd } from '../payload.ts';
-import { type Finding, getVariantId, groupBy } from './finding.ts';
+import { type Finding, getVariantId } from './finding.ts';
 import { type DisplayState, type Host, type JsonObject, type Server, ToolError } from './host.ts';
 import type { PictureLoader } from './pictures.tsx';
 

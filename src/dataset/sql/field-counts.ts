@@ -1,5 +1,5 @@
 import { adFields } from '../../views/fields.ts';
-import { groupBy } from '../../views/lists.ts';
+import { groupBy } from '../../views/group-by.ts';
 import { createAdvertiserKeyFinder } from '../advertisers.ts';
 import { type Cell, getColumnNames, type TableName, tables } from '../tables.ts';
 import { includesAdvertiser, type StatementLiterals } from './literals.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../views/lists.ts';
+import { groupBy } from '../../views/group-by.ts';
 
 /*
  * Reads the numbers in the names of files, such as `page-1.json` and `page-2.json`. The numbers show the order of the

@@ -1,4 +1,4 @@
-import { groupBy } from '../../views/lists.ts';
+import { groupBy } from '../../views/group-by.ts';
 import { formatCount } from '../../views/numbers.ts';
 import type { ImportReport } from '../import/report.ts';
 import type { ResultPage } from '../import/sources/result-pages.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { OperationName } from '../../api/operations.ts';
 import { type Collection, type CreditStatus, ItemType, type UsageLimit } from '../../api/schemas.ts';
+import { dayMs } from '../../views/durations.ts';
 import type { Database } from '../database/database.ts';
 import { ApiError, createNotFoundError } from './request.ts';
 
@@ -303,7 +304,6 @@ export function createCollectionStore(database: Database, createUuid: () => stri
 }
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 const toHourNumber = (timeMs: number) => Math.floor(timeMs / hourMs);
 
 /**

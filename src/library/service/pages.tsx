@@ -15,7 +15,7 @@ import type { Content } from '../../ui/jsx.d.ts';
 import { Form, Link } from '../../ui/links.tsx';
 import { demoNotice, Page, renderPage } from '../../ui/page.tsx';
 import { proseStyles } from '../../ui/prose.tsx';
-import { groupBy } from '../../views/lists.ts';
+import { groupBy } from '../../views/group-by.ts';
 import { sanitizeLine } from '../../views/safe-text.ts';
 import { type Fields, isNumber, readText } from '../../views/view.ts';
 import { listCommonValues } from '../search/notes.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../../views/lists.ts';
+import { groupBy } from '../../../views/group-by.ts';
 import { isObject } from '../../../views/view.ts';
 import { quoteValue } from '../../service/request.ts';
 import type { JsonObject } from './import-format.ts';
